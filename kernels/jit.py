@@ -21,6 +21,7 @@ _SCALARS: dict[Any, str] = {int: "int64", float: "float64", bool: "bool", type(N
     np.dtype(name).type: np.dtype(name).name for name in "bhilqBHILQfd?"
 }
 _reports: list[Callable[[], None]] = []
+_elsewhere: list[Callable[[str, str, str], bool]] = []
 
 
 class Kernel:
@@ -52,7 +53,7 @@ class Kernel:
         with self._lock:
             if kinds not in self._found:
                 described = _describe(kinds)
-                loaded = None if described is None else load_machine_code(self._function, described)
+                loaded = None if described is None else _loaded(self._function, described)
                 self._found[kinds] = loaded or self.dispatcher
             return self._found[kinds]
 
@@ -64,6 +65,7 @@ class Kernel:
                 from numba import njit
 
                 _listen()
+                _leave_streams_alone()
                 self._dispatcher = cached(njit(self._function, **_OPTIONS))
             return self._dispatcher
 
@@ -117,6 +119,34 @@ class Intrinsic:
         return self._type
 
 
+def _loaded(function: Callable[..., Any], kinds: str) -> Callable[..., Any] | None:
+    """Return a kernel whose machine code is on disk, or is being compiled by another process."""
+    found = load_machine_code(function, kinds)
+    if found is None and _elsewhere:
+        for report in list(_reports):
+            report()
+        if any(wait(function.__module__, function.__qualname__, kinds) for wait in list(_elsewhere)):
+            found = load_machine_code(function, kinds)
+    return found
+
+
+@contextmanager
+def waiting_for(wait: Callable[[str, str, str], bool]) -> Iterator[None]:
+    """Wait for kernels that another process compiles, while the context is open.
+
+    Parameters
+    ----------
+    wait
+        Receives the module, the name and the kinds of arguments of a kernel that is not on disk. It returns whether
+        that may be there now.
+    """
+    _elsewhere.append(wait)
+    try:
+        yield
+    finally:
+        _elsewhere.remove(wait)
+
+
 def _kind(value: Any) -> Any:
     """Return what the choice of the machine code depends on, as something that can be a key."""
     kind = type(value)
@@ -163,6 +193,19 @@ def _listen() -> None:
             pass
 
     event.register("numba:compile", Listener())
+
+
+@cache
+def _leave_streams_alone() -> None:
+    """Keep Numba from colouring its messages.
+
+    It makes some, and drops them, whenever it compiles. Colorama would then replace the standard streams of the process
+    for a moment, whatever other threads write, and write an escape sequence to a terminal as the process ends.
+    """
+    errors: Any = import_module("numba.core.errors")
+    colours = errors.termcolor()  # which all modules of Numba share
+    if hasattr(colours, "_markup"):
+        colours._markup = lambda message, *_: message
 
 
 @contextmanager

@@ -250,6 +250,7 @@ def _run(
     began: float,
 ) -> Result:
     from longwall.kernels.kernel_cache import cache_note
+    from longwall.pipeline.ahead.host_kernels import compiling_ahead
     from longwall.pipeline.execution.engine_errors import user_errors
     from longwall.pipeline.execution.thread_executor import ThreadExecutor
     from longwall.storage.memory.allocator import return_freed_memory
@@ -273,11 +274,12 @@ def _run(
             theirs = shared_graph(spec, resources)
             cluster = opened.enter_context(coming_cluster(theirs, where, cores, folder, observer, devices))
         say_compiling = cache(lambda: observer.note(COMPILING))
+        ahead = opened.enter_context(compiling_ahead(spec, resources, here=not on_cluster))
         notes: list[str] = []
         with engine.watch_compilation(say_compiling), user_errors(engine), observer.timed("graph"):
             graph = read_graph(spec, observer, resources, notes, cluster.adjacency if on_cluster else None)
         with observer.timed("plan"):
-            plan = plan_for(spec, graph)
+            plan = ahead.planned(plan_for(spec, graph))
         second = open_beside(spec, graph, resources)
         facts = describe_graph(spec, graph) | ({"columns": notes} if notes else {}) | {"degrees": graph.degree_powers()}
         engines = engine_facts(spec, engine, devices, second)

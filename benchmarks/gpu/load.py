@@ -1,12 +1,14 @@
 """Measure how fast a graph store comes to the device: open, load, mine and the whole run, in GB/s of arrays.
 
     python -m benchmarks.gpu.load --scales 24 25
+    python -m benchmarks.gpu.load --scales 26 --pairs 1 --device 16GiB --works triangles 4-cliques diamonds
     python -m benchmarks.gpu.load --scales 8 --pairs 1          # to try it
 
 A store of a small graph is loaded first: the arrays on the device must be those on the host, and triangles those that
 SciPy's sparse matrices give. Then R-MAT graphs are made on the device, edge factor 16, and written. Each run is in a
-fresh process: `longwall.run` of triangles as a whole, and once more step by step, with the seconds that all threads
-together take to decode, hash, check and copy. The rate of the link is that of copies from page-locked memory.
+fresh process: `longwall.run` of triangles (or `--works`) as a whole, with `--device` as `memory.device`, and once more
+step by step, with the seconds that all threads together take to decode, hash, check and copy. The rate of the link is
+that of copies from page-locked memory.
 """
 
 import argparse
@@ -26,6 +28,11 @@ import numpy as np
 from benchmarks.lib.measure import call
 
 _LINK = 1 << 28  # bytes of a copy that measures the link
+_WORKS: dict[str, dict[str, Any]] = {
+    "triangles": {"kind": "triangles"},
+    "4-cliques": {"kind": "cliques", "k": 4},
+    "diamonds": {"kind": "match", "pattern": "diamond"},
+}
 GB = 1e9
 
 
@@ -99,13 +106,13 @@ def link() -> dict[str, float]:
     return {"link": max(rates), "lock": locked, "CuPy's copy": _LINK / GB / (time.perf_counter() - began)}
 
 
-def whole(store: str, folder: str) -> dict[str, Any]:
-    """Run triangles; return the count and the seconds."""
+def whole(store: str, folder: str, work: str, device: str) -> dict[str, Any]:
+    """Run a work; return the count and the seconds."""
     import longwall
 
     start = time.perf_counter()
-    result = longwall.run(_config(store, folder))
-    return {"count": result.count, "run": time.perf_counter() - start, **result.timings}
+    result = longwall.run(_config(store, folder, work, device))
+    return {"work": work, "count": result.count, "run": time.perf_counter() - start, **result.timings}
 
 
 def steps(store: str) -> dict[str, Any]:
@@ -161,9 +168,10 @@ def steps(store: str) -> dict[str, Any]:
     return dict(seconds) | sizes
 
 
-def _config(store: str, folder: str) -> dict[str, Any]:
-    paths = {"memory": {"spill": f"{folder}/spill"}, "run": {"directory": folder, "name": "run"}}
-    return {"graph": {"path": store}, "workload": {"kind": "triangles"}, "engine": {"kind": "cuda"}} | paths
+def _config(store: str, folder: str, work: str = "triangles", device: str = "auto") -> dict[str, Any]:
+    memory = {"memory": {"spill": f"{folder}/spill", "device": device}}
+    run = {"run": {"directory": folder, "name": "run"}}
+    return {"graph": {"path": store}, "workload": _WORKS[work], "engine": {"kind": "cuda"}} | memory | run
 
 
 def _facts(outcome: Any, what: str) -> dict[str, Any]:
@@ -175,7 +183,8 @@ def _facts(outcome: Any, what: str) -> dict[str, Any]:
 
 def _text(facts: dict[str, Any]) -> str:
     return ", ".join(
-        f"{name} {value:.3f}" if isinstance(value, float) else f"{name} {value:,}" for name, value in facts.items()
+        f"{name} {value:.3f}" if isinstance(value, float) else f"{name} {value:,}" if isinstance(value, int) else value
+        for name, value in facts.items()
     )
 
 
@@ -184,6 +193,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scales", type=int, nargs="+", default=[24, 25])
     parser.add_argument("--edge-factor", type=int, default=16)
+    parser.add_argument("--works", nargs="+", default=["triangles"], choices=list(_WORKS))
+    parser.add_argument("--device", default="auto", help="memory.device of the whole runs")
     parser.add_argument("--pairs", type=int, default=2, help="whole runs of each graph, and runs in steps")
     parser.add_argument("--limit", type=float, default=240.0, metavar="S", help="seconds that a process may take")
     parser.add_argument("--work", default=tempfile.gettempdir(), help="folder on a local disk for graphs and runs")
@@ -207,7 +218,10 @@ def main() -> None:
             ask("make", store=store, scale=scale, edge_factor=options.edge_factor)
             counts = set()
             for number in range(options.pairs):
-                counts.add(ask("whole", store=store, folder=f"{place}/runs-{scale}-{number}")["count"])
+                for work in options.works:
+                    folder = f"{place}/runs-{scale}-{number}-{work}"
+                    found = ask("whole", store=store, folder=folder, work=work, device=options.device)
+                    counts.add((work, found["count"]))
                 found = ask("steps", store=store)
                 there = found["there"] / GB
                 opened, loaded = found["bytes"] / GB / found["open"], there / found["load"]
@@ -216,7 +230,7 @@ def main() -> None:
                     f"{there / (found['open'] + found['load']):.1f} GB/s",
                     flush=True,
                 )
-            if len(counts) != 1:
+            if len(counts) != len(options.works):
                 raise SystemExit(f"counts differ: {sorted(counts)}")
             shutil.rmtree(store)
 

@@ -122,9 +122,9 @@ class WatchedEngine(CudaEngine):
         buffer = self._plain_paging.frames(graph, number, page_arcs)
         fill = buffer.fill
 
-        def watched(pages: Any, places: Any) -> None:
+        def watched(pages: Any, places: Any, behind: Any = None) -> None:
             self.moved[0] += 4 * page_arcs * pages.size
-            fill(pages, places)
+            fill(pages, places, behind)
 
         buffer.fill = watched  # type: ignore[method-assign]
         return buffer

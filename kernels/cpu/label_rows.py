@@ -1,7 +1,8 @@
-"""Rows of a graph that is laid out by label: counted, then written."""
+"""Rows of a graph that is laid out by label: its vertices are numbered, their rows counted, then written."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -10,76 +11,152 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cpu.engine import CpuDevice
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.label_rows import KeptEdges, RoleNumbers, RowArrays
+from longwall.kernels.interface.label_rows import KeptEdges, LabelRows, NewArray, Roles
 from longwall.kernels.jit import compiled
 
 LEAST_ARCS = 1 << 19  # of a piece of work, for with 16 threads a piece waits 2 ms
 _PARTS = 8  # pieces for each thread
 
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class _Vertices:
+    """The vertices of the new graph: those of the data graph in their roles.
+
+    Attributes
+    ----------
+    kind : uint8[n]
+        Of each vertex of the data graph; see `Roles`.
+    place : uint32[n]
+        Its number in the first of its roles; those in its other roles follow.
+    origin : int64[new vertices]
+        The vertex of the data graph.
+    role : int16[new vertices]
+    final : uint32[numbers]
+        What becomes of each number: vertices without an edge are left out.
+    """
+
+    kind: Array
+    place: Array
+    origin: Array
+    role: Array
+    final: Array
+
 
 def rows_by_label(
     device: CpuDevice,
     graph: GraphArrays,
-    vertices: RoleNumbers,
+    roles: Roles,
     kept: KeptEdges,
     *,
     sliced: bool,
+    new_array: NewArray,
     edge_labels: NDArray[np.int32] | None = None,
-) -> "CpuLabelRows":
-    """Make what makes rows by label; see :class:`longwall.kernels.interface.kernels.Kernels`."""
-    return CpuLabelRows(device, graph, vertices, kept, sliced, edge_labels)
+) -> LabelRows:
+    """Make rows by label; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    vertices = _numbered(graph, roles, sliced)
+    work = _Work(device.workers, graph, roles, kept, edge_labels)
+    slices = work.count(vertices)
+    vertices, slices, indptr = _without_alone(vertices, slices)
+    number, size = len(slices), int(indptr[-1]) + 1  # with a place for what is left out
+    indices = new_array(size, np.dtype(np.uint32))
+    new_labels = np.empty(1, np.int32) if edge_labels is None else new_array(size, np.dtype(np.int32))
+    split = np.empty(number, np.int64)
+    work.fill(vertices, (slices, indptr, indices, split), new_labels, sliced)
+    degrees = np.diff(indptr)
+    ends = indptr[np.searchsorted(vertices.role, np.arange(1, slices.shape[1]))]
+    found = LabelRows(
+        origin=vertices.origin,
+        labels=graph.labels if graph.labels.size != graph.num_vertices else graph.labels[vertices.origin],
+        slices=slices.reshape(-1) if sliced else None,
+        indptr=indptr,
+        split=split,
+        indices=indices[:-1],
+        edge_labels=None if edge_labels is None else new_labels[:-1],
+        role_arcs=tuple(ends.tolist()),
+        max_degree=int(degrees.max(initial=0)),
+        max_out_degree=int((split - indptr[:-1]).max(initial=0)),
+        sum_degree_squared=int(np.square(degrees.astype(np.float64)).sum()),
+        room=0,
+        fetch=None,
+    )
+    arrays = (getattr(found, name) for name in ("origin", "labels", "slices", "indptr", "split", "indices"))
+    return found._replace(room=sum(array.nbytes for array in arrays if array is not None))
 
 
-class CpuLabelRows:
-    """Makes rows with the threads of the host; see :class:`longwall.kernels.interface.label_rows.LabelRows`."""
+def _numbered(graph: GraphArrays, roles: Roles, sliced: bool) -> _Vertices:
+    """Number the vertices of the new graph."""
+    n, kinds = graph.num_vertices, len(roles.times)
+    kind, place, sizes = np.full(n, kinds - 1, np.uint8), np.zeros(n, np.uint32), np.zeros(kinds, np.int64)
+    if kinds == 1:
+        sizes[0] = n
+    else:
+        find_kinds(graph.labels, roles.labels, kind, sizes)
+    number = int((sizes * roles.times).sum())
+    origin, role = np.empty(number, np.int64), np.empty(number, np.int16)
+    following = np.cumsum(sizes * roles.times) - sizes * roles.times if sliced else np.zeros(1, np.int64)
+    number_roles(kind, roles.times, roles.first_role, sliced, following, place, origin, role)
+    return _Vertices(kind, place, origin, role, np.arange(number, dtype=np.uint32))
+
+
+def _without_alone(vertices: _Vertices, slices: Array) -> tuple[_Vertices, Array, Array]:
+    """Leave vertices without a neighbour out; return the others, their slices, and where their rows begin."""
+    number = int(np.count_nonzero(slices[:, -1]))
+    origin, role, final = np.empty(number, np.int64), np.empty(number, np.int16), np.empty(len(slices), np.uint32)
+    kept, indptr = np.empty((number, slices.shape[1]), np.uint32), np.zeros(number + 1, np.int64)
+    leave_out(vertices.origin, vertices.role, slices, origin, role, final, kept, indptr)
+    return _Vertices(vertices.kind, vertices.place, origin, role, final), kept, indptr
+
+
+class _Work:
+    """What the threads of the host do for a layout."""
 
     def __init__(
-        self,
-        device: CpuDevice,
-        graph: GraphArrays,
-        vertices: RoleNumbers,
-        kept: KeptEdges,
-        sliced: bool,
-        edge_labels: NDArray[np.int32] | None,
+        self, workers: int, graph: GraphArrays, roles: Roles, kept: KeptEdges, edge_labels: NDArray[np.int32] | None
     ):
         labels = np.zeros(1, np.int32) if edge_labels is None else edge_labels
-        self._workers, self._sliced, self._simple = device.workers, sliced, sliced and edge_labels is None
-        self._graph, self._vertices, self._kept = (graph.indptr, graph.indices, graph.split, labels), vertices, kept
+        self._workers, self._labelled = workers, edge_labels is not None
+        self._graph, self._first_role, self._kept = (
+            (graph.indptr, graph.indices, graph.split, labels),
+            roles.first_role,
+            kept,
+        )
 
-    def count(self) -> NDArray[np.uint32]:
-        """Count the neighbours of all vertices in each role."""
-        kind, _, origin, role, first_role, _ = self._vertices
-        roles, shape = self._kept.allowed.shape[1:], (len(first_role) - 1, len(self._kept.labels) + 1)
-        slices = np.zeros((len(origin), roles[0] + 1), np.uint32)
+    def count(self, vertices: _Vertices) -> Array:
+        """Return uint32[vertices, roles + 1]: how many neighbours in roles before each a vertex has, and all."""
+        roles, shape = self._kept.allowed.shape[1:], (len(self._first_role) - 1, len(self._kept.labels) + 1)
+        slices = np.zeros((len(vertices.origin), roles[0] + 1), np.uint32)
+        which = vertices.kind, vertices.origin, vertices.role, self._first_role
 
         def work(first: int, last: int) -> None:
             room = np.zeros(shape, np.int64), np.zeros(roles, np.int64)
-            count_rows(*self._graph, kind, origin, role, first_role, *self._kept, first, last, *room, slices)
+            count_rows(*self._graph, *which, *self._kept, first, last, *room, slices)
 
-        self._each_part(origin, work)
+        self._each_part(vertices.origin, work)
         return slices
 
-    def fill(self, vertices: RoleNumbers, rows: RowArrays) -> tuple[RowArrays, None]:
-        """Write the rows."""
-        kind, place, origin, role, _, final = vertices
-        out = rows.slices, rows.indptr, rows.indices, rows.split
-        if self._simple:  # the roles have one label each, and are the kinds
+    def fill(self, vertices: _Vertices, rows: tuple[Array, ...], edge_labels: Array, sliced: bool) -> None:
+        """Write `indices`, `split` and the labels of edges; the vertices left out are gone."""
+        simple = sliced and not self._labelled  # then roles have one label each, and are the kinds
+        numbers, rules = vertices.place, np.zeros((1, 1), np.int64)
+        if simple:
             rules = np.pad(self._kept.allowed[:, :, 0].astype(np.int64), ((0, 0), (0, 1)))
-            numbers = final[place] if len(final) else place
+            numbers = vertices.final[vertices.place] if len(vertices.final) else vertices.place
+        given = vertices.kind, vertices.place, vertices.origin, vertices.role, self._first_role, vertices.final
 
         def work(first: int, last: int) -> None:
-            cursor = np.zeros(rows.slices.shape[1], np.int64)
-            if self._simple:
-                fill_slices(*self._graph[:3], kind, numbers, origin, role, rules, first, last, cursor, *out)
+            cursor = np.zeros(rows[0].shape[1], np.int64)
+            if simple:
+                which = vertices.kind, numbers, vertices.origin, vertices.role, rules
+                fill_slices(*self._graph[:3], *which, first, last, cursor, *rows)
                 return
             room = np.zeros(self._kept.allowed.shape[1:], np.int64)
-            which = *vertices, *self._kept, first, last, room, self._sliced, cursor
-            fill_rows(*self._graph, *which, *out, rows.edge_labels)
+            fill_rows(*self._graph, *given, *self._kept, first, last, room, sliced, cursor, *rows, edge_labels)
 
-        self._each_part(origin, work)
-        return rows._replace(indices=rows.indices[:-1]), None
+        self._each_part(vertices.origin, work)
 
-    def _each_part(self, origin: NDArray[np.int64], work: Callable[[int, int], None]) -> None:
+    def _each_part(self, origin: Array, work: Callable[[int, int], None]) -> None:
         """Call a function for every range of the new vertices."""
         arcs = np.cumsum(np.diff(self._graph[0])[origin])
         total = int(arcs[-1]) if len(arcs) else 0
@@ -93,6 +170,52 @@ class CpuLabelRows:
         with ThreadPoolExecutor(min(self._workers, len(parts))) as pool:
             for done in [pool.submit(work, *part) for part in parts]:
                 done.result()
+
+
+@compiled
+def find_kinds(labels: Any, distinct: Any, kind: Any, sizes: Any) -> None:
+    """Find the kind of each vertex, and count the vertices of each."""
+    for v in range(labels.size):
+        found = distinct.size
+        for number in range(distinct.size):
+            if labels[v] == distinct[number]:
+                found = number
+        kind[v] = found
+        sizes[found] += 1
+
+
+@compiled
+def number_roles(
+    kind: Any, times: Any, first_role: Any, sliced: bool, following: Any, place: Any, origin: Any, role: Any
+) -> None:
+    """Number the vertices in their roles, kind by kind or in the order of ids, from ``following`` on."""
+    for v in range(kind.size):
+        k = kind[v]
+        counter = k if sliced else 0
+        if times[k]:
+            at = following[counter]
+            place[v] = at
+            for copy in range(times[k]):
+                origin[at + copy] = v
+                role[at + copy] = first_role[k] + copy
+            following[counter] = at + times[k]
+
+
+@compiled
+def leave_out(
+    origin: Any, role: Any, slices: Any, kept_origin: Any, kept_role: Any, final: Any, kept: Any, indptr: Any
+) -> None:
+    """Copy what belongs to vertices with neighbours, which ``final`` numbers; add up the lengths of their rows."""
+    at, last = 0, slices.shape[1] - 1
+    for v in range(origin.size):
+        final[v] = at
+        if slices[v, last]:
+            kept_origin[at] = origin[v]
+            kept_role[at] = role[v]
+            for r in range(last + 1):
+                kept[at, r] = slices[v, r]
+            indptr[at + 1] = indptr[at] + slices[v, last]
+            at += 1
 
 
 @compiled

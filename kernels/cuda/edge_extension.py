@@ -1,11 +1,13 @@
 """Extension by edges on the device: workspace, and launches of ``edge_extension.cu``."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from longwall.kernels.cuda.runtime.launch import THREADS, WARP, Device
-from longwall.kernels.cuda.runtime.staging import RowLists, Staging, places
+from longwall.kernels.cuda.runtime.staging.by_turns import StagingByTurns
+from longwall.kernels.cuda.runtime.staging.staging import RowLists, places
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import Cut
@@ -34,7 +36,14 @@ class _Counted(NamedTuple):
 
 
 class CudaEdgeExtender:
-    """Workspace for rows of edges; see :class:`longwall.kernels.interface.workspaces.EdgeExtender`."""
+    """Workspace for rows of edges; see :class:`longwall.kernels.interface.workspaces.EdgeExtender`.
+
+    Attributes
+    ----------
+    staging
+        What brings lists to the device, those of the next rows while new edges are written; None where they are read
+        where they are.
+    """
 
     workspace_bytes = 0
 
@@ -51,10 +60,12 @@ class CudaEdgeExtender:
         self._left_out = xp.empty(lists * (self._ends - 1), np.uint32)
         self._found_cuts = xp.empty((_MOST_CUTS, 3), np.int64)
         self._cuts: dict[tuple[int, int], Cut] = {}  # by the first row and the capacity
-        self._staging: Staging | None = None
+        self.staging: StagingByTurns | None = None
         if staged:
-            self._vertices = xp.empty(lists, np.uint32)
-            self._staging = Staging(device, graph, memory - self._most * row_bytes)
+            # Not a method: who refers to each other, is not freed at once.
+            read = partial(_split_ends, device, xp.empty(lists, np.uint32), self._ends)
+            parts = [(end, NeighbourRange.ALL) for end in range(self._ends)]
+            self.staging = StagingByTurns(device, graph, memory - self._most * row_bytes, read, parts)
         self._counted: _Counted | None = None
 
     def reads(self, columns: Array) -> list[RowReads]:
@@ -67,9 +78,9 @@ class CudaEdgeExtender:
 
     def count(self, columns: Array, first: int, last: int) -> None:
         """Count the new edges of rows."""
-        graph = self._graph
+        graph, staging = self._graph, self.staging
         rows = columns[:, first : min(last, first + self._most)]
-        lists = self._bring(rows)
+        lists = None if staging is None else staging.bring(columns, first, first + rows.shape[1])
         if lists is not None:
             rows = rows[:, : lists.rows]
         number = rows.shape[1] * self._ends
@@ -91,6 +102,9 @@ class CudaEdgeExtender:
         self._device.xp.cumsum(sizes, out=sizes)
         self._counted = _Counted(columns, first, rows, lists, self._places())
         self._cuts.clear()
+        if staging is not None:  # as many rows as this time, at most
+            following = first + rows.shape[1]
+            staging.bring_ahead(columns, following, min(following + min(last - first, self._most), columns.shape[1]))
 
     def is_counted(self, columns: Array, row: int) -> bool:
         """Whether a row's new edges are counted, and its lists are where they were then."""
@@ -123,7 +137,8 @@ class CudaEdgeExtender:
             blocks=1,
             threads=THREADS,
         )
-        self._device.synchronize()  # as in launch.exact
+        # As in launch.exact, but for lists that are still on their way.
+        self._device.xp.cuda.get_current_stream().synchronize()
         self._cuts.clear()
         for last, number, all_grow in self._found_cuts.get().tolist():
             self._cuts[first, capacity] = Cut(known.first + last, number, bool(all_grow))
@@ -159,15 +174,6 @@ class CudaEdgeExtender:
         )
         return offsets, edges
 
-    def _bring(self, rows: Array) -> RowLists | None:
-        """Bring the lists of leading rows to the device, where they are not read where they are."""
-        if self._staging is None:
-            return None
-        number = rows.shape[1] * self._ends
-        ends = self._vertices[:number].reshape(self._ends, rows.shape[1])
-        self._launch("split_ends", number, (*_place(rows), self._ends, ends))
-        return self._staging.bring(ends, [(end, NeighbourRange.ALL) for end in range(self._ends)])
-
     def _known(self) -> "_Counted":
         assert self._counted is not None
         return self._counted
@@ -182,3 +188,11 @@ class CudaEdgeExtender:
 def _place(columns: Array) -> tuple[Array, int, int]:
     """Arguments of kernels for rows: where they are, how far apart their columns are, and their number."""
     return columns, columns.strides[0] // columns.itemsize, columns.shape[1]
+
+
+def _split_ends(device: Device, room: Array, number: int, columns: Array, first: int, last: int) -> Array:
+    """Return the ends of rows, so many of each, in columns of their own: in a room that has place for them."""
+    rows = columns[:, first:last]
+    ends = room[: rows.shape[1] * number].reshape(number, rows.shape[1])
+    device.launch_over("edge_extension.cu", "split_ends", ends.size, (*_place(rows), number, ends))
+    return ends

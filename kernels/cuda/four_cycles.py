@@ -15,6 +15,7 @@ _WARPS = 8  # per block of the kernel for light vertices
 _MANY = 1 << 15  # wedges from which on a vertex' ends are counted window by window
 _LARGEST_NARROW = (1 << 16) - 1  # neighbours, where counters have 16 bits
 _VERTICES_SHARE = 8  # the part of a counter's memory that its range of vertices has
+_VERTEX_BYTES = 12  # of a vertex of that range: its wedges, and its number if they are many
 
 
 def four_cycle_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaFourCycleCounter":
@@ -27,6 +28,11 @@ def column_cycle_counter(device: Device, graph: GraphArrays, memory: int) -> "Cu
     return CudaColumnCycleCounter(device, graph, memory)
 
 
+def _of_vertices(device: Device, most: int) -> tuple[Array, Array]:
+    """Make what is kept of a range of vertices: of the counter's memory, for copies of pages take what is left."""
+    return device.xp.empty(most, device.xp.int64), device.xp.empty(most, device.xp.uint32)
+
+
 class CudaFourCycleCounter:
     """Wedge counters; see ``four_cycles.cu``."""
 
@@ -34,7 +40,6 @@ class CudaFourCycleCounter:
 
     _LIGHT = 512  # kLight
     _THREADS = 1024
-    _VERTEX_BYTES = 12  # of a range that is counted at once: its wedges, and its number if they are many
 
     def __init__(self, device: Device, graph: GraphArrays, memory: int):
         self._device, self._graph = device, graph
@@ -43,10 +48,11 @@ class CudaFourCycleCounter:
         self._window = min(n, most)
         beyond = n if n > most else 0
         blocks_each = 2 if (self._window + 4) * 8 + 4096 < device.shared_memory else 1
-        self._most = max(min(n, memory // _VERTICES_SHARE // self._VERTEX_BYTES), 1)
-        memory -= self._most * self._VERTEX_BYTES
+        self._most = max(min(n, memory // _VERTICES_SHARE // _VERTEX_BYTES), 1)
+        memory -= self._most * _VERTEX_BYTES
         self._blocks = units_that_fit(device.multiprocessors * blocks_each, beyond * 4, memory)
         self._store = xp.zeros(max(self._blocks * beyond, 1), xp.uint32)
+        self._sizes, self._heavy = _of_vertices(device, self._most)
 
     def count(self, first: int, last: int) -> int:
         """Count the 4-cycles of a range of vertices."""
@@ -62,8 +68,7 @@ class CudaFourCycleCounter:
     def _run(self, first: int, last: int, result: Array) -> None:
         device, graph = self._device, self._graph
         light_root, heavy_number, num_heavy = device.xp.zeros((3, 1), device.xp.uint32)
-        sizes = device.xp.empty(last - first, device.xp.int64)
-        heavy = device.xp.empty(last - first, device.xp.uint32)
+        sizes, heavy = self._sizes, self._heavy
         arrays = (graph.indptr, graph.indices, graph.split)
         device.launch(
             "four_cycles.cu",
@@ -117,18 +122,18 @@ class CudaColumnCycleCounter:
 
     _LIGHT = 512  # kLight
     _THREADS = 1024
-    _VERTEX_BYTES = 12  # of the vertices that are counted at once: their wedges, and their numbers if they are many
 
     def __init__(self, device: Device, graph: GraphArrays, memory: int):
         self._device, self._graph = device, graph
         n = graph.num_vertices
-        self._most = max(min(n, memory // _VERTICES_SHARE // self._VERTEX_BYTES), 1)
-        left = memory - self._most * self._VERTEX_BYTES - 4 * n
+        self._most = max(min(n, memory // _VERTICES_SHARE // _VERTEX_BYTES), 1)
+        left = memory - self._most * _VERTEX_BYTES - 4 * n
         if left < 4 * max(graph.max_degree, 1):
             raise WorkspaceTooLarge(memory - left + 4 * max(graph.max_degree, 1))
         self.arc_room = min(left // 4, max(graph.num_arcs // 2, 1))
         self._ends = device.xp.empty(n, device.xp.uint32)
         self._arcs = device.xp.empty(self.arc_room, device.xp.uint32)
+        self._sizes, self._heavy = _of_vertices(device, self._most)
 
     def count(self, first: int, last: int, rows: Callable[[], Iterable[Targets]] | None = None) -> int:
         """Count the 4-cycles of a range of vertices, while lists come in turn; None: all are there."""
@@ -155,8 +160,7 @@ class CudaColumnCycleCounter:
     def _run(self, columns: tuple[Any, ...], first: int, last: int, result: Array) -> None:
         device = self._device
         light_root, heavy_number, num_heavy = device.xp.zeros((3, 1), device.xp.uint32)
-        sizes = device.xp.empty(last - first, device.xp.int64)
-        heavy = device.xp.empty(last - first, device.xp.uint32)
+        sizes, heavy = self._sizes, self._heavy
         arrays = (*self._arrays(), *columns, first)
         device.launch(
             "column_cycles.cu",

@@ -1,95 +1,186 @@
-"""Rows of a graph that is laid out by label: launches of ``label_rows.cu``."""
+"""Rows of a graph that is laid out by label: launches of ``label_rows.cu``.
 
-from collections.abc import Callable
+A small graph is made with one wait for the device: rooms are as large as the statistics of the data graph allow, and
+kernels read what others found. A large one waits once more, for the number of its arcs.
+"""
+
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cuda.runtime.launch import WARP, Device
-from longwall.kernels.cuda.runtime.memory import copied
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.label_rows import KeptEdges, RoleNumbers, RowArrays
+from longwall.kernels.interface.label_rows import KeptEdges, LabelRows, NewArray, Roles, WrongSizes
 
 Array = Any  # a CuPy array
+
+SMALL = 16 << 20  # bytes of the neighbours that there may be at most
+_THREADS = 128  # of a block that numbers
+_LEAST_CHUNK, _MOST_CHUNKS = 128, 2048  # what one warp numbers; each adds up what all chunks before its own have
+_TOTALS = 6  # words of Totals before those of the roles
+_NONE = np.uintp(0)
 
 
 def rows_by_label(
     device: Device,
     graph: GraphArrays,
-    vertices: RoleNumbers,
+    roles: Roles,
     kept: KeptEdges,
     *,
     sliced: bool,
+    new_array: NewArray,  # noqa: ARG001 - rows stay on the device
     edge_labels: NDArray[np.int32] | None = None,
-) -> "CudaLabelRows":
-    """Make what makes rows by label; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+) -> LabelRows:
+    """Make rows by label; see :class:`longwall.kernels.interface.kernels.Kernels`."""
     assert edge_labels is None, "rows with labels of edges are made on the host"
-    return CudaLabelRows(device, graph, vertices, kept, sliced)
+    return _Layout(device, graph, roles, kept, sliced).made()
 
 
-class CudaLabelRows:
-    """Makes rows on the device; see :class:`longwall.kernels.interface.label_rows.LabelRows`."""
+def room_for_arcs(graph: GraphArrays, roles: Roles) -> int:
+    """Return the most arcs that a graph in these roles can have."""
+    return int(roles.times.max()) ** 2 * graph.num_arcs
 
-    def __init__(self, device: Device, graph: GraphArrays, vertices: RoleNumbers, kept: KeptEdges, sliced: bool):
-        self._device, self._graph = device, (graph.indptr, graph.indices, graph.split)
-        self._roles, self._sliced = kept.allowed.shape[0], sliced
-        self._number = len(vertices.origin)
-        sizes = np.diff(vertices.first_role)
-        arrays: dict[str, NDArray[Any]] = {
-            "first_role": vertices.first_role,
-            "kind_of_role": np.repeat(np.arange(len(sizes), dtype=np.uint8), sizes),
-            "rules": kept.allowed[:, :, 0].astype(np.uint8).ravel(),
+
+class _Layout:
+    """A graph on its way: the arrays that only its kernels read are in one room."""
+
+    def __init__(self, device: Device, graph: GraphArrays, roles: Roles, kept: KeptEdges, sliced: bool):
+        self._device, self._graph, self._sliced, self._given = device, graph, sliced, roles
+        self._rows = graph.indptr, graph.indices, graph.split
+        self._kinds, self._roles = len(roles.times), kept.allowed.shape[0]
+        self._number, n = roles.number, graph.num_vertices
+        self._chunk, self._chunks = _chunks(n)
+        self._new_chunk, self._new_chunks = _chunks(self._number)
+        words = _words(roles, kept)
+        zeros = _TOTALS + self._roles + 2 * self._new_chunks
+        sizes = {
+            "totals": 8 * (_TOTALS + self._roles),
+            "sums": 16 * self._new_chunks,
+            "place": 4 * n,
+            "origin": 4 * self._number,
+            "slices": 4 * self._number * (self._roles + 1),
+            "final": 4 * self._number,
+            "new_role": 2 * self._number,
+            "role": 2 * self._number,
+            "counts": 4 * self._kinds * self._chunks,
+            "kind": n,
         }
-        for name in ("kind", "place", "origin", "role"):
-            arrays[name] = getattr(vertices, name)
-        self._there = copied(device.xp, arrays)
+        starts = list(accumulate((-(-size // 8) * 8 for size in sizes.values()), initial=0))
+        xp = device.xp
+        self._room = xp.empty(starts[-1], np.uint8)  # held until the kernels have ended
+        base = int(self._room.data.ptr)
+        self._at = {name: np.uintp(base + start) for name, start in zip(sizes, starts, strict=False)}
+        self._words = xp.asarray(words)
+        self._zeros = zeros
 
-    def count(self) -> NDArray[np.uint32]:
-        """Count the neighbours of all vertices in each role."""
-        there, slices = self._there, self._device.xp.empty(self._number * (self._roles + 1), np.uint32)
-        which = there["kind"], there["origin"], there["role"], there["kind_of_role"], there["rules"]
-        self._launch("count_label_rows", self._number, (*which, self._roles, self._number, slices))
-        return self._fetched(slices).reshape(self._number, self._roles + 1)
-
-    def fill(self, vertices: RoleNumbers, rows: RowArrays) -> tuple[RowArrays, Callable[[], None]]:
-        """Write the rows on the device, and copy all but the neighbours to the host."""
-        xp, number, there = self._device.xp, len(vertices.origin), self._there
-        slices = rows.slices.reshape(-1)
-        brought = copied(
-            xp, {"labels": rows.labels, "indptr": rows.indptr} | ({"slices": slices} if self._sliced else {})
+    def made(self) -> LabelRows:
+        """Make the rows."""
+        xp, number = self._device.xp, self._number
+        labelled = self._graph.labels.size == self._graph.num_vertices
+        origin, indptr = xp.empty(number, np.uint32), xp.empty(number + 1, np.int64)
+        labels = xp.empty(number, np.int32) if labelled else self._graph.labels
+        slices = xp.empty(number * (self._roles + 1), np.uint32) if self._sliced else None
+        self._number_vertices()
+        self._keep_vertices(labelled, origin, labels, slices, indptr)
+        most = room_for_arcs(self._graph, self._given)
+        if 4 * most > SMALL:
+            most = int(self._totals()[1])
+        indices, split = xp.empty(most, np.uint32), xp.empty(number, np.int64)
+        self._fill(origin, slices, indptr, indices, split)
+        there, arcs, longest, longest_out, squares, numbered, *role_arcs = self._totals().tolist()
+        if numbered != number:
+            raise WrongSizes
+        arrays = [
+            origin,
+            indptr,
+            indices,
+            split,
+            *([labels] if labelled else []),
+            *([] if slices is None else [slices]),
+        ]
+        return LabelRows(
+            origin=origin[:there],
+            labels=labels[:there] if labelled else labels,
+            slices=None if slices is None else slices[: there * (self._roles + 1)],
+            indptr=indptr[: there + 1],
+            split=split[:there],
+            indices=indices[:arcs],
+            edge_labels=None,
+            role_arcs=tuple(accumulate(role_arcs, max)),
+            max_degree=longest,
+            max_out_degree=longest_out,
+            sum_degree_squared=squares,
+            room=sum(array.nbytes for array in arrays),
+            fetch=partial(_fetched, self._device),
         )
-        moved = copied(xp, {"origin": vertices.origin, "role": vertices.role, "final": vertices.final})
-        indices, split = xp.empty(rows.indices.size - 1, np.uint32), xp.empty(number, np.int64)
-        roles = there["kind_of_role" if self._sliced else "first_role"], there["rules"], self._roles
-        which = there["kind"], there["place"], *roles, moved["origin"], moved["role"], moved["final"]
-        out = brought["indptr"], number, indices, split
+
+    def _number_vertices(self) -> None:
+        """Number the vertices in their roles."""
+        at, n = self._at, self._graph.num_vertices
+        cut = self._kinds, self._roles, self._chunk, self._chunks
+        zeros = at["totals"], self._zeros
+        self._over_chunks(
+            "find_kinds", self._chunks, (self._graph.labels, n, self._words, *cut, at["kind"], at["counts"], *zeros)
+        )
+        out = at["place"], at["origin"], at["role"], at["totals"]
+        given = self._words, self._kinds, self._roles, int(self._sliced), self._chunk, self._chunks
+        self._over_chunks("number_roles", self._chunks, (at["kind"], n, *given, at["counts"], self._number, *out))
+
+    def _keep_vertices(self, labelled: bool, origin: Array, labels: Array, slices: Array, indptr: Array) -> None:
+        """Count rows, and leave out those without neighbours."""
+        at, cut = self._at, (self._new_chunk, self._new_chunks)
+        which = at["kind"], at["origin"], at["role"], self._words, self._kinds, self._roles
+        counted = at["totals"], self._number, at["slices"], at["sums"]
+        self._over("count_label_rows", self._number, (*self._rows, *which, *cut, *counted))
+        old = at["origin"], at["role"], at["slices"], self._roles, *cut, self._number, at["sums"]
+        new = at["final"], origin, at["new_role"], labels, _NONE if slices is None else slices, indptr
+        self._over_chunks("leave_out", self._new_chunks, (self._graph.labels, int(labelled), *old, *new, at["totals"]))
+
+    def _fill(self, origin: Array, slices: Array, indptr: Array, indices: Array, split: Array) -> None:
+        """Write the rows."""
+        at = self._at
+        which = at["kind"], at["place"], self._words, self._kinds, self._roles, origin, at["new_role"], at["final"]
+        out = indptr, indices, split, at["totals"]
         if self._sliced:
-            self._launch("fill_label_slices", number * self._roles, (*which, brought["slices"], *out))
+            self._over("fill_label_slices", self._number * self._roles, (*self._rows, *which, slices, *out))
         else:
-            self._launch("fill_label_rows", number, (*which, *out))
-        self._fetched(split, rows.split)
-        made = rows._replace(
-            labels=brought["labels"],
-            slices=brought.get("slices"),
-            indptr=brought["indptr"],
-            split=split,
-            indices=indices,
+            self._over("fill_label_rows", self._number, (*self._rows, *which, *out))
+
+    def _over(self, function: str, warps: int, arguments: tuple[Any, ...]) -> None:
+        self._device.launch_over("label_rows.cu", function, max(warps, 1) * WARP, arguments)
+
+    def _over_chunks(self, function: str, chunks: int, arguments: tuple[Any, ...]) -> None:
+        warps = _THREADS // WARP
+        shared = 4 * warps * self._kinds
+        self._device.launch(
+            "label_rows.cu", function, arguments, blocks=-(-chunks // warps), threads=_THREADS, shared=shared
         )
-        return made, partial(_copy_beside_kernels, self._device, indices, rows.indices[:-1])
 
-    def _launch(self, function: str, warps: int, arguments: tuple[Any, ...]) -> None:
-        self._device.launch_over("label_rows.cu", function, max(warps, 1) * WARP, (*self._graph, *arguments))
-
-    def _fetched(self, array: Array, out: NDArray[Any] | None = None) -> NDArray[Any]:
-        """Copy an array to the host once its kernel has ended; see `exact`."""
+    def _totals(self) -> NDArray[np.uint64]:
+        """Wait for the kernels; return what they found. See `exact`."""
         self._device.synchronize()
-        found: NDArray[Any] = array.get(out=out)
+        found: NDArray[np.uint64] = self._room[: 8 * (_TOTALS + self._roles)].get().view(np.uint64)
         return found
 
 
-def _copy_beside_kernels(device: Device, array: Array, out: NDArray[Any]) -> None:
+def _chunks(number: int) -> tuple[int, int]:
+    """Return how many numbers a chunk has, and how many chunks there are, one at least."""
+    chunk = max(_LEAST_CHUNK, -(-number // (_MOST_CHUNKS * WARP)) * WARP)
+    return chunk, max(-(-number // chunk), 1)
+
+
+def _words(roles: Roles, kept: KeptEdges) -> NDArray[np.int32]:
+    """Return the roles as kernels read them."""
+    kinds = np.repeat(np.arange(len(roles.times)), roles.times)
+    parts = roles.labels, roles.times, roles.first_role, kinds, kept.allowed[:, :, 0].ravel()
+    return np.concatenate([part.astype(np.int32) for part in parts])
+
+
+def _fetched(device: Device, array: Array, out: NDArray[Any] | None = None) -> NDArray[Any]:
     """Copy an array, whose kernel has ended, to the host: from any thread, and while other kernels run."""
     with device.xp.cuda.Device(device.number), device.faults():
-        array.get(stream=device.xp.cuda.Stream(non_blocking=True), out=out)
+        found: NDArray[Any] = array.get(stream=device.xp.cuda.Stream(non_blocking=True), out=out)
+        return found

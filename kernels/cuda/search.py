@@ -19,7 +19,7 @@ from longwall.kernels.cuda.runtime.block_pool import (
 from longwall.kernels.cuda.runtime.launch import WARP, Device, exact
 from longwall.kernels.cuda.runtime.search_header import Variant, graph_arguments, program_header, stored_sets
 from longwall.kernels.cuda.runtime.search_stacks import SearchStacks
-from longwall.kernels.cuda.runtime.staging import RowLists, Staging, places
+from longwall.kernels.cuda.runtime.staging.staging import RowLists, Staging, places
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads, frontier, row_lists
 from longwall.kernels.interface.graph_arrays import GraphArrays

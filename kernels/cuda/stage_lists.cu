@@ -2,6 +2,7 @@
 //
 // find_lists enters the lists to copy in a hash table; what it entered is sorted; measure_lists writes begins and
 // lengths, of which prefix sums are taken; stage_lists copies; settle_lists writes for the rows where their lists are now.
+// Where there are two buffers, lists that the other one has are copied from there: they need not cross the link again.
 #include "pages.cuh"
 
 constexpr int kSlotBits = 30;             // of an entry, for its slot of the table; its key has the others
@@ -100,16 +101,25 @@ extern "C" __global__ void __launch_bounds__(256)
   if (lane == 0 && total) atomicAdd(&found[1], total);
 }
 
-// Write where the lists of entries are read, counted from the adjacency's first arc, and their lengths.
+// Write where the lists of entries are read, counted from the adjacency's first arc, and their lengths. What the other
+// buffer has (`there` are its entries, sorted, whose lists end at `there_ends`; it begins at `origin`) is read there, and
+// its arcs are added to `reused`.
 extern "C" __global__ void __launch_bounds__(256)
-    measure_lists(const i64* indptr, const i64* split, const i64* places, const u64* entries, i64 number, i64* begins,
-                  i64* lengths) {
+    measure_lists(const i64* indptr, const i64* split, const u64* entries, i64 number, const u64* there,
+                  const i64* there_ends, i64 there_number, i64 origin, i64* begins, i64* lengths, u64* reused) {
   const i64 threads = static_cast<i64>(gridDim.x) * blockDim.x;
+  u64 again = 0;
   for (i64 i = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x; i < number; i += threads) {
     const List list = list_of_entry(indptr, split, entries[i]);
-    begins[i] = list.begin + copy_of_list(places, list.begin, list.length);
+    const u64 key = entries[i] >> kSlotBits;
+    const i64 at = there_number ? lower_bound(there, there_number, key << kSlotBits) : there_number;
+    const bool found = at < there_number && there[at] >> kSlotBits == key;
+    begins[i] = found ? origin + (at ? there_ends[at - 1] : 0) : list.begin;
     lengths[i] = list.length;
+    again += found ? list.length : 0;
   }
+  again = warp_sum(again);
+  if (lane_id() == 0 && again) atomicAdd(reused, again);
 }
 
 // Copy the lists of entries one behind the other to `out`, where they end at `ends`, and write to the entries' slots of

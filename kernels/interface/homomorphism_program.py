@@ -138,6 +138,33 @@ class Inner(IntEnum):
     DIAMONDS = 3
 
 
+class Beside(IntEnum):
+    """What four vertices are beside two others, a and b, that need not be adjacent: a pattern of six vertices.
+
+    Vertices that are adjacent to both are common ones. All others are adjacent to a alone.
+    """
+
+    CHERRY = 0  # a path of three vertices and one more, all common
+    TRIANGLE = 1  # a triangle and one more vertex, all common
+    PATH = 2  # of four common vertices
+    PAW = 3  # a triangle with a tail, all common
+    CYCLE = 4  # of four common vertices
+    ENDS = 5  # a path of four, whose ends are common
+    FORK = 6  # a path of three, whose ends are common, and one more common vertex
+    ZIGZAG = 7  # a path of four, all common but the second
+    TAIL = 8  # a triangle with a tail, all common but the vertex with the tail
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether a and b are alike, so that a pair of vertices is looked at once."""
+        return self <= Beside.CYCLE
+
+    @property
+    def common(self) -> int:
+        """How many of the four are common."""
+        return {Beside.ENDS: 2, Beside.FORK: 3, Beside.ZIGZAG: 3, Beside.TAIL: 3}.get(self, 4)
+
+
 class Step(NamedTuple):
     """One table from others."""
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from longwall.kernels.interface.cliques.degeneracy import DegeneracyOrder
 from longwall.kernels.interface.frontier import RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.homomorphism_program import Domain, Inner, RowProgram, RowTables
-from longwall.kernels.interface.label_rows import KeptEdges, LabelRows, RoleNumbers
+from longwall.kernels.interface.homomorphism_program import Beside, Domain, Inner, RowProgram, RowTables
+from longwall.kernels.interface.label_rows import KeptEdges, LabelRows, NewArray, Roles
 from longwall.kernels.interface.local_counts import EdgeGraph, EdgeShape, TriangleGraph
 from longwall.kernels.interface.pattern_growth import GrowKernel, TypedGraph
 from longwall.kernels.interface.search_program import SearchProgram
@@ -156,26 +156,25 @@ class Kernels(Protocol):
         self,
         device: Device,
         graph: GraphArrays,
-        vertices: RoleNumbers,
+        roles: Roles,
         kept: KeptEdges,
         *,
         sliced: bool,
+        new_array: NewArray,
         edge_labels: NDArray[np.int32] | None = None,
     ) -> LabelRows:
-        """What makes the rows of a graph that is laid out by label.
+        """Make the rows of a graph that is laid out by label.
 
         Parameters
         ----------
-        device
-            The engine's.
-        graph
-            The data graph, all of it in the memory that the engine works in.
-        vertices
-            The vertices of the new graph; none is left out yet.
-        kept
-            Which edges it has.
+        device, graph
+            The engine's, and the data graph, all of it in the memory that the engine works in.
+        roles, kept
+            Which vertices and edges the new graph has.
         sliced
-            Whether rows have slices; if not, they are in the order of ids.
+            Whether rows have slices, and vertices are numbered role by role; if not, in the order of ids.
+        new_array
+            Makes the arrays with an entry per arc, where the engine works in host memory.
         edge_labels : int32[2m] or None
             Labels of the edges, for the CPU engine only.
         """
@@ -205,10 +204,7 @@ class Kernels(Protocol):
         ...
 
     def paths_of_arcs(self, device: Device, graph: GraphArrays, out: Any, memory: int) -> None:
-        """Set `out` (int64[num_arcs], zeros) to the walks of three steps between the ends of every arc.
-
-        A walk goes around a 4-cycle of which the arc is a part, or to and fro.
-        """
+        """Set `out` (int64[num_arcs], zeros) to the walks of three steps between the ends of every arc."""
         ...
 
     def cliques_of_arcs(self, device: Device, graph: GraphArrays, out: Any, memory: int) -> None:
@@ -222,10 +218,8 @@ class Kernels(Protocol):
 
         Parameters
         ----------
-        device
-            The engine's.
-        graph
-            The graph.
+        device, graph
+            The engine's, and the graph.
         tables
             With the lists of common neighbours, and the places of reverse arcs.
         inner
@@ -248,6 +242,10 @@ class Kernels(Protocol):
 
     def almost_clique_counter(self, device: Device, graph: GraphArrays, tables: RowTables, memory: int) -> RangeCounter:
         """Workspace for counting 5-cliques less an edge, by listed common neighbours; roots are vertices."""
+        ...
+
+    def pair_counter(self, device: Device, graph: GraphArrays, beside: Beside, memory: int) -> RangeCounter:
+        """Workspace for counting maps beside pairs of vertices, symmetric ones in one order; roots are their a."""
         ...
 
     def motif_counter(

@@ -1,39 +1,45 @@
-"""What kernels make the rows of a graph by label of, and what makes them; see `LabelLayout` of the storage."""
+"""What kernels make the graph of a layout by label of, and what they return; see `LabelLayout` of the storage."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = Any  # a NumPy or a CuPy array
+NewArray = Callable[[int, np.dtype[Any]], NDArray[Any]]
+"""Makes an empty array of the host."""
 
 
-class RoleNumbers(NamedTuple):
-    """The vertices of the new graph: those of the data graph in their roles.
+class Roles(NamedTuple):
+    """The roles of a layout: the vertices of the new graph are those of the data graph in their roles.
 
     Attributes
     ----------
-    kind : uint8[n]
-        Of each vertex of the data graph: which of the distinct labels of the roles it has; one more for none, which has
-        no role.
-    place : uint32[n]
-        Its number in the first of its roles; those in its other roles follow.
-    origin : int64[new vertices]
-        The vertex of the data graph.
-    role : int16[new vertices]
-    first_role : int64[kinds + 2]
-        The roles of each kind.
-    final : uint32[numbers]
-        What becomes of each number: vertices without an edge are left out.
+    labels : int32[kinds - 1]
+        The distinct labels that roles have. A vertex whose label is here at place i is of kind i, all others are of the
+        last kind.
+    times : int64[kinds]
+        How many roles each kind has: none, where vertices of this kind are left out.
+    first_role : int64[kinds + 1]
+        The roles of each kind follow each other.
+    sizes : int64[kinds]
+        Vertices of each kind.
     """
 
-    kind: NDArray[np.uint8]
-    place: NDArray[np.uint32]
-    origin: NDArray[np.int64]
-    role: NDArray[np.int16]
+    labels: NDArray[np.int32]
+    times: NDArray[np.int64]
     first_role: NDArray[np.int64]
-    final: NDArray[np.uint32]
+    sizes: NDArray[np.int64]
+
+    @property
+    def number(self) -> int:
+        """Vertices in their roles."""
+        return int((self.sizes * self.times).sum())
+
+
+class WrongSizes(Exception):
+    """The graph has other labels than its statistics say."""
 
 
 class KeptEdges(NamedTuple):
@@ -51,51 +57,43 @@ class KeptEdges(NamedTuple):
     allowed: NDArray[np.int8]
 
 
-class RowArrays(NamedTuple):
-    """The rows of the new graph; see `GraphArrays`.
+class LabelRows(NamedTuple):
+    """The rows of the new graph where the engine's kernels read them; see `GraphArrays`.
+
+    Vertices without an edge are left out.
 
     Attributes
     ----------
+    origin : integer[n]
+        The vertex of the data graph.
     labels : int32[n] or int32[1]
-    slices : uint32[n, roles + 1]
-        Where the neighbours of each role begin in a row, and where it ends.
+    slices : uint32[n * (roles + 1)] or None
+        Where the neighbours of each role begin in a row, and where the last ones end; None where rows have no slices.
     indptr : int64[n + 1]
     split : int64[n]
-    indices : uint32[arcs + 1]
-        The last place is for what is left out.
-    edge_labels : int32[arcs + 1] or int32[1]
+    indices : uint32[arcs]
+    edge_labels : int32[arcs] or None
+    role_arcs
+        The arcs of the vertices in the first role, in the first two, ...; of no meaning without slices.
+    max_degree, max_out_degree, sum_degree_squared
+        See `GraphStats`.
+    room
+        Bytes of the arrays where the engine works.
+    fetch
+        Copies one of the arrays to the host, into a second one if that is given, from any thread and beside other
+        kernels; None where they are there.
     """
 
+    origin: Array
     labels: Array
     slices: Array
     indptr: Array
     split: Array
     indices: Array
     edge_labels: Array
-
-
-class LabelRows(Protocol):
-    """Makes rows, first their lengths."""
-
-    def count(self) -> NDArray[np.uint32]:
-        """Return uint32[new vertices, roles + 1]: how many neighbours in roles before each a vertex has, and all."""
-        ...
-
-    def fill(self, vertices: RoleNumbers, rows: RowArrays) -> tuple[RowArrays, Callable[[], None] | None]:
-        """Write `split`, `indices` and `edge_labels` of rows on the host, whose other arrays are known.
-
-        Parameters
-        ----------
-        vertices
-            The vertices, now without those that are left out.
-        rows
-            On the host.
-
-        Returns
-        -------
-        rows : RowArrays
-            The same where the engine's kernels read them, but for labels of edges.
-        copy : callable or None
-            Writes `indices` on the host; None where they are there.
-        """
-        ...
+    role_arcs: tuple[int, ...]
+    max_degree: int
+    max_out_degree: int
+    sum_degree_squared: int
+    room: int
+    fetch: Callable[..., NDArray[Any]] | None

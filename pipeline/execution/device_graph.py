@@ -15,6 +15,11 @@ from longwall.storage.pages.paged_graph import GraphPages
 from longwall.storage.pages.placement import access_of, adjacency_maker, bring_graph, place_graph
 from longwall.storage.streaming.stored_graph import StoredGraph
 
+NEED_LESS = (
+    "counts of triangles and cliques, of motifs of 3 vertices, of paths of 4 and of triangles with a tail need less "
+    "memory, where the graph is a store"
+)
+"""What the user can do where a budget has no room for a graph, besides what the message says."""
 _LABELS_SHARE = 4
 _Value = TypeVar("_Value")
 
@@ -157,7 +162,12 @@ def _placed(env: Environment, host: GraphArrays) -> DeviceGraph:
     resources = env.resources
     before = resources.host.used, resources.work.used
     placement = place_graph(host, resources, env.spec.memory.access)
-    graph = bring_graph(host, resources, placement)
+    try:
+        graph = bring_graph(host, resources, placement)
+    except BudgetExceeded as error:
+        if env.graph.files is None:
+            raise
+        raise BudgetExceeded(f"{error}; {NEED_LESS}") from error
     return DeviceGraph(graph, placement, None, (resources.host.used - before[0], resources.work.used - before[1]))
 
 
@@ -180,7 +190,7 @@ def forget_graph(env: Environment) -> None:
         resources.work.charge(-work, "")
 
 
-def keep_made(env: Environment, there: GraphArrays) -> None:
+def keep_made(env: Environment, there: GraphArrays, room: int) -> None:
     """Take a graph that was made on the device for that of an environment.
 
     Parameters
@@ -189,6 +199,8 @@ def keep_made(env: Environment, there: GraphArrays) -> None:
         What works with the graph; nothing else is on the engine.
     there
         The graph, resident on the device.
+    room
+        Bytes that it takes there, at least those of its arrays.
 
     Raises
     ------
@@ -197,9 +209,9 @@ def keep_made(env: Environment, there: GraphArrays) -> None:
     """
     resources = env.resources
     placement = place_graph(there, resources, "resident")
-    charged = resources.work.free - placement.memory
+    charged = max(resources.work.free - placement.memory, room)
     resources.work.charge(charged, "the graph on the device")
-    env.device_graph = DeviceGraph(there, placement, None, (0, charged))
+    env.device_graph = DeviceGraph(there, replace(placement, memory=resources.work.free), None, (0, charged))
 
 
 def load_edge_labels(env: Environment) -> Any:

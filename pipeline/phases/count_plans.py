@@ -50,6 +50,7 @@ FEW_ABSENT_EDGES = 2  # with so few, there are few whatever the vertices
 _VERTICES_AT_ONCE = 1 << 22
 _VERTEX_STEPS, _ARC_STEPS, _WIDE_STEPS, _ENTRY_STEPS = 0.6, 0.3, 0.65, 1.2  # of what a search reads (measured)
 _COMMON_STEPS = 1.5  # the same; common neighbours have higher degrees than ends of arcs
+_MANY_VERTICES = 1 << 21  # bitmaps of rows in a device's shared memory have few of them
 _TRIANGLE_SKEW = 3.0  # how much larger the mean square of the triangles of an arc is than the square of their mean
 
 
@@ -148,7 +149,7 @@ class CountByKernel(CountPlan):
 
     phase: RangeCount
     otherwise: RangeCount | None = None
-    """What counts them where the engine's memory does not hold the graph, if that is something else."""
+    """What counts them where that is faster, if it is something else: see `_prefers_order`."""
 
     @property
     def streamed(self) -> RangePhase | None:
@@ -166,7 +167,7 @@ class CountByKernel(CountPlan):
     def count(self, env: Coordinator) -> int:
         """Count the embeddings."""
         phases = [self.phase] if self.otherwise is None else [self.phase, self.otherwise]
-        for phase in reversed(phases) if holds_part(env) else phases:
+        for phase in reversed(phases) if _prefers_order(env) else phases:
             with suppress(DoesNotFit):
                 found: int = phase.run(env)
                 return found
@@ -267,9 +268,7 @@ class CountByHomomorphisms(CountPlan):
             for term in terms:
                 coefficients[term.kind, term.number] += sign * term.coefficient
         terms_ = [
-            {"coefficient": c, "pattern": sums.quotients[n].edge_text if kind == "total" else f"{kind} of {n} vertices"}
-            for (kind, n), c in coefficients.items()
-            if c
+            {"coefficient": c, "pattern": sums.counted_text(kind, n)} for (kind, n), c in coefficients.items() if c
         ]
         rows = (sums.program.vertices, sums.program.arcs, sums.program.common, *sums.program.rows)
         return self._facts("homomorphisms") | {
@@ -385,6 +384,11 @@ def plan_cliques(pattern: Pattern, stats: GraphStats) -> CountByKernel:
     k = pattern.num_vertices
     count = CountCliquesByPivots(k) if suits_pivots(k, stats.max_out_degree) else CountCliques(k)
     return _by_kernel(pattern, sum(plan_match(pattern, stats).rows), count)
+
+
+def _prefers_order(env: Coordinator) -> bool:
+    """Return whether the lists of smaller neighbours, read in order, take less time than all rows, looked up."""
+    return holds_part(env) or (env.resources.on_device and env.graph.num_vertices > _MANY_VERTICES)
 
 
 def _by_kernel(

@@ -15,7 +15,7 @@ from itertools import combinations
 from math import factorial, prod
 from typing import Literal, NamedTuple
 
-from longwall.kernels.interface.homomorphism_program import Domain, Make, RowProgram, TableProgram
+from longwall.kernels.interface.homomorphism_program import Beside, Domain, Make, RowProgram, TableProgram
 from longwall.kernels.patterns.pattern_codes import MAX_VERTICES as MAX_CANONICAL
 from longwall.kernels.patterns.pattern_codes import canonical_pattern
 from longwall.pipeline.patterns.pattern import Pattern
@@ -30,15 +30,33 @@ _TRIANGLE = 3
 # Of what makes a table over arcs, in units of squared degrees.
 _STEPS = {Make.PATHS: 0.5, Make.TRIANGLES: 0.25, Make.CLIQUES: 0.25}  # in passes over the rows of vertices
 _INNER_STEPS = 1.0  # in passes over the rows of arcs, of a table of what is among common neighbours
+# Of pairs of vertices, in passes from common neighbours over the graph: what is taken of their tables (measured).
+_PAIR_STEPS = {Beside.CHERRY: 0.6, Beside.FORK: 1.2, Beside.ENDS: 2.0, Beside.ZIGZAG: 2.0, Beside.TAIL: 2.0}
+_OTHER_PAIR_STEPS = 0.9
+_WEDGE_LISTS = 4.0  # passes over the rows of vertices that it takes to list the wedges of every vertex by their ends
 _LISTS = 3.0  # passes over the rows of vertices that it takes to list common neighbours
 Edges = tuple[tuple[int, int], ...]
-Kind = Literal["cliques", "five-cycles", "wheels", "almost-cliques"]
+Kind = Literal["cliques", "five-cycles", "wheels", "almost-cliques", "pairs"]
 """What kernels of their own count."""
 _BY_DEGREES: dict[tuple[int, ...], Kind] = {
     (2, 2, 2, 2, 2): "five-cycles",
     (3, 3, 3, 3, 4): "wheels",
     (3, 3, 4, 4, 4): "almost-cliques",
 }
+_BESIDE = {
+    Beside.CHERRY: "2-3,2-4",
+    Beside.TRIANGLE: "2-3,2-4,3-4",
+    Beside.PATH: "2-3,3-4,4-5",
+    Beside.PAW: "2-3,2-4,3-4,2-5",
+    Beside.CYCLE: "2-3,3-4,4-5,2-5",
+    Beside.ENDS: "2-3,3-4,4-5",
+    Beside.FORK: "2-3,3-4",
+    Beside.ZIGZAG: "2-3,3-4,4-5",
+    Beside.TAIL: "2-3,2-4,3-4,2-5",
+}
+"""The edges between the four vertices, 2 to 5."""
+_ALONE = {Beside.ENDS: (3, 4), Beside.FORK: (3,), Beside.ZIGZAG: (3,), Beside.TAIL: (2,)}
+"""Those of the four that are adjacent to a alone."""
 LISTED: tuple[Kind, ...] = ("wheels", "almost-cliques")
 """Those that read lists of common neighbours."""
 
@@ -50,7 +68,7 @@ class Term(NamedTuple):
     kind: Literal["total", "whole", Kind]
     """A total of the program, a sum over all vertices, or what a kernel of its own counts as subgraphs."""
     number: int
-    """Of the total; vertices of what a kernel counts."""
+    """Of the total; vertices of what a kernel counts, or what is beside pairs: a `Beside`."""
 
 
 @dataclass(frozen=True)
@@ -96,13 +114,27 @@ class HomomorphismSums:
         total += costs.arcs / 4 if "wheels" in kinds else 0.0
         total += costs.vertices / 4 if "almost-cliques" in kinds else 0.0
         total += costs.vertices if "five-cycles" in kinds else 0.0
+        total += sum(pairs_cost(beside, costs) for beside in self.pairs)
         return total + (_LISTS * costs.vertices if program.needs_lists else 0.0)
+
+    @property
+    def pairs(self) -> tuple[Beside, ...]:
+        """What is counted beside pairs of vertices."""
+        return tuple(sorted({Beside(term.number) for terms in self.terms for term in terms if term.kind == "pairs"}))
 
     @property
     def listed(self) -> tuple[tuple[Kind, int], ...]:
         """What kernels count by lists of common neighbours: a kind and its vertices each."""
         found = {(term.kind, term.number) for terms in self.terms for term in terms if term.kind in LISTED}
         return tuple(sorted(found))
+
+    def counted_text(self, kind: str, number: int) -> str:
+        """Return what a term counts as text."""
+        if kind == "total":
+            return self.quotients[number].edge_text
+        if kind == "pairs":
+            return f"{_pattern(beside_edges(Beside(number))).edge_text}, injective"
+        return f"{kind} of {number} vertices"
 
     @property
     def tables_text(self) -> str:
@@ -158,9 +190,24 @@ def kernel_of(edges: Edges, *, lists: bool) -> tuple[Kind, int] | None:
     size = 1 + max(v for _, v in edges)
     if size > _TRIANGLE and len(edges) == size * (size - 1) // 2:
         return "cliques", size
+    if edges in _pairs():
+        return "pairs", _pairs()[edges]
     degrees = Counter(v for edge in edges for v in edge)
     kind = _BY_DEGREES.get(tuple(sorted(degrees.values())))
     return None if kind is None or (kind in LISTED and not lists) else (kind, size)
+
+
+def beside_edges(beside: Beside) -> Edges:
+    """Return the edges of the pattern that consists of two vertices, 0 and 1, and what is beside them, 2 to 5."""
+    inner = [(int(edge[0]), int(edge[2])) for edge in _BESIDE[beside].split(",")]
+    alone = _ALONE.get(beside, ())
+    return tuple(sorted([*((0, v) for v in range(2, 6)), *((1, v) for v in range(2, 6) if v not in alone), *inner]))
+
+
+@lru_cache(maxsize=1)
+def _pairs() -> dict[Edges, Beside]:
+    """The canonical edges of patterns that are counted by pairs of vertices."""
+    return {canonical_pattern(beside_edges(beside), None, 6)[0]: beside for beside in Beside}
 
 
 def without_multiples(some: Sequence[tuple[Edges, int]], *, lists: bool) -> list[tuple[Edges, int]]:
@@ -175,7 +222,7 @@ def without_multiples(some: Sequence[tuple[Edges, int]], *, lists: bool) -> list
             found[edges] += coefficient * factorial(kernel[1])
         else:
             # All but the mappings are homomorphisms of other quotients.
-            found[edges] += coefficient * automorphism_count(_pattern(edges))
+            found[edges] += coefficient * _mappings_each(edges, *kernel)
             for quotient, multiple in quotients(_pattern(edges)):
                 if quotient != edges:
                     add(quotient, -coefficient * multiple)
@@ -183,6 +230,11 @@ def without_multiples(some: Sequence[tuple[Edges, int]], *, lists: bool) -> list
     for edges, coefficient in some:
         add(edges, coefficient)
     return [(edges, coefficient) for edges, coefficient in found.items() if coefficient]
+
+
+def _mappings_each(edges: Edges, kind: Kind, number: int) -> int:
+    """Return how many mappings each of those is that a kernel counts."""
+    return 1 + Beside(number).symmetric if kind == "pairs" else automorphism_count(_pattern(edges))
 
 
 def _pattern(edges: Edges) -> Pattern:
@@ -227,6 +279,11 @@ def _canonical(pattern: Pattern, known: Iterable[Pattern]) -> Pattern:
     if pattern.num_vertices <= MAX_CANONICAL:
         return _pattern(canonical_pattern(pattern.edges, None, pattern.num_vertices)[0])
     return next((one for one in known if isomorphic(one, pattern)), pattern)
+
+
+def pairs_cost(beside: Beside, costs: PassCosts) -> float:
+    """Return the elementary steps that it takes to count what is beside pairs of vertices."""
+    return _WEDGE_LISTS * costs.vertices + _PAIR_STEPS.get(beside, _OTHER_PAIR_STEPS) * costs.common
 
 
 def rows_cost(rows: RowProgram, domain: Domain, costs: PassCosts) -> float:

@@ -31,6 +31,7 @@ from longwall.pipeline.phases.homomorphisms.count import (
     kernel_stage,
     may_wrap,
 )
+from longwall.pipeline.phases.hubs.hub_plan import CountAroundHubs
 from longwall.pipeline.phases.queries.plans import CountByCandidates
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.phases.search_count import SearchCount
@@ -103,9 +104,10 @@ def _(plan: Any, env: Environment) -> Phases:  # noqa: ARG001
         yield phase
 
 
-@phases_of.register
-def _(plan: CountInCore, env: Environment) -> Phases:
-    yield from phases_of(plan.whole, env)  # in a core, which is peeled in the run, it is this or less
+@phases_of.register(CountInCore)
+@phases_of.register(CountAroundHubs)
+def _(plan: Any, env: Environment) -> Phases:
+    yield from phases_of(plan.whole, env)  # in a core, or without hubs, which the run takes away, it is this or less
 
 
 @phases_of.register

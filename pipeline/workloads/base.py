@@ -133,9 +133,9 @@ def plan_pattern(
         from longwall.pipeline.phases.count_plans import plan_unlabelled
 
         return plan_unlabelled(pattern, graph.stats, induced=induced)
-    from longwall.pipeline.phases.cores.core_plan import plan_in_core
+    from longwall.pipeline.phases.hubs.hub_plan import plan_around_hubs
 
-    return plan_in_core(pattern, graph, induced=induced)
+    return plan_around_hubs(pattern, graph, induced=induced)
 
 
 def count_or_list(

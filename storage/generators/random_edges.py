@@ -22,7 +22,7 @@ from longwall.storage.memory.sizes import round_size
 _BLOCK = 2**20  # edges that share a block of random words
 _PIECE = 2**17  # edges drawn at a time
 _EDGES, _PERMUTATION, LABELS = range(3)
-_TOGETHER = 2**14  # edges whose words are in a core's cache together
+_TOGETHER = 2**11  # edges whose words are in a core's cache together
 _BUCKET_BITS = 16  # of a vertex's number: so many are put in order together, on average
 _KEY = 8  # bytes of an edge that is sorted
 

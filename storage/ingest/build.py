@@ -22,17 +22,15 @@ from longwall.storage.graph.store_writer import StoreSink, create_store
 from longwall.storage.ingest.edge_collector import MAX_VERTICES, EdgeCollector, VertexPositions
 from longwall.storage.ingest.memory_sink import MemorySink
 from longwall.storage.ingest.place_transactions import Numbered, RankedTransactions, distinct_ids
+from longwall.storage.ingest.ranked_rows import BucketRows, MergedRows, rank_rows
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
-from longwall.storage.ingest.relabel import Rows, sort_by_rank, to_rows
 from longwall.storage.ingest.vertex_labels import LabelArrays, LabelSource, place_labels
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.mapping.mapped_arrays import MappedArrays
 from longwall.storage.memory.resources import Resources, given_or_default
 from longwall.storage.observer import NullObserver, Observer
 from longwall.storage.paths import user_path
-from longwall.storage.sorting.key_sorter import ScratchSorter, SortedBlock
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
-from longwall.storage.sorting.sorted_keys import merging_memory
 
 _ROW_BYTES = 24  # of a vertex: where its row begins and is split, and its id
 _SCATTERED = 24  # bytes an id takes while it is put in its place: itself, its rank, a copy of either
@@ -145,10 +143,12 @@ def _build(stream: EdgeStream, scratch: Scratch, sink: Sink, observer: Observer)
     degrees.drop()
 
     observer.phase("sorting the edges", len(edges), "edges")
-    with sort_by_rank(edges, positions.key_base, ranks, scratch, observer.advance) as by_rank:
+    plain = stream.transactions is None
+    arguments = edges, positions.key_base, ranks, histogram, scratch, observer.advance
+    with rank_rows(*arguments, plain=plain) as by_rank:
         edges.drop()
         observer.phase("writing the graph", histogram.num_arcs, "neighbours")
-        labelled = bool(by_rank.layout.payload)
+        labelled = by_rank.labelled
         label_counts = _write_vertices(stream, positions, ranks, histogram, sink, scratch, labelled=labelled)
         transactions = _write_transactions(stream, positions, ranks, n, sink, scratch)
         ranks.drop()
@@ -292,7 +292,7 @@ class _Ranked:
 
 
 def _write_rows(
-    by_rank: ScratchSorter,
+    by_rank: MergedRows | BucketRows,
     histogram: DegreeHistogram,
     sample: WedgeSample,
     transactions: RankedTransactions | None,
@@ -304,20 +304,13 @@ def _write_rows(
     n = histogram.num_vertices
     sink.begin("indices", np.uint32, histogram.num_arcs, scratch)
     sink.begin("split", np.int64, n, scratch)
-    if by_rank.layout.payload:
+    if by_rank.labelled:
         sink.begin("edge_labels", np.int32, histogram.num_arcs, scratch)
     start = largest = open_count = 0
     open_row = 0
     crossing = None
 
-    def make(block: SortedBlock) -> Rows:
-        rows = to_rows(block.keys, n)
-        return rows._replace(
-            labels=block.payload.astype(np.int32) if block.payload is not None else None,
-            crossing=transactions.crossing(block.keys) if transactions is not None else None,
-        )
-
-    for rows in by_rank.each_block(make, merging_memory(scratch)):
+    for rows in by_rank.blocks(histogram, transactions, scratch):
         if (crossing := rows.crossing) is not None:
             break
         sink.append("indices", rows.indices)
@@ -325,6 +318,12 @@ def _write_rows(
             sink.append("edge_labels", rows.labels)
         sample.look(start, rows.indices)
         start += len(rows.indices)
+        observer.advance(len(rows.indices))
+        if rows.splits is not None:
+            largest = max(largest, int(rows.smaller.max()))
+            sink.append("split", rows.splits)
+            open_row = n
+            continue
         # The last row may continue in the next block: its count waits.
         smaller = rows.smaller
         if rows.first == open_row:
@@ -336,9 +335,9 @@ def _write_rows(
             largest = max(largest, int(done.max()))
             sink.append("split", histogram.consecutive_starts(open_row, open_row + len(done)) + done)
         open_row, open_count = open_row + len(done), int(smaller[-1])
-        observer.advance(len(rows.indices))
     if transactions is not None and crossing is not None:
         by_rank.check()  # a damaged scratch file is another matter, and is reported first
         raise transactions.error(crossing, sink.read_back("original_ids", scratch.work))
-    sink.append("split", histogram.row_starts(np.array([open_row])) + open_count)
+    if open_row < n:
+        sink.append("split", histogram.row_starts(np.array([open_row])) + open_count)
     return max(largest, open_count)

@@ -155,6 +155,8 @@ class Rows(NamedTuple):
     """int32[k]: of the edges to the columns, where edges are labelled."""
     crossing: tuple[int, int] | None = None
     """Ranks of the first edge of the piece that joins two transactions, where there is one."""
+    splits: npt.NDArray[np.int64] | None = None
+    """int64[r]: where each row is split, among all arcs of the graph, if no row is in two pieces."""
 
 
 def to_rows(keys: Keys, num_rows: int) -> Rows:

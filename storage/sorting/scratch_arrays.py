@@ -160,9 +160,11 @@ class Scratch:
         self.on_cores(copy, range(0, len(values), step))
         return out
 
-    def on_cores(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """Return `function(item)` for every item, in order, from as many threads as there are cores."""
-        return map_all(self._cores, core_count(), function, items)
+    def on_cores(
+        self, function: Callable[[Item], Result], items: Sequence[Item], threads: int | None = None
+    ) -> list[Result]:
+        """Return `function(item)` for every item, in order, from as many threads as there are cores, or fewer."""
+        return map_all(self._cores, core_count() if threads is None else threads, function, items)
 
     def path(self, name: str) -> Path:
         """Return where the file of an array goes."""

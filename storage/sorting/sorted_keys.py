@@ -1,12 +1,14 @@
 """Sorted keys in scratch arrays, which can be read more than once."""
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from longwall.kernels.interface.sorting import KeyLayout
+from longwall.storage.sorting.key_pile import KeyPile
 from longwall.storage.sorting.key_sorter import ScratchSorter
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
 
@@ -78,7 +80,22 @@ class SortedKeys:
 
 
 def sort_distinct(blocks: Iterable[Keys], scratch: Scratch, memory: int) -> SortedKeys:
-    """Sort blocks of uint64[k] keys, in any order, repeated or not; `memory` bytes of the work space are for chunks."""
+    """Sort blocks of uint64[k] keys, in any order, repeated or not.
+
+    Where there is memory for all of them and as much again they are sorted at once, bucket by bucket. Else they are
+    sorted chunk by chunk and merged, and `memory` bytes of the work space are for chunks. Blocks must not change.
+    """
+    with KeyPile(scratch) as pile:
+        left = pile.fill(blocks)
+        made = pile.sort_distinct() if left is None else None
+        return (
+            SortedKeys(made)
+            if made is not None
+            else _merge_distinct(chain(pile.drain(scratch.work // 8), left or ()), scratch, memory)
+        )
+
+
+def _merge_distinct(blocks: Iterable[Keys], scratch: Scratch, memory: int) -> SortedKeys:
     with ScratchSorter(scratch, _DISTINCT, memory) as sorter:
         for keys in blocks:
             sorter.add(keys)

@@ -440,6 +440,7 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         "label_rows",
         "page_buffer",
         "page_bytes",
+        "pairs",
         "prefix_tree",
         "row_pairs",
         "step_rate",

@@ -35,6 +35,20 @@ from longwall.kernels.kernel_cache import cached
 def twice(number):
     return factor() * number
 """
+STREAMS = """
+import sys
+from longwall.kernels.jit import compiled
+@compiled
+def twice(number):
+    return 2 * number
+if __name__ == "__main__":
+    streams = sys.stdout, sys.stderr
+    assert twice(20) == 40
+    import colorama.initialise as colorama
+    assert "numba" in sys.modules
+    assert (sys.stdout, sys.stderr) == streams
+    assert colorama.orig_stdout is None
+"""
 
 
 @pytest.fixture
@@ -80,6 +94,13 @@ def test_kernels_are_kept_in_a_folder_of_the_user(sources: Path, tmp_path: Path)
     assert len(indices(kept)) == 2
     assert kept.stat().st_mode & 0o777 == 0o700
     assert not indices(sources)
+
+
+def test_compiling_leaves_the_standard_streams_alone(tmp_path: Path) -> None:
+    pytest.importorskip("colorama", reason="without colorama Numba does not colour its messages")
+    (tmp_path / "streams.py").write_text(STREAMS)
+    environment = _cleared() | {"HOME": str(tmp_path)}
+    subprocess.run([sys.executable, "streams.py"], cwd=tmp_path, env=environment, check=True, timeout=120)
 
 
 @pytest.mark.slow

@@ -2,17 +2,17 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from longwall.kernels.cpu import label_rows
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.phases.by_label.on_device import lay_out_on_device
 from longwall.storage.generators.kinds import generate
-from longwall.storage.graph.derived.label_layout import ANY, LabelLayout, lay_out, lay_out_with
+from longwall.storage.graph.derived.label_layout import ANY, LabelLayout, kept_edges, lay_out, roles_of
 from longwall.storage.graph.graph import Graph
 from longwall.storage.memory.reservations import MemoryBudget
 
@@ -43,24 +43,69 @@ def arrays_of(graph: Graph) -> dict[str, Any]:
     return there | {"stats": graph.stats} | ({} if graph.slices is None else {"slices": graph.slices.starts.tolist()})
 
 
+@pytest.mark.parametrize("small", [True, False], ids=["one wait", "two waits"])
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS.keys())
-def test_rows_are_those_of_the_host(lab: Any, engine_kind: str, graph: Graph, layout: LabelLayout, monkeypatch: Any):
+def test_rows_are_those_of_the_host(
+    lab: Any, engine_kind: str, graph: Graph, layout: LabelLayout, small: bool, monkeypatch: Any
+):
     want, _ = lay_out(graph, layout, MemoryBudget("memory.host", 1 << 24), np.empty)
     monkeypatch.setattr(label_rows, "LEAST_ARCS", 100)
+    if engine_kind == "cuda" and not small:
+        monkeypatch.setattr("longwall.kernels.cuda.label_rows.SMALL", 0)
     env = lab.context(graph, engine=engine_kind, threads=2)
     loaded, _ = load_graph(env)
-    make = partial(_make_rows, env.engine, loaded)
     with env.engine.faults():
-        made, _, rows = lay_out_with(make, graph, layout, MemoryBudget("memory.host", 1 << 24), np.empty)
-    assert arrays_of(made) == arrays_of(want)
-    there = {name: getattr(rows, name) for name in ("indptr", "indices", "split", "labels")}
-    assert {name: (array.get() if hasattr(array, "get") else array).tolist() for name, array in there.items()} == {
-        name: getattr(want, name).tolist() for name in there
-    }
+        rows = rows_of(env, loaded, graph, layout)
+    there = {name: on_host(getattr(rows, name)) for name in ("indptr", "indices", "split", "labels")}
+    assert there == {name: getattr(want, name).tolist() for name in there}
+    assert graph.original_ids[on_host(rows.origin)].tolist() == want.original_ids.tolist()
+    assert (rows.max_degree, rows.max_out_degree) == (want.stats.max_degree, want.stats.max_out_degree)
+    assert rows.sum_degree_squared == want.stats.sum_degree_squared
+    assert (rows.slices is None) == (want.slices is None)
+    if want.slices is not None:
+        assert on_host(rows.slices) == want.slices.starts.tolist()
+        assert rows.role_arcs == want.slices.arcs
+    arrays = (rows.origin, rows.indptr, rows.split, rows.indices, rows.labels, rows.slices)
+    assert rows.room >= sum(array.nbytes for array in arrays if array is not None)
 
 
-def _make_rows(engine: Any, graph: Any, vertices: Any, kept: Any, sliced: bool) -> Any:
-    return engine.kernels.rows_by_label(engine.device, graph, vertices, kept, sliced=sliced)
+def rows_of(env: Any, loaded: Any, graph: Graph, layout: LabelLayout) -> Any:
+    roles, kept = roles_of(graph, layout), kept_edges(graph, layout)
+    make = env.engine.kernels.rows_by_label
+    return make(env.engine.device, loaded, roles, kept, sliced=layout.sliced, new_array=new_array)
+
+
+def new_array(length: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    return np.empty(length, dtype)
+
+
+def on_host(array: Any) -> list[int]:
+    found: list[int] = (array.get() if hasattr(array, "get") else array).tolist()
+    return found
+
+
+def test_a_small_graph_waits_once_for_the_device(lab: Any, engine_kind: str, graph: Graph, monkeypatch: Any):
+    if engine_kind == "cpu":
+        pytest.skip("nothing is waited for")
+    env, waits = lab.context(graph, engine=engine_kind), []
+    loaded, _ = load_graph(env)
+    monkeypatch.setattr(env.engine.device, "synchronize", lambda: waits.append(1))
+    with env.engine.faults():
+        rows_of(env, loaded, graph, LAYOUTS["slices"])
+    assert len(waits) == 1
+
+
+def test_labels_that_statistics_miscount_are_left_to_the_host(lab: Any, engine_kind: str, graph: Graph):
+    if engine_kind == "cpu":
+        pytest.skip("it counts them itself")
+    layout = LAYOUTS["slices"]
+    counts = dict(graph.stats.label_counts)
+    want, _ = lay_out(graph, layout, MemoryBudget("memory.host", 1 << 24), np.empty)
+    for change in (-3, 3):
+        wrong = replace(graph, stats=replace(graph.stats, label_counts=counts | {0: counts[0] + change}))
+        assert lay_out_on_device(lab.context(wrong, engine=engine_kind), layout) is None
+        made, _ = lay_out(wrong, layout, MemoryBudget("memory.host", 1 << 24), np.empty)
+        assert made.indices.tolist() == want.indices.tolist()
 
 
 def test_the_whole_graph_leaves_a_device_that_has_its_layout(lab: Any, engine_kind: str, graph: Graph):
@@ -73,12 +118,12 @@ def test_the_whole_graph_leaves_a_device_that_has_its_layout(lab: Any, engine_ki
         return
     assert made is not None
     assert env.resources.work.used == before
-    assert "indices" not in vars(made.graph)  # they come to the host when it reads them
     assert (made.graph.num_edges, made.graph.nbytes) == (len(made.there.indices) // 2, made.reserved.size)
-    assert "indices" not in vars(made.graph)
+    assert not {"indptr", "indices", "split", "labels", "original_ids", "slices"} & vars(made.graph).keys()
     want, _ = lay_out(graph, LAYOUTS["slices"], MemoryBudget("memory.host", 1 << 24), np.empty)
     assert made.there.indices.get().tolist() == made.graph.indices.tolist() == want.indices.tolist()
     assert made.graph.nbytes == want.nbytes
+    assert arrays_of(made.graph) == arrays_of(want)  # they come to the host when it reads them
     assert replace(made.graph, labels=None).num_edges == want.num_edges
 
 

@@ -12,7 +12,7 @@ from conftest import make_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longwall.kernels.cuda.runtime.staging import _FIXED_BYTES, _ITEM_BYTES, _SORT_BYTES, Staging
+from longwall.kernels.cuda.runtime.staging.staging import _FIXED_BYTES, _ITEM_BYTES, _SORT_BYTES, Staging
 from longwall.kernels.interface.engine import EngineUnavailable
 from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays

@@ -132,6 +132,33 @@ def test_the_start_is_measured_in_parts():
         assert len(re.findall(r"\d+\.\d{3}", rows[part])) == 4
 
 
+ONE_WORKLOAD = """
+import cupy
+from benchmarks.gpu.gpu_memory import use_pages_for
+from benchmarks.gpu.link_counter import LinkCounter
+from benchmarks.gpu.paged_runs import count_by_cpu, measure, spread_roots
+from benchmarks.gpu.paged_variants import RIVALS
+from benchmarks.gpu.paged_workloads import plan_workloads
+from longwall.storage.generators.kinds import generate
+
+graph = generate("rmat", seed=1, scale=9, edge_factor=8, num_labels=4)
+use_pages_for(graph)
+(edges,) = [one for one in plan_workloads(graph) if one.name == "edges"]
+expected = count_by_cpu(graph, edges)
+for variant in RIVALS:
+    record = measure(graph, edges, variant, 0.25, spread_roots(graph, 1.0), 120.0, LinkCounter(cupy))
+    assert not record.reason, (variant.name, record.reason)
+    assert record.found == expected, variant.name
+"""
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("engine_kind", ["cuda"], indirect=True)
+def test_what_the_gpu_benchmark_watches_works_as_it_does_alone(engine_kind):
+    done = python("-c", ONE_WORKLOAD)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.gpu
 @pytest.mark.long
 @pytest.mark.parametrize("engine_kind", ["cuda"], indirect=True)

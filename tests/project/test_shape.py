@@ -20,7 +20,7 @@ LONG_FILES = {
     "kernels/cpu/search.py": (494, "the count and the extension, which share all of their parts"),
 }
 LONG_FUNCTIONS = {
-    "storage/ingest/text/text_kernel.py: parse_lines": (173, "a state machine that Numba compiles, as kernels are"),
+    "storage/ingest/text/text_kernel.py: parse_lines": (178, "a state machine that Numba compiles, as kernels are"),
 }
 """What exceeds a limit -> how large it may be, and why. An exception that is within the limit again must go."""
 

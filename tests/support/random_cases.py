@@ -25,6 +25,7 @@ from longwall.pipeline.phases.count_plans import (
     CountStars,
 )
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
+from longwall.pipeline.phases.hubs.hub_plan import CountAroundHubs
 from longwall.pipeline.phases.queries.plans import CountByCandidates
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.planning.homomorphisms import denser, plan_homomorphisms
@@ -35,6 +36,7 @@ from longwall.pipeline.workloads.motifs.by_enumeration import plan_enumeration
 from longwall.stages.cliques.leaves import CountCliquesByPivots
 from longwall.stages.four_vertices import CountFourCycles
 from longwall.stages.range_counting import CountCliques, CountFiveCycles, CountRanges
+from longwall.storage.graph.derived.hubs import MOST_HUBS
 from longwall.storage.graph.graph import Graph
 
 Edge = tuple[int, int]
@@ -193,7 +195,8 @@ def methods(case: Case, graph: Graph) -> dict[str, Count]:
 
 def _formulas(pattern: Pattern, graph: Graph, *, induced: bool) -> dict[str, CountPlan]:
     """Methods for patterns without labels that enumerate nothing, or know what they enumerate."""
-    k, degrees, found = pattern.num_vertices, sorted(map(len, pattern.neighbours)), {}
+    k, degrees, found = pattern.num_vertices, sorted(map(len, pattern.neighbours)), dict[str, CountPlan]()
+    whole = replace(plan_count(pattern, graph, induced=induced), cost=inf)
 
     def kernel(count: CountRanges) -> CountPlan:
         return CountByKernel(pattern, 0.0, RangeCount(count, 0.0))
@@ -206,12 +209,13 @@ def _formulas(pattern: Pattern, graph: Graph, *, induced: bool) -> dict[str, Cou
         found["five-cycles"] = kernel(CountFiveCycles())
     if not induced and k > 3 and degrees[-2] == 1:
         found["degrees"] = CountStars(pattern, 0.0)
+    hubs = min(1 + graph.num_edges % MOST_HUBS, graph.num_vertices)
+    found["around hubs"] = CountAroundHubs(pattern, inf, whole, induced, hubs)
     absent = k * (k - 1) // 2 - len(pattern.edges)
     if induced and k > count_plans.MAX_INDUCED_VERTICES and absent > count_plans.FEW_ABSENT_EDGES:
         return found
     more = denser(pattern) if induced else ((Pattern(k, pattern.edges), 1),)
     patterns, signs = tuple(one for one, _ in more), tuple(sign for _, sign in more)
-    whole = replace(plan_count(pattern, graph, induced=induced), cost=inf)
     found["leaves"] = CountWithLeaves(pattern, 0.0, whole, induced)
     for name, costs in (("decomposition", _COSTS), ("without lists", PassCosts(1.0, 1.0, 1.0, lists=False))):
         if (sums := plan_homomorphisms(patterns, costs)) is not None:

@@ -1,6 +1,7 @@
 """What every counter of the CUDA engine shares: the device, launches, and results that come back."""
 
 from contextlib import AbstractContextManager
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,12 @@ class Device:
     def synchronize(self) -> None:
         """Wait until all kernels have ended."""
         self.xp.cuda.Device(self.number).synchronize()
+
+    @cached_property
+    def copies(self) -> Any:
+        """A stream for copies beside kernels: one for all, since what the pool has cached for a stream is its alone."""
+        # Copies begin before the blocks of kernels that wait: they take few places, and the link is what is scarce.
+        return self.xp.cuda.Stream(non_blocking=True, priority=-1)
 
     def faults(self) -> AbstractContextManager[None]:
         """Take this thread's arrays from `memory`, and raise CUDA's errors as an engine's."""

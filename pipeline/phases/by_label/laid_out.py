@@ -20,11 +20,11 @@ from longwall.storage.pages.placement import adjacency_maker
 
 def _make(whole: Place, layout: LabelLayout) -> OwnGraph[LabelLayout, Place]:
     """Make the graph, on the engine, too, where it can be made there; or take the one that is lent."""
-    graph, there, memory = whole.lent.get(layout), None, None
+    graph, memory, made = whole.lent.get(layout), None, None
     if graph is None:
         made = lay_out_on_device(whole, layout)
         if made is not None:
-            graph, there, memory = made.graph, made.there, made.reserved
+            graph, memory = made.graph, made.reserved
         else:
             if whole.device_graph is not None:
                 release_graph(whole)
@@ -32,8 +32,8 @@ def _make(whole: Place, layout: LabelLayout) -> OwnGraph[LabelLayout, Place]:
             maker = adjacency_maker(resources, whole.spec.memory.access)
             graph, memory = lay_out(whole.graph, layout, resources.host, maker)
     own = OwnGraph(whole, layout, graph, memory, partial(OnLayout, layout=layout), OnLayout.suffix_of(layout))
-    if there is not None:
-        keep_made(own.env, there)
+    if made is not None:
+        keep_made(own.env, made.there, made.room)
     return own
 
 

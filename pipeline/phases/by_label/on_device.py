@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from longwall.kernels.interface.engine import ShortOfMemory
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.label_rows import KeptEdges, LabelRows, RoleNumbers
+from longwall.kernels.interface.label_rows import LabelRows, WrongSizes
 from longwall.pipeline.execution.device_graph import forget_graph, load_graph, release_graph
 from longwall.pipeline.execution.environment import Environment
 from longwall.stages.source import host_arrays
-from longwall.storage.graph.derived.label_layout import LabelLayout, lay_out_with, vertex_bytes
+from longwall.storage.graph.derived.label_layout import (
+    LabelLayout,
+    copied_later,
+    kept_edges,
+    roles_of,
+    vertex_bytes,
+)
 from longwall.storage.graph.graph import Graph
 from longwall.storage.memory.reservations import Reservation
 from longwall.storage.pages.placement import access_of, adjacency_maker
@@ -39,11 +44,14 @@ class MadeOnDevice(NamedTuple):
         Its bytes of the host.
     there
         The graph on the device.
+    room
+        Bytes that it takes there.
     """
 
     graph: Graph
     reserved: Reservation
     there: GraphArrays
+    room: int
 
 
 def lay_out_on_device(env: Environment, layout: LabelLayout) -> MadeOnDevice | None:
@@ -77,24 +85,32 @@ def lay_out_on_device(env: Environment, layout: LabelLayout) -> MadeOnDevice | N
         with suppress(ShortOfMemory), resources.engine.faults():
             resources.engine.xp.empty(needed, np.uint8)  # freed at once: all arrays come from there
     whole, _ = load_graph(env)
+    maker = adjacency_maker(resources, env.spec.memory.access)
     try:
         with resources.engine.faults(), resources.work.reserve(_made_bytes(graph, layout), _WHAT):
-            make = partial(_make_rows, env, whole)
-            maker = adjacency_maker(resources, env.spec.memory.access)
-            made, reserved, rows = lay_out_with(make, graph, layout, resources.host, maker)
+            rows = resources.engine.kernels.rows_by_label(
+                resources.engine.device,
+                whole,
+                roles_of(graph, layout),
+                kept_edges(graph, layout),
+                sliced=layout.sliced,
+                new_array=maker,
+            )
     except ShortOfMemory:
         release_graph(env)
         return None
+    except WrongSizes:
+        return None
+    made, reserved = copied_later(graph, layout, rows, resources.host, maker)
     forget_graph(env)
-    stats, slices = made.stats, made.slices
-    there = GraphArrays(rows.indptr, rows.indices, rows.split, rows.labels, stats.max_degree, stats.max_out_degree)
-    if slices is not None:
-        there = replace(there, slices=rows.slices, slice_labels=slices.labels, slice_arcs=slices.arcs)
-    return MadeOnDevice(made, reserved, there)
+    return MadeOnDevice(made, reserved, _arrays(rows, layout), rows.room)
 
 
-def _make_rows(env: Environment, whole: GraphArrays, vertices: RoleNumbers, kept: KeptEdges, sliced: bool) -> LabelRows:
-    return env.engine.kernels.rows_by_label(env.engine.device, whole, vertices, kept, sliced=sliced)
+def _arrays(rows: LabelRows, layout: LabelLayout) -> GraphArrays:
+    there = GraphArrays(rows.indptr, rows.indices, rows.split, rows.labels, rows.max_degree, rows.max_out_degree)
+    if rows.slices is None:
+        return there
+    return replace(there, slices=rows.slices, slice_labels=layout.roles, slice_arcs=rows.role_arcs)
 
 
 def _needed(env: Environment, layout: LabelLayout) -> int | None:

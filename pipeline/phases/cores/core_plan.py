@@ -160,7 +160,12 @@ def plan_in_core(pattern: Pattern, graph: Graph, *, induced: bool = False) -> Co
 
 def worth_a_core(cost: float, graph: Graph, least: int) -> bool:
     """Return whether a count of so many steps is worth looking for a core, which is probably a part of the graph."""
-    return cost >= _least_cost(graph) and low_vertices(graph, least) >= _FEW_LOW * graph.num_vertices
+    return worth_making(cost, graph) and low_vertices(graph, least) >= _FEW_LOW * graph.num_vertices
+
+
+def worth_making(cost: float, graph: Graph) -> bool:
+    """Return whether a count of so many steps takes much longer than to make a part of the graph on the host."""
+    return cost >= _least_cost(graph)
 
 
 def pays_on_engine(cost: float, env: Environment) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from longwall.kernels.interface.engine import ShortOfMemory, WorkspaceTooLarge
-from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, Domain, RowProgram, TableProgram
+from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, Beside, Domain, RowProgram, TableProgram
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import DoesNotFit
@@ -20,8 +20,10 @@ from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.homomorphisms.given_tables import GivenTables, given_rows
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.planning.exact_numbers import PRIMES, combine, moduli_for
-from longwall.pipeline.planning.homomorphisms import HomomorphismSums, Term, rows_cost
+from longwall.pipeline.planning.homomorphisms import HomomorphismSums, Term, pairs_cost, rows_cost
+from longwall.pipeline.planning.pattern_core import PassCosts
 from longwall.stages.homomorphisms.listed import CountAlmostCliques, CountListed, CountWheels
+from longwall.stages.homomorphisms.pairs import CountPairs
 from longwall.stages.homomorphisms.rows import CountHomomorphisms, TabledGraph, Totals
 from longwall.stages.homomorphisms.tables import make_tables
 from longwall.stages.range_counting import (
@@ -33,7 +35,7 @@ from longwall.storage.graph.graph import Graph
 from longwall.storage.memory.reservations import BudgetExceeded
 
 _KEY = "homomorphism tables"
-_KERNELS = ("cliques", "five-cycles")
+_KERNELS = ("cliques", "five-cycles", "pairs")
 WRAPS_FROM = 2.0**62
 """Numbers of a row below this are no larger than 64-bit integers hold."""
 _ARCS_AT_ONCE = 1 << 22
@@ -154,8 +156,14 @@ class HomomorphismCount:
 
     def describe(self) -> str:
         """Return the stages as text."""
-        phases = [*self.listed.values(), *self.phases(WORD)]
-        return "\n".join([self.sums.tables_text, *(phase.describe() for phase in phases)])
+        phases = [*self.listed.values(), *self.phases(WORD), *self._pairs]
+        tables = [self.sums.tables_text] if len(phases) > len(self._pairs) else []
+        return "\n".join([*tables, *(phase.describe() for phase in phases)])
+
+    @property
+    def _pairs(self) -> list[RangeCount]:
+        """What counts by pairs of vertices."""
+        return [kernel_phase("pairs", number, self.sums.costs) for number in self.sums.pairs]
 
     @property
     def listed(self) -> dict[tuple[str, int], RowCount]:
@@ -174,7 +182,7 @@ class HomomorphismCount:
         with tables_dropped(env):
             by_kernel: dict[tuple[str, int], int] = {key: phase.run(env) for key, phase in self.listed.items()}
             found = self._homomorphisms(env)
-        by_kernel |= kernel_counts(self.sums.terms, env)
+        by_kernel |= kernel_counts(self.sums.terms, env, self.sums.costs)
 
         def number(term: Term) -> int:
             return found[term.number] if term.kind == "total" else by_kernel[term.kind, term.number]
@@ -218,16 +226,26 @@ def exact_totals(run: Callable[[int], Totals], patterns: Sequence[Pattern], grap
     return combine(residues)
 
 
-def kernel_counts(terms: Iterable[Iterable[Term]], env: Coordinator) -> dict[tuple[str, int], int]:
+def kernel_counts(
+    terms: Iterable[Iterable[Term]], env: Coordinator, costs: PassCosts | None = None
+) -> dict[tuple[str, int], int]:
     """Count what terms have of kernels of their own: subgraphs by kind and number."""
     kinds = {(term.kind, term.number): None for some in terms for term in some if term.kind in _KERNELS}
-    return {key: RangeCount(kernel_stage(*key), 0.0).run(env) for key in kinds}
+    return {key: kernel_phase(*key, costs).run(env) for key in kinds}
+
+
+def kernel_phase(kind: str, number: int, costs: PassCosts | None) -> RangeCount:
+    """Return the phase that counts the subgraphs of a term."""
+    cost = pairs_cost(Beside(number), costs) if kind == "pairs" and costs is not None else 0.0
+    return RangeCount(kernel_stage(kind, number), cost)
 
 
 def kernel_stage(kind: str, number: int) -> CountRanges:
     """Return the stage that counts the subgraphs of a term."""
     if kind == "cliques":
         return CountCliques(number)
+    if kind == "pairs":
+        return CountPairs(Beside(number))
     stages: dict[str, Callable[[], CountRanges]] = {
         "five-cycles": CountFiveCycles,
         "wheels": CountWheels,

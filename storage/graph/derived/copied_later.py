@@ -1,46 +1,71 @@
-"""A graph that was made on a device, whose neighbours come to the host when something there first reads them."""
+"""A graph that was made on a device, whose arrays come to the host when something there first reads them."""
 
 import threading
-from collections.abc import Callable
-from functools import cached_property
-
-import numpy as np
-import numpy.typing as npt
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from longwall.storage.graph.graph import Graph
+from longwall.storage.graph.stats import GraphStats
+
+
+class _Later:
+    """An array that is copied when it is first read: the copy then hides this attribute."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, graph: "CopiedLater | None", owner: type) -> Any:
+        if graph is None:
+            return self
+        own, name = graph.__dict__, self._name
+        with own["_lock"]:
+            if name not in own:
+                own[name] = own["_copies"][name]()
+                del own["_copies"][name]  # with what it holds of the device
+        return own[name]
 
 
 class CopiedLater(Graph):
-    """A graph whose `indices` are copied when they are first read: most phases read them on the device alone."""
+    """A graph whose arrays are copied when they are first read: most phases read them on the device alone."""
+
+    indptr: Any = _Later()
+    indices: Any = _Later()
+    split: Any = _Later()
+    original_ids: Any = _Later()
+    labels: Any = _Later()
+    slices: Any = _Later()
 
     @classmethod
-    def of(cls, graph: Graph, copy: Callable[[], None]) -> "CopiedLater":
-        """Return a graph with the arrays of another one.
+    def of(cls, whole: Graph, stats: GraphStats, nbytes: int, copies: Mapping[str, Callable[[], Any]]) -> "CopiedLater":
+        """Return a graph that was made of another one.
 
         Parameters
         ----------
-        graph
-            The other one, which nothing else reads; its `indices` are not written yet.
-        copy
-            Writes them; called by whichever thread needs them first.
+        whole
+            The other one; names and the hash are its.
+        stats
+            Statistics of the graph.
+        nbytes
+            Bytes of its arrays.
+        copies
+            What makes each array; called by whichever thread needs it first.
         """
         made = cls.__new__(cls)
-        made.__dict__.update(graph.__dict__, _copy=copy, _room=graph.indices, _lock=threading.Lock())
-        del made.__dict__["indices"]
+        kept = {name: value for name, value in whole.__dict__.items() if name not in copies}
+        made.__dict__.update(kept, stats=stats, _nbytes=nbytes, _copies=dict(copies), _lock=threading.Lock())
         return made
 
-    @cached_property
-    def indices(self) -> npt.NDArray[np.uint32]:
+    @property
+    def num_vertices(self) -> int:
         """See `Graph`."""
-        own = self.__dict__
-        with own["_lock"]:
-            if "_copy" in own:
-                own["_copy"]()
-                del own["_copy"]  # with what it holds of the device
-        found: npt.NDArray[np.uint32] = own["_room"]
-        return found
+        return self.stats.num_vertices
 
     @property
     def num_edges(self) -> int:
         """See `Graph`."""
-        return int(self.indptr[-1]) // 2
+        return self.stats.num_edges
+
+    @property
+    def nbytes(self) -> int:
+        """See `Graph`."""
+        return self.__dict__["_nbytes"] if "_nbytes" in self.__dict__ else super().nbytes  # a copy has its arrays

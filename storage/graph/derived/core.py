@@ -113,6 +113,23 @@ def core_graph(graph: Graph, degrees: Int32s, least: int) -> Core:
     Core
         The graph has the labels and the ids of the whole one, without labels of edges and transactions.
     """
+    return part_graph(graph, degrees, graph.labels, f"{least}-core of {graph.content_hash}")
+
+
+def part_graph(graph: Graph, degrees: Int32s, labels: npt.NDArray[np.int32] | None, content_hash: str) -> Core:
+    """Make a graph of some vertices of another one, not none, and all edges between them.
+
+    Parameters
+    ----------
+    graph
+        The whole graph.
+    degrees : int32[n]
+        How many of these vertices each of them is adjacent to, which is one at least; 0 for the others.
+    labels : int32[n] or None
+        Labels of the vertices of the whole graph.
+    content_hash
+        What the graph that is made has in place of a hash.
+    """
     kept = np.flatnonzero(degrees).astype(np.uint32)
     kept = kept[np.argsort(-degrees[kept], kind="stable")]
     ranks = np.full(graph.num_vertices, NO_RANK, np.uint32)
@@ -123,16 +140,15 @@ def core_graph(graph: Graph, degrees: Int32s, least: int) -> Core:
     for first in range(0, len(kept), _AT_ONCE):
         _write(graph.indptr, graph.indices, kept, ranks, first, min(first + _AT_ONCE, len(kept)), indices, following)
     _find_splits(indptr, indices, split)
-    labels = None if graph.labels is None else graph.labels[kept]
     found = Graph(
         indptr=indptr,
         indices=indices,
         split=split,
         original_ids=graph.original_ids[kept],
-        labels=labels,
+        labels=None if labels is None else labels[kept],
         edge_labels=None,
         stats=graph.stats,
-        content_hash=f"{least}-core of {graph.content_hash}",
+        content_hash=content_hash,
         name_starts=graph.name_starts,
         name_bytes=graph.name_bytes,
         label_names=graph.label_names,

@@ -71,7 +71,7 @@ def unwrap(value: Any) -> Any:
 
 def call(function: Callable[..., Any], *given: Any, **named: Any) -> Any:
     """Call a NumPy function with arrays of the device."""
-    emulated.require()
+    emulated.catch_up()
     out = named.get("out")
     with np.errstate(all="ignore"):
         found = function(*unwrap(given), **unwrap(named))
@@ -136,7 +136,7 @@ class ndarray:  # noqa: N801
 
     def get(self, stream: Any = None, order: str = "C", out: Any = None, blocking: bool = True) -> Any:
         """Copy to the host."""
-        emulated.require()
+        emulated.catch_up()
         if out is None:
             return self._array.copy(order="C" if order == "A" else order)
         if not isinstance(out, np.ndarray):
@@ -150,7 +150,7 @@ class ndarray:  # noqa: N801
 
     def set(self, arr: Any, stream: Any = None) -> None:
         """Copy from the host."""
-        emulated.require()
+        emulated.catch_up()
         if not isinstance(arr, np.ndarray):
             raise TypeError(f"Only numpy.ndarray can be set to cupy.ndarray, got {type(arr)}")
         if arr.dtype != self.dtype:
@@ -177,10 +177,14 @@ class ndarray:  # noqa: N801
 
     def __getitem__(self, key: Any) -> Any:
         emulated.require()
-        return wrap(self._array[_index(key)])
+        found = self._array[_index(key)]
+        if not isinstance(found, np.ndarray) or _owner(found) is None:  # no view
+            emulated.catch_up()
+            found = self._array[_index(key)]
+        return wrap(found)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        emulated.require()
+        emulated.catch_up()
         if isinstance(value, np.ndarray) and value.size != 1:
             raise TypeError("a NumPy array cannot be assigned to a part of a CuPy array; use set()")
         self._array[_index(key)] = _index(value)
@@ -238,6 +242,11 @@ def _sort_workspace(count: int, item: int) -> MemoryPointer:
 
 def _add_method(name: str) -> None:
     def method(self: ndarray, *given: Any, **named: Any) -> Any:
+        if name in ("view", "reshape"):
+            emulated.require()
+            found = getattr(self._array, name)(*unwrap(given), **unwrap(named))
+            if _owner(found) is not None:  # nothing is read
+                return wrap(found)
         return call(getattr(self._array, name), *given, **named)
 
     method.__name__ = name

@@ -40,6 +40,9 @@ class EmulatedDevice:
         Lanes and warps take turns in an order that follows from it; 0: one after the other.
     calls
         Calls that only advise (prefetch, advise), as tuples of their name and arguments.
+    late
+        Whether kernels on streams other than the null stream run as late as CUDA's rules let them: a stream that does
+        not wait for them, but should, finds what was there before.
     """
 
     def __init__(self) -> None:
@@ -51,6 +54,7 @@ class EmulatedDevice:
         self.seed = int(os.environ.get("LONGWALL_EMULATOR_SEED", 0))
         self.seconds = float(os.environ.get("LONGWALL_EMULATOR_SECONDS", 300))
         self.calls: list[tuple[Any, ...]] = []
+        self.late = False
         self._lock = threading.Lock()
 
     @property
@@ -78,6 +82,14 @@ class EmulatedDevice:
             from cupy.cuda.runtime import CUDARuntimeError, errorUnknown
 
             raise CUDARuntimeError(errorUnknown)
+
+    def catch_up(self) -> None:
+        """Fail where the device is lost; run what the current stream was given before: an array is looked at."""
+        self.require()
+        if self.late:
+            from cupy.cuda import get_current_stream
+
+            get_current_stream().catch_up()
 
 
 emulated = EmulatedDevice()

@@ -7,6 +7,7 @@ import re
 import subprocess
 import threading
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +141,7 @@ class RawKernel:
         shared_mem: int = 0,
         stream: Any = None,
     ) -> None:
-        """Run the kernel to its end; other Python threads run meanwhile."""
+        """Run the kernel to its end, now or later (`late`); other Python threads run meanwhile."""
         emulated.require()
         blocks, threads = int(grid[0]), int(block[0])
         if any(n != 1 for n in (*grid[1:], *block[1:])) or threads % 32:
@@ -148,6 +149,16 @@ class RawKernel:
         if blocks < 1 or threads < 1 or threads > self.max_threads_per_block or shared_mem > self._max_dynamic:
             self._refuse()
         held = [self._argument(i, value) for i, value in enumerate(self._matched(args))]
+        # What is run later must not keep its arrays: CUDA does not either.
+        arrays = () if emulated.late else tuple((i, one) for i, one in enumerate(args) if isinstance(one, ndarray))
+        launch = partial(self._run, held, arrays, blocks, threads, shared_mem)
+        from cupy.cuda import get_current_stream
+
+        (stream or get_current_stream()).give(launch)
+
+    def _run(
+        self, held: list[Any], arrays: tuple[tuple[int, ndarray], ...], blocks: int, threads: int, shared_mem: int
+    ) -> None:
         pointers = (ctypes.c_void_p * max(len(held), 1))(*(value.ctypes.data for value in held))
         code, data = ctypes.c_size_t(), (ctypes.c_size_t * 2)()
         with _one_launch:
@@ -166,7 +177,7 @@ class RawKernel:
             text = complaint.decode() if complaint else ""
         if text:
             where = _source_line(self._module.library_path, code.value) if code.value else ""
-            near = self._parameter_at(args, data[1])
+            near = self._parameter_at(arrays, data[1])
             source = self._module.library_path.with_suffix(".cpp")
             raise KernelFault(f"{self.name}, {text}{near}{where}; its text is {source}")
 
@@ -204,13 +215,13 @@ class RawKernel:
             raise KernelFault(f"{self.name}: parameter {self._name(i)} is given a {value.dtype}")
         return np.array(value)
 
-    def _parameter_at(self, args: Sequence[Any], start: int) -> str:
+    def _parameter_at(self, arrays: tuple[tuple[int, ndarray], ...], start: int) -> str:
         if not start:
             return ""
         names = [
             f"{self._name(i)} ({value.dtype}{list(value.shape)}, from byte {value.data.ptr - start})"
-            for i, value in enumerate(args)
-            if isinstance(value, ndarray) and value.size and value.data.mem.ptr == start
+            for i, value in arrays
+            if value.size and value.data.mem.ptr == start
         ]
         return f" that has {', '.join(names)}" if names else ""
 

@@ -39,6 +39,7 @@ from longwall.pipeline.phases.count_per_edge import CountPerEdge
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.phases.degree_sums import CountTails
 from longwall.pipeline.phases.homomorphisms.count import WORD, HomomorphismCount, RowCount
+from longwall.pipeline.phases.hubs.hub_free import WithoutHubs
 from longwall.pipeline.phases.list_by_levels import ListLastLevel, WriteLevel
 from longwall.pipeline.phases.queries.search import QueryCount
 from longwall.pipeline.phases.queries.sums import QueryTerms
@@ -267,6 +268,10 @@ EXAMPLES: dict[type[Phase], list[Example]] = {
         Example(lambda env: InCore(SearchCount(plan(env, "diamond", counting=True)), 9), aggregated),
         Example(lambda env: InCore(with_leaves("0-1,0-2,1-2,1-3,2-3,3-4"), 2), close_totals),
         Example(lambda env: InCore(homomorphisms("0-1,0-2,0-3,1-2,1-3,2-4,3-4"), 9), close_totals),
+    ],
+    WithoutHubs: [
+        Example(lambda env: WithoutHubs(SearchCount(plan(env, "diamond", counting=True)), 2), aggregated),
+        Example(lambda env: WithoutHubs(labelled_count(env), 1), aggregated),
     ],
     CliqueList: [Example(lambda env: CliqueList(2, None), rows_of)],
     CliquesUpTo: [Example(lambda env: CliquesUpTo(2, 10**6), aggregated)],

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
+from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from cupy._device import emulated
@@ -80,6 +83,8 @@ class Device:
     def synchronize(self) -> None:
         """Wait for its work."""
         emulated.require()
+        for stream in list(_streams):
+            stream.catch_up()
 
     @property
     def compute_capability(self) -> str:
@@ -114,15 +119,23 @@ class Event:
     def __init__(self, block: bool = False, disable_timing: bool = False, interprocess: bool = False):
         self.ptr = id(self)
         self._at: float | None = None
+        self._stream, self._number = Stream.null, 0
 
     def record(self, stream: Any = None) -> None:
         """Note the moment."""
         emulated.require()
         self._at = time.perf_counter()
+        self._stream = stream or get_current_stream()
+        self._number = self._stream.given
 
     def synchronize(self) -> None:
         """Wait for it."""
         emulated.require()
+        self.catch_up()
+
+    def catch_up(self) -> None:
+        """Run what its stream was given before."""
+        self._stream.catch_up(self._number)
 
     @property
     def done(self) -> bool:
@@ -138,12 +151,34 @@ def get_elapsed_time(start_event: Event, end_event: Event) -> float:
 
 
 class Stream:
-    """A stream; what it is given is done at once."""
+    """A stream; what it is given is done at once, or as late as is allowed (`emulated.late`).
+
+    Attributes
+    ----------
+    given
+        Number of things that it was given to do.
+    """
 
     null: Stream
 
     def __init__(self, null: bool = False, non_blocking: bool = False, ptds: bool = False, priority: Any = None):
         self.ptr = 0 if null else id(self)
+        self.given = 0
+        self._waiting: deque[Callable[[], None]] = deque()
+        _streams.add(self)
+
+    def give(self, work: Callable[[], None]) -> None:
+        """Do some work, or keep it for later."""
+        self.given += 1
+        if emulated.late and self.ptr:
+            self._waiting.append(work)
+        else:
+            work()
+
+    def catch_up(self, number: int | None = None) -> None:
+        """Do what is waiting; with `number`, only what was among the first so many."""
+        while self._waiting and (number is None or self.given - len(self._waiting) < number):
+            self._waiting.popleft()()
 
     def __enter__(self) -> Stream:
         _own.streams.append(self)
@@ -160,11 +195,12 @@ class Stream:
     @property
     def done(self) -> bool:
         """Whether all its work is done."""
-        return True
+        return not self._waiting
 
     def synchronize(self) -> None:
         """Wait for its work."""
         emulated.require()
+        self.catch_up()
 
     def record(self, event: Event | None = None) -> Event:
         """Record an event."""
@@ -175,8 +211,10 @@ class Stream:
     def wait_event(self, event: Event) -> None:
         """Let later work wait for an event."""
         emulated.require()
+        self.give(event.catch_up)
 
 
+_streams: weakref.WeakSet[Stream] = weakref.WeakSet()
 Stream.null = Stream(null=True)
 
 

@@ -118,7 +118,9 @@ def memGetInfo() -> tuple[int, int]:
 
 def deviceSynchronize() -> None:
     """Wait for all work."""
-    emulated.require()
+    from cupy.cuda import Device
+
+    Device().synchronize()
 
 
 def streamSynchronize(stream: int) -> None:

@@ -1,4 +1,4 @@
-"""Lists that are read from host memory, brought to the device before an extension; see ``stage_lists.cu``.
+"""Lists that are read from host memory, brought to one room on the device; see ``stage_lists.cu``.
 
 Over the host link, reads of a few hundred bytes at random have a seventh of the rate of the same reads in page order.
 The lists that rows will read are known, so those whose pages have no copies on the device are copied in the order of
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from longwall.kernels.cuda.runtime.launch import WARP, Device
+from longwall.kernels.cuda.runtime.launch import THREADS, WARP, Device
 from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
 
@@ -27,6 +27,9 @@ _TABLE_SHARE = 2  # slots of the table for each item
 _HEAD = 2  # numbers before the table: of entries and of their arcs
 _LONG = 16  # a list that takes this part of the room or more is read where it is
 _SEGMENT = 512  # kSegment
+_BLOCKS_BESIDE = 2  # per multiprocessor: they keep the link busy, and leave room for the kernels beside them
+
+Lists = list[tuple[int, NeighbourRange]]
 
 
 @dataclass(frozen=True)
@@ -61,16 +64,19 @@ class Staging:
         The graph has pages.
     memory
         Bytes for lists, and for knowing where they are.
+    beside
+        Whether kernels run on another stream while lists are copied.
 
     Attributes
     ----------
-    copied
-        Bytes of lists that were copied so far.
+    brought
+        Bytes of lists that were copied so far, wherever they came from.
     """
 
-    def __init__(self, device: Device, graph: GraphArrays, memory: int):
-        self.copied = 0
-        self._device, self._graph = device, graph
+    def __init__(self, device: Device, graph: GraphArrays, memory: int, *, beside: bool = False):
+        self.brought = 0
+        self._device, self._graph, self._beside = device, graph, beside
+        self._known = 0  # entries whose lists are here
         memory = max(memory - _FIXED_BYTES, 0)
         # At most half of it for knowing where lists are; the fewer there are, the more room they have.
         self._items = min(max(memory // 2 // (_ITEM_BYTES + _SORT_BYTES), _LEAST_ITEMS), _MOST_ITEMS)
@@ -80,13 +86,38 @@ class Staging:
         self._lay_out(self._items)
         self._named: dict[tuple[tuple[int, NeighbourRange], ...], Array] = {}
         self._guess: dict[tuple[tuple[int, NeighbourRange], ...], int] = {}  # how many rows have lists that fit
+        self._reused = device.xp.zeros(1, np.uint64)
 
-    def bring(self, rows: Array, lists: list[tuple[int, NeighbourRange]]) -> RowLists:
+    @property
+    def copied(self) -> int:
+        """Bytes of lists that were copied from the host so far."""
+        return self.brought - 4 * int(self._reused.get()[0])
+
+    def forget_copied(self) -> None:
+        """Let what was copied so far count as nothing."""
+        self.brought = 0
+        self._reused.fill(0)
+
+    def bring(self, rows: Array, lists: Lists) -> RowLists:
         """Copy what leading rows (of uint32[columns, n]) read of host memory, about as many as there is room for."""
-        pages = self._graph.pages
-        assert pages is not None
+        assert self._graph.pages is not None
+        found = self.gather(rows, lists)
+        self._graph.pages.settle()
+        return found
+
+    def gather(self, rows: Array, lists: Lists, other: "Staging | None" = None) -> RowLists:
+        """Begin to bring lists, on the current stream; copies of pages are not waited for.
+
+        Parameters
+        ----------
+        rows, lists
+            See `bring`.
+        other
+            A room whose lists stay as they are until the copies are made: what is there is copied from there.
+        """
         key, n = tuple(lists), min(rows.shape[1], self._items // len(lists))
         n = min(n, self._guess.get(key, n))
+        self._known = 0
         while True:
             self._lay_out(n * len(lists))
             number, total = self._find(rows, n, lists)
@@ -97,9 +128,8 @@ class Staging:
         # Rows that follow are alike: it takes one look then, and the room is well used.
         self._guess[key] = max(n * 9 * self._room // (max(total, 1) * 10), 1)
         items = n * len(lists)
-        pages.settle()
         if number:
-            self._copy(number, total)
+            self._copy(number, total, other)
             self._launch("settle_lists", items, (self._table, self._offset(), items, self._begins))
         shape = (len(lists), n)
         return RowLists(n, self._begins[:items].reshape(shape), self._lengths[:items].reshape(shape))
@@ -121,7 +151,7 @@ class Staging:
         self._buffer = self._memory[begin:].view(np.uint32)
         self._room = int(self._buffer.size)  # arcs
 
-    def _find(self, rows: Array, n: int, lists: list[tuple[int, NeighbourRange]]) -> tuple[int, int]:
+    def _find(self, rows: Array, n: int, lists: Lists) -> tuple[int, int]:
         """Enter what is to be copied for `n` rows. Return the number of lists, and of their arcs."""
         graph, pages, items = self._graph, self._graph.pages, n * len(lists)
         assert pages is not None
@@ -154,22 +184,27 @@ class Staging:
         number, total = self._found.get().tolist()
         return number, total
 
-    def _copy(self, number: int, total: int) -> None:
+    def _copy(self, number: int, total: int, other: "Staging | None") -> None:
         """Copy the lists that were found to the buffer, in page order; the table says then where they begin."""
         graph, entries, ends = self._graph, self._entries[:number], self._ends[:number]
-        self.copied += 4 * total
         entries.sort()
-        assert graph.pages is not None
-        places = graph.pages.places
-        self._launch("measure_lists", number, (graph.indptr, graph.split, places, entries, number, self._sources, ends))
+        self._launch(
+            "measure_lists",
+            number,
+            (graph.indptr, graph.split, entries, number, *_there(other), self._sources, ends, self._reused),
+        )
         self._device.xp.cumsum(ends, out=ends)
+        warps = -(-total // _SEGMENT)
+        most = _BLOCKS_BESIDE * self._device.multiprocessors * THREADS if self._beside else warps * WARP
         self._launch(
             "stage_lists",
-            -(-total // _SEGMENT) * WARP,
+            min(warps * WARP, most),
             (graph.indices, entries, self._sources, ends, number, total, self._table, self._buffer),
         )
+        self.brought += 4 * total
+        self._known = number
 
-    def _names(self, lists: list[tuple[int, NeighbourRange]]) -> Array:
+    def _names(self, lists: Lists) -> Array:
         """Columns and parts, on the device: int64[lists, 2]."""
         key = tuple(lists)
         if key not in self._named:
@@ -182,3 +217,10 @@ class Staging:
 
     def _launch(self, function: str, threads: int, arguments: tuple[Any, ...]) -> None:
         self._device.launch_over("stage_lists.cu", function, threads, arguments)
+
+
+def _there(other: Staging | None) -> tuple[Any, ...]:
+    """Arguments of ``measure_lists`` for the lists of another room: entries, their ends, their number, and where."""
+    if other is None or not other._known:
+        return np.uintp(0), np.uintp(0), 0, 0
+    return other._entries, other._ends, other._known, other._offset()

@@ -1,0 +1,178 @@
+"""Count what is beside two vertices: patterns of six vertices by the common neighbours of every pair."""
+
+import numpy as np
+
+from longwall.kernels.cpu.engine import CpuDevice, fitting
+from longwall.kernels.cpu.homomorphisms.pair_sums import common_sum, common_table, neighbour_sum, path_ends_sum
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.homomorphism_program import Beside
+from longwall.kernels.jit import compiled
+
+_ENDS = int(Beside.ENDS)
+
+
+def pair_counter(device: CpuDevice, graph: GraphArrays, beside: Beside, memory: int) -> "CpuPairCounter":
+    """Make a counter of pairs; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CpuPairCounter(device, graph, beside, memory)
+
+
+class CpuPairCounter:
+    """Wedges of one vertex, listed by their ends, and the table of its neighbours, of one worker."""
+
+    def __init__(self, device: CpuDevice, graph: GraphArrays, beside: Beside, memory: int):
+        n, longest = graph.num_vertices, max(graph.max_degree, 1)
+        words = longest * ((longest + 63) // 64)
+        wedges = int(most_wedges(graph.indptr, graph.indices))
+        small = words if beside.symmetric or beside == Beside.TAIL else 1
+        self.workspace_bytes = fitting(20 * n + 4 * wedges + 8 * (words + small) + 24 * longest, memory)
+        self._graph = graph.indptr, graph.indices
+        self._beside = beside
+        self._ends = np.zeros(n, np.uint32), np.zeros(n, np.uint32), np.empty(n, np.uint32), np.empty(n, np.int64)
+        self._entries = np.empty(max(wedges, 1), np.uint32)
+        self._table = np.empty(words, np.uint64)
+        self._small = np.empty(small, np.uint64)
+        self._vectors = np.zeros((3, longest), np.int64)
+        self._stop_flag = device.stop_flag
+
+    def count(self, first: int, last: int) -> int:
+        """Count the maps whose a lies in a range of vertices."""
+        low, high = count_pairs(
+            *self._graph, int(self._beside), self._beside.symmetric, self._beside.common, first, last, *self._ends,
+            self._entries, self._table, self._small, self._vectors, self._stop_flag,
+        )  # fmt: skip
+        return int(low) + (int(high) << 32)
+
+
+@compiled
+def most_wedges(indptr, indices):
+    """Return the most walks of two steps from a vertex."""
+    most = np.int64(0)
+    for v in range(indptr.size - 1):
+        walks = np.int64(0)
+        for at in range(indptr[v], indptr[v + 1]):
+            walks += indptr[indices[at] + 1] - indptr[indices[at]]
+        most = max(most, walks)
+    return most
+
+
+@compiled
+def count_pairs(
+    indptr, indices, beside, symmetric, common, first, last, slots, counts, ends, places, entries, table, small,
+    vectors, stop_flag,
+):  # fmt: skip
+    """Count the maps of four vertices beside all pairs of a, from first to last - 1, and b.
+
+    Parameters
+    ----------
+    indptr, indices
+        The graph.
+    beside
+        A :class:`longwall.kernels.interface.homomorphism_program.Beside`.
+    symmetric
+        Whether only pairs with b < a are looked at: ids are ranks, so a has fewer neighbours, which fill a table.
+    common
+        The fewest common neighbours of a pair.
+    first, last
+        Range of vertices.
+    slots, counts : uint32[num_vertices]
+        Workspace, all zero; it is left all zero.
+    ends : uint32[num_vertices]
+    places : int64[num_vertices]
+        Workspace.
+    entries : uint32[most wedges]
+        Workspace.
+    table, small : uint64[max_degree * words]
+        Workspace; `small` may be of one word where no triangles of common neighbours are counted.
+    vectors : int64[3, max_degree]
+        Workspace, all zero; it is left all zero.
+    stop_flag : uint8[1]
+        The kernel returns early once this is set.
+
+    Returns
+    -------
+    low, high : int
+        The number: low + 2**32 high.
+    """
+    low, high = np.int64(0), np.int64(0)
+    for a in range(first, last):
+        if stop_flag[0]:
+            break
+        own, degree = indptr[a], indptr[a + 1] - indptr[a]
+        if degree < common:
+            continue
+        width = (degree + 63) >> 6
+        found = list_pairs(indptr, indices, a, symmetric, common, slots, counts, ends, places, entries, table)
+        if found and beside == _ENDS:
+            for i in range(degree):
+                y = indices[own + i]
+                part = path_ends_sum(indptr, indices, y, i, degree, counts, places, entries, table, vectors)
+                low += part & 0xFFFFFFFF
+                high += part >> 32
+        for e in range(found):
+            b = ends[e]
+            both = entries[places[b] - counts[b] : places[b]]
+            if symmetric:
+                common_table(table, width, both, small, vectors[0])
+                part = common_sum(beside, both.size, small, vectors[0])
+            else:
+                part = neighbour_sum(beside, table, width, both, np.int64(slots[b]) - 1, small, vectors)
+            low += part & 0xFFFFFFFF
+            high += part >> 32
+        for e in range(found):
+            counts[ends[e]] = 0
+        for i in range(degree):
+            slots[indices[own + i]] = 0
+            vectors[0, i] = 0
+    return low, high
+
+
+@compiled
+def list_pairs(indptr, indices, a, symmetric, common, slots, counts, ends, places, entries, table):
+    """List the common neighbours of a and of every b that has enough of them, as places in the row of a.
+
+    Those of b end before `places[b]`, and are `counts[b]`; all other counts are 0. Row i of the table says which
+    neighbours of a are adjacent to number i.
+
+    Returns
+    -------
+    int
+        How many there are; the first `ends`.
+    """
+    own, degree = indptr[a], indptr[a + 1] - indptr[a]
+    width = (degree + 63) >> 6
+    table[: degree * width] = 0
+    for i in range(degree):
+        slots[indices[own + i]] = i + 1
+    reached = 0
+    for i in range(degree):
+        y = indices[own + i]
+        for at in range(indptr[y], indptr[y + 1]):
+            z = indices[at]
+            slot = np.int64(slots[z]) - 1
+            if slot >= 0:
+                table[i * width + (slot >> 6)] |= np.uint64(1) << np.uint64(slot & 63)
+            if z < a or (z > a and not symmetric):
+                if counts[z] == 0:
+                    ends[reached] = z
+                    reached += 1
+                counts[z] += 1
+    kept, total = 0, np.int64(0)
+    for e in range(reached):
+        b = ends[e]
+        if counts[b] < common:
+            counts[b] = 0
+        else:
+            places[b] = total
+            total += counts[b]
+            ends[kept] = b
+            kept += 1
+    if kept == 0:
+        return kept
+    for i in range(degree):
+        y = indices[own + i]
+        for at in range(indptr[y], indptr[y + 1]):
+            z = indices[at]
+            if counts[z]:
+                entries[places[z]] = i
+                places[z] += 1
+    return kept

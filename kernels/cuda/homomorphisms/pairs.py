@@ -1,0 +1,74 @@
+"""What is beside pairs of vertices on the device: bitmap tables, and launches of ``pairs.cu``."""
+
+from longwall.kernels.cuda.runtime.launch import THREADS, WARP, Device, units_that_fit
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.homomorphism_program import Beside
+
+_BLOCKS = 4  # per multiprocessor
+_CONTROL_BYTES = 16
+
+
+def pair_counter(device: Device, graph: GraphArrays, beside: Beside, memory: int) -> "CudaPairCounter":
+    """Make a counter of pairs; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CudaPairCounter(device, graph, beside, memory)
+
+
+class CudaPairCounter:
+    """A table, and counters of wedges, for each block; see ``pairs.cu``."""
+
+    workspace_bytes = 0
+
+    def __init__(self, device: Device, graph: GraphArrays, beside: Beside, memory: int):
+        xp, n, longest = device.xp, graph.num_vertices, max(graph.max_degree, 1)
+        self._device, self._graph, self._beside, self._longest = device, graph, beside, longest
+        most = longest * ((longest + 31) // 32 | 1)
+        self._words = min(most, max(device.shared_memory // _BLOCKS - 1024 - _CONTROL_BYTES, 0) // 4)
+        self._store_words = most if most > self._words else 0
+        self._closed = longest if beside == Beside.ENDS else 1
+        vectors = THREADS // WARP * 3 * longest
+        each = 4 * (3 * n + vectors + self._store_words) + 8 * self._closed
+        self._blocks = units_that_fit(device.multiprocessors * _BLOCKS, each, memory)
+        self._arrays = (
+            xp.zeros(self._blocks * 3 * n, xp.uint32),
+            xp.empty(self._blocks * self._closed, xp.uint64),
+            xp.empty(self._blocks * vectors, xp.uint32),
+            xp.empty(max(self._blocks * self._store_words, 1), xp.uint32),
+        )
+
+    def count(self, first: int, last: int) -> int:
+        """Count the maps whose a lies in a range of vertices."""
+        device, graph, beside = self._device, self._graph, self._beside
+        ends, closed, vectors, store = self._arrays
+        result = device.result()
+        if first < last:
+            device.launch(
+                "pairs.cu",
+                "count_pairs",
+                (
+                    graph.indptr,
+                    graph.indices,
+                    graph.num_vertices,
+                    int(beside),
+                    int(beside.symmetric),
+                    beside.common,
+                    first,
+                    last,
+                    ends,
+                    closed,
+                    self._closed,
+                    vectors,
+                    self._longest,
+                    self._words,
+                    store,
+                    self._store_words,
+                    device.xp.zeros(1, device.xp.uint32),
+                    device.stop_flag,
+                    result,
+                ),
+                blocks=min(self._blocks, last - first),
+                threads=THREADS,
+                shared=_CONTROL_BYTES + 4 * self._words,
+            )
+        result.device.synchronize()  # as other counts do before they are fetched
+        low, high = result.view("int64").get().tolist()
+        return int(low) + (int(high) << 32)

@@ -1,0 +1,1 @@
+"""Counts of patterns around hubs, in the graph without these."""

@@ -1,0 +1,97 @@
+"""Count the maps of connected parts of a pattern into the graph without its hubs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
+from longwall.pipeline.phases.count_plans import CountPlan
+from longwall.pipeline.phases.hubs.hub_free import HubFreeGraph
+from longwall.pipeline.planning.hubs.parts import Part, Parts
+from longwall.storage.graph.graph import Graph
+
+Planner = Callable[[Pattern, Graph], CountPlan]
+"""Plans the count of a pattern in a graph."""
+_MOST_PLANS = 200  # a count of nothing takes milliseconds
+_LABEL_STEPS = 10.0  # of an arc, to lay the graph out for a pattern with labels
+
+
+@dataclass(frozen=True)
+class PartCounts:
+    """How the maps of a pattern are put together.
+
+    Attributes
+    ----------
+    terms
+        Connected parts, whose maps are multiplied, and a coefficient.
+    plans
+        What counts the maps of each part; none where it has none.
+    vertices
+        By part of one vertex, the number of its maps.
+    arcs
+        Arcs of what is left of the graph.
+    """
+
+    terms: tuple[tuple[Parts, int], ...]
+    plans: dict[Part, list[CountPlan]]
+    vertices: dict[Part, int]
+    arcs: int
+
+    @property
+    def cost(self) -> float:
+        """Estimated number of elementary steps."""
+        plans = [plan for plans in self.plans.values() for plan in plans]
+        labelled = sum(1 for plan in plans if plan.pattern.labels is not None)
+        return sum(plan.cost for plan in plans) + _LABEL_STEPS * self.arcs * labelled
+
+    def mappings(self, env: Coordinator | None) -> int:
+        """Count; `env` is what works on what is left of the graph, where there is something to be counted."""
+        found = dict(self.vertices)
+        for part, plans in self.plans.items():
+            assert env is not None
+            found[part] = sum(plan.count(env) * plan.automorphisms for plan in plans)
+        return sum(coefficient * prod(found[part] for part in parts) for parts, coefficient in self.terms)
+
+
+def plan_parts(terms: Sequence[tuple[Parts, int]], left: HubFreeGraph, planner: Planner) -> PartCounts | None:
+    """Plan the counts of all parts that some product needs; None where they are too many."""
+    found, graph = left.found, None if left.env is None else left.env.graph
+    parts = {part for some, _ in terms for part in some}
+    vertices = {
+        part: sum(number for kind, number in enumerate(found.kinds) if part.needs[0] >> kind & 1)
+        for part in parts
+        if part.size == 1
+    }
+    patterns = {part: [] if graph is None else list(_patterns(part, graph)) for part in parts if part.size > 1}
+    kept = tuple((some, number) for some, number in terms if all(part.size == 1 or patterns[part] for part in some))
+    needed = {part for some, _ in kept for part in some if part.size > 1}
+    if sum(len(patterns[part]) for part in needed) > _MOST_PLANS:
+        return None
+    plans: dict[Part, list[CountPlan]] = {}
+    for part in sorted(needed):
+        assert graph is not None
+        plans[part] = [planner(pattern, graph) for pattern in patterns[part]]
+    return PartCounts(kept, plans, vertices, 0 if graph is None else len(graph.indices))
+
+
+def _patterns(part: Part, graph: Graph) -> Iterable[Pattern]:
+    """Yield the patterns whose maps add up to those of a part; none where the graph has no vertices for one."""
+    bare = Pattern(part.size, part.edges)
+    if max(map(len, bare.neighbours)) > graph.stats.max_degree:
+        return
+    there = sum(1 << kind for kind in graph.stats.label_counts)
+    choices = []
+    for need in part.needs:
+        kinds = [kind for kind in graph.stats.label_counts if need >> kind & 1]
+        choices.append([ANY_LABEL] if need & there == there else kinds)
+    if np.prod([float(len(one)) for one in choices]) > _MOST_PLANS:
+        yield from [bare] * (_MOST_PLANS + 1)
+        return
+    for labels in product(*choices):
+        yield bare if set(labels) == {ANY_LABEL} else Pattern(part.size, part.edges, labels)

@@ -1,0 +1,70 @@
+"""What is beside pairs of vertices, against maps that are enumerated."""
+
+from itertools import pairwise
+from typing import Any
+
+import naive
+import numpy as np
+import pytest
+
+from longwall.kernels.interface.homomorphism_program import Beside
+from longwall.kernels.patterns.pattern_codes import canonical_pattern
+from longwall.pipeline.execution.device_graph import load_graph
+from longwall.pipeline.patterns.pattern import Pattern
+from longwall.pipeline.planning.homomorphisms import beside_edges
+from longwall.storage.generators.kinds import generate
+from longwall.storage.graph.graph import Graph
+
+MEMORY = 1 << 28
+GRAPHS = {
+    "hubs": lambda: generate("rmat", seed=3, scale=7, edge_factor=3),
+    "dense": lambda: generate("erdos-renyi", seed=2, vertices=14, edges=70),
+    "complete": lambda: generate("erdos-renyi", seed=2, vertices=9, edges=36),
+    "sparse": lambda: generate("erdos-renyi", seed=4, vertices=60, edges=260),
+}
+
+
+@pytest.fixture(params=[None, 200], ids=["", "short of shared memory"])
+def engine(request: pytest.FixtureRequest, lab: Any, engine_kind: str, monkeypatch: Any) -> Any:
+    if request.param is not None and engine_kind == "cpu":
+        pytest.skip("there is no shared memory")
+
+    def load(graph: Graph) -> Any:
+        env = lab.context(graph, engine=engine_kind, threads=2)
+        loaded, _ = load_graph(env)
+        if request.param is not None:
+            monkeypatch.setattr(env.engine.device, "shared_memory", request.param)
+        return env.engine, loaded
+
+    return load
+
+
+def mappings(graph: Graph, beside: Beside) -> int:
+    """The maps of a pattern by a search of igraph's, which maps every vertex of it."""
+    tails = np.repeat(np.arange(graph.num_vertices), np.diff(graph.indptr)).tolist()
+    return naive.igraph_count_mappings(
+        list(zip(tails, graph.indices.tolist(), strict=True)), naive.Query(6, beside_edges(beside))
+    )
+
+
+def test_patterns_of_pairs_are_what_they_are_said_to_be() -> None:
+    patterns = [Pattern(6, beside_edges(beside)) for beside in Beside]
+    assert len({canonical_pattern(pattern.edges, None, 6)[0] for pattern in patterns}) == len(Beside)
+    for beside, pattern in zip(Beside, patterns, strict=True):
+        assert pattern.neighbours[0] == {2, 3, 4, 5}
+        assert len(pattern.neighbours[1]) == beside.common
+        assert beside.symmetric == (pattern.neighbours[1] == pattern.neighbours[0])
+
+
+@pytest.mark.parametrize("kind", GRAPHS)
+@pytest.mark.parametrize("beside", Beside)
+def test_maps_beside_pairs_are_those_of_igraph(engine: Any, beside: Beside, kind: str) -> None:
+    graph = GRAPHS[kind]()
+    own, loaded = engine(graph)
+    counter = own.kernels.pair_counter(own.device, loaded, beside, MEMORY)
+    wanted = mappings(graph, beside)
+    size = graph.num_vertices
+    for cuts in ([0, size], [0, 3, size // 2, size]):
+        counts = [counter.count(first, last) for first, last in pairwise(cuts)]
+        assert sum(counts) * (1 + beside.symmetric) == wanted
+    assert wanted > 0 or kind == "sparse"

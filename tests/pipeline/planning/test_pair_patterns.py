@@ -1,0 +1,94 @@
+"""Patterns that are counted by pairs of vertices: what the planner makes of them, against igraph."""
+
+import random
+from itertools import combinations
+
+import naive
+import pytest
+from selection import on_device
+
+from longwall.kernels.interface.engine import WorkspaceTooLarge
+from longwall.kernels.interface.homomorphism_program import Beside
+from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.patterns.pattern import Pattern
+from longwall.pipeline.phases.count_plans import CountByHomomorphisms, pass_costs, plan_unlabelled
+from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
+from longwall.pipeline.planning.homomorphisms import beside_edges, plan_homomorphisms
+from longwall.pipeline.planning.search_planner import plan_match
+from longwall.storage.generators.kinds import generate
+
+
+def graph_edges(seed: int, vertices: int = 9, chance: float = 0.75) -> list[tuple[int, int]]:
+    draw = random.Random(seed)
+    return [pair for pair in combinations(range(vertices), 2) if draw.random() < chance]
+
+
+def mappings(lab, engine, edges, pattern: Pattern) -> int:
+    graph = lab.graph(edges)
+    sums = plan_homomorphisms((pattern,), pass_costs(graph.stats))
+    assert sums is not None
+    (found,) = HomomorphismCount(sums).mappings(lab.context(graph, engine=engine, threads=2))
+    return found
+
+
+@pytest.mark.parametrize("beside", Beside)
+def test_mappings_are_those_of_igraph(lab, engine_kind, beside):
+    edges = graph_edges(int(beside))
+    pattern = Pattern(6, beside_edges(beside))
+    wanted = naive.igraph_count_mappings(edges, naive.Query(6, pattern.edges))
+    assert mappings(lab, engine_kind, edges, pattern) == wanted > 100
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0-2,0-3,0-4,0-5,1-2,1-3,1-4,1-5,2-3,3-4,4-5,2-5,5-6",  # an octahedron with a leaf, which may be on it
+        "0-2,0-3,0-4,0-5,1-2,1-5,2-3,3-4,4-5,1-6",  # the same of a path beside a vertex
+        "0-2,0-3,0-4,0-5,1-2,1-3,1-4,1-5,2-3,2-4,0-6,1-6",  # seven vertices, of which two may be one
+    ],
+)
+def test_larger_patterns_whose_quotients_are_such(lab, engine_kind, text):
+    edges, pattern = graph_edges(3, 8, 0.8), parse_pattern(text)
+    wanted = naive.igraph_count_mappings(edges, naive.Query(7, pattern.edges))
+    sums = plan_homomorphisms((pattern,), pass_costs(lab.graph(edges).stats))
+    if sums is not None:
+        assert mappings(lab, engine_kind, edges, pattern) == wanted > 100
+
+
+@pytest.mark.parametrize("beside", list(Beside)[:: on_device(1, 4)])
+def test_induced_counts_are_those_of_igraph(lab, engine_kind, beside):
+    edges = graph_edges(20 + int(beside), 9, 0.6)
+    pattern = Pattern(6, beside_edges(beside))
+    graph = lab.graph(edges)
+    query = naive.Query(6, pattern.edges, induced=True)
+    plan = plan_unlabelled(pattern, graph.stats, induced=True)
+    found = plan.count(lab.context(graph, engine=engine_kind, threads=2))
+    assert found * len(naive.automorphisms(query)) == naive.igraph_count_mappings(edges, query)
+
+
+def test_a_long_search_is_not_chosen():
+    stats = generate("rmat", seed=1, scale=11).stats
+    for beside in Beside:
+        plan = plan_unlabelled(Pattern(6, beside_edges(beside)), stats, induced=False)
+        assert isinstance(plan, CountByHomomorphisms)
+        assert plan.counted.sums.pairs == (beside,)
+        assert "vertex pairs" in plan.describe()
+        assert "over arcs" not in plan.describe()
+        assert plan.cost < plan_match(plan.pattern, stats).cost
+
+
+def test_without_room_the_pattern_is_searched_for(lab, engine_kind, monkeypatch):
+    edges, pattern = graph_edges(5), Pattern(6, beside_edges(Beside.PATH))
+    graph = lab.graph(edges)
+    sums = plan_homomorphisms((pattern,), pass_costs(graph.stats))
+    assert sums is not None
+    plan = CountByHomomorphisms(pattern, 1.0, HomomorphismCount(sums), (1,))
+    run = lab.context(graph, engine=engine_kind)
+    wanted = plan.count(lab.context(graph, engine=engine_kind))
+    module = f"longwall.kernels.{engine_kind}.homomorphisms.pairs"
+
+    def refuse(*_):
+        raise WorkspaceTooLarge(1)
+
+    monkeypatch.setattr(f"{module}.{'fitting' if engine_kind == 'cpu' else 'units_that_fit'}", refuse)
+    assert plan.count(run) == wanted > 0
