@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.pages import Pages
 from longwall.kernels.interface.workspaces import Searcher
 from longwall.stages.base import Aggregation, Bench, Stage
+from longwall.stages.source import EdgeSource
 from longwall.stages.stage_timer import StageTimer
 from longwall.storage.errors import RunError
 from longwall.storage.tables.embedding_table import EmbeddingTable
+
+Made = TypeVar("Made")
 
 
 class CountBench(Bench, Protocol):
@@ -31,7 +34,7 @@ class CountBench(Bench, Protocol):
         """How many matches are still wanted; None: all."""
         ...
 
-    def fit(self, stage: Stage, most: int, work: Callable[[int], tuple[int, int]]) -> tuple[int, int]:
+    def fit(self, stage: Stage, most: int, work: Callable[[int], Made]) -> Made:
         """Do a piece of work that is as large as memory allows, `most` at most."""
         ...
 
@@ -97,6 +100,45 @@ class FusedCount(Stage):
         if rest:
             raise RunError(f"internal fault: {matches} matches cannot be divided by the redundancy {self.redundancy}")
         return embeddings
+
+
+@dataclass(frozen=True)
+class CountEdges(Stage):
+    """Choose the edges of ranges of arcs, and count what they lead to: where nothing has to be known in between.
+
+    Attributes
+    ----------
+    source
+        Which edges.
+    count
+        What is counted below them.
+    """
+
+    source: EdgeSource
+    count: FusedCount
+
+    verb = "count"
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        return f"{self.source.describe()}\n{self.count.describe()}"
+
+    def run(self, chunk: tuple[int, int], bench: CountBench) -> Iterable[Any]:
+        """Add the number below the edges of arcs ``chunk[0]`` to ``chunk[1]`` - 1 to the bench's."""
+        first, last = chunk
+        while first < last and not bench.done:
+            with bench.timer.time(self.count.level) as sample:
+                most = min(last - first, bench.most_rows)
+                found, rows, size = bench.fit(self, most, partial(self._count, bench, first))
+                sample.rows_in, sample.rows_out = rows, found
+            with bench.timer.time(1) as source:
+                source.rows_in, source.rows_out = size, rows
+            bench.add(found)
+            first += size
+        return ()
+
+    def _count(self, bench: CountBench, first: int, size: int) -> tuple[int, int, int]:
+        return *bench.searcher.count_edges(first, first + size, bench.wanted), size
 
 
 def count_planned(

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from longwall.kernels.interface.cliques.roots import ROOTED_FROM
 from longwall.kernels.interface.engine import Engine, EngineLost, ShortOfMemory
 from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
@@ -242,13 +243,18 @@ class CountCliques(CountSubgraphs):
     k: int
 
     method = "clique bitmaps"
-    how = "clique bitmaps: bitmap tables of the out-neighbours of each vertex; AND, population count"
     source = Roots("arcs", NeighbourRange.SMALLER, copies=True)
 
     @property
     def name(self) -> str:
         """See `CountRanges`."""
         return f"{self.method} of {self.k} vertices"
+
+    @property
+    def how(self) -> str:
+        """See `CountRanges`."""
+        how = f"{self.method}: bitmap tables of the out-neighbours of each vertex; AND, population count"
+        return how if self.k < ROOTED_FROM else f"{how}; the last four vertices by the pairs that are not adjacent"
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""

@@ -31,6 +31,8 @@ def child(words: list[str], helpers: int) -> None:
 
     if helpers >= 0:
         host_kernels.idle_cores = lambda: helpers
+    if helpers == 0:
+        host_kernels.sources_of = lambda _: []
     with running(words[0], overrides=words[1:]) as result:
         pass
     kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)

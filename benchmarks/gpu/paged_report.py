@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu.paged_runs import Record
+from benchmarks.gpu.paged_steps import NAMES as STEPS
 from benchmarks.lib.report import seconds
 
 LINK_GB_PER_SECOND = 55.0  # of page-locked copies, measured on an H200 (PCIe 5 x16)
@@ -95,11 +96,24 @@ class Report:
         for name, workload in self.workloads.items():
             lines += ["", f"**{workload['title']}**: {workload['fraction']:.3g} of the slots as roots.", "", *_HEAD]
             lines += self._rows(name)
+            lines += self._steps(name)
         lines += ["", "| goal | wanted | reached |", "|---|---:|---|"]
         for goal in self.goals():
             reached = "; ".join(f"{where}: {value}" for where, value in goal["reached"].items())
             lines.append(f"| {goal['goal']} | {goal['wanted']} | {reached} |")
         return "\n".join(lines) + "\n"
+
+    def _steps(self, workload: str) -> list[str]:
+        """What the steps of each variant took, if that was asked for."""
+        timed = [one for one in self._records.values() if one.workload == workload and one.steps]
+        if not timed:
+            return []
+        head = f"| budget | variant | {' | '.join(STEPS)} |", f"|---|---|{'---:|' * len(STEPS)}"
+        rows = [
+            f"| {one.share:.0%} | {one.variant} | {' | '.join(seconds(one.steps[name]) for name in STEPS)} |"
+            for one in timed
+        ]
+        return ["", "Seconds of each step; steps may run beside each other.", "", *head, *rows]
 
     def _rows(self, workload: str) -> Iterator[str]:
         for one in sorted(self._records.values(), key=lambda record: -record.share):

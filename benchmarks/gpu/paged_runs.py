@@ -4,7 +4,7 @@ import gc
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from longwall.storage.memory.resources import Resources
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.observer import NullObserver
 from longwall.storage.pages import paged_graph
-from longwall.storage.pages.placement import EDGES_PAGE_SHARE, bring_graph, place_graph
+from longwall.storage.pages.placement import bring_graph, place_graph
 
 LEAST_BUDGET = 16 << 20  # bytes; smaller graphs get this for their tables, and their share for pages
 HOST_BYTES = 16 << 30  # beside the graph and a copy of it
@@ -57,8 +57,7 @@ class Loaded:
             device=self.budget or None,
         )
         resources.host.charge(graph.nbytes, "the graph")
-        copies = EDGES_PAGE_SHARE if workload.name == "edges" else None
-        placement = place_graph(host, resources, variant.access, copies)
+        placement = place_graph(host, resources, variant.access, workload.cache_share)
         if placement.pages:
             most = paged_graph.state_bytes(host.num_arcs) + int(share * host.indices.nbytes)
             placement = replace(placement, pages=min(placement.pages, most))
@@ -142,15 +141,28 @@ class Record:
     """Bytes a second at which lists were copied to the device."""
     pages_in: int = 0
     pages_out: int = 0
+    steps: dict[str, float] = field(default_factory=dict)
+    """Seconds of kernels in every step, if asked for; see `benchmarks.gpu.paged_steps`."""
     allocator: int = 0
     driver: int = 0
     """Peaks: see `longwall.kernels.interface.engine.MemoryPeak`."""
 
 
 def measure(
-    graph: Graph, workload: Workload, variant: Variant, share: float, roots: Roots, limit: float, link: LinkCounter
+    graph: Graph,
+    workload: Workload,
+    variant: Variant,
+    share: float,
+    roots: Roots,
+    limit: float,
+    link: LinkCounter,
+    *,
+    steps: bool = False,
 ) -> Record:
-    """Run one variant on the CUDA engine, for at most `limit` seconds; `share` is the budget's."""
+    """Run one variant on the CUDA engine, for at most `limit` seconds; `share` is the budget's.
+
+    With `steps`, it is run once more for what every step takes.
+    """
     record = Record(workload.name, variant.name, share)
     try:
         with Loaded(graph, workload, variant, share) as loaded:
@@ -165,6 +177,11 @@ def measure(
             record.pages_in, record.pages_out = (size // paged_graph.PAGE_BYTES for size in loaded.engine.moved)
             record.copy_rate = loaded.engine.copy_rate
             record.allocator, record.driver, _ = loaded.engine.memory.peak()
+            if steps:
+                loaded.engine.reset()
+                loaded.engine.launches.all_steps = True
+                loaded.run(roots, limit)
+                record.steps = loaded.engine.launches.seconds()
     except OverLimit:
         record.reason, record.over_limit, record.seconds = f"> {limit:g} s", True, limit
     except Exception as error:  # a variant that fails must not take the others' figures with it

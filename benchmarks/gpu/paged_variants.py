@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from benchmarks.gpu.paged_steps import LaunchWatch
 from longwall.kernels import cuda
 from longwall.kernels.cuda.engine import CudaEngine
 from longwall.kernels.interface.engine import Ablation
@@ -49,26 +50,26 @@ class WatchedEngine(CudaEngine):
         Where the graph's pages are, once it is loaded; see `longwall.kernels.interface.pages.Pages`.
     moved
         Bytes of pages that were copied to the device, and that were sent back from it.
+    launches
+        What kernels took, and brought.
     """
 
     def __init__(self, variant: Variant):
         plain = variant.plain
         super().__init__(Ablation(plain == "two-pass", plain != "ungrouped", plain != "unordered"))
         self._plain_paging = self.paging
-        self.kernels: Any = Watched(cuda, searcher=self._searcher, bytes_per_page=self._bytes_per_page)
+        self.kernels: Any = Watched(cuda, bytes_per_page=self._bytes_per_page)
         self.paging: Any = Watched(self._plain_paging, send_back=self._send_back, frames=self._frames)
         self._on_touch = variant.access == "managed"
         self.pages: Any = None
-        self._stagings: list[Any] = []
+        self.launches = LaunchWatch(self.device, self.xp)
         self.reset()
 
     def reset(self) -> None:
         """Begin anew."""
         self._read, self._coming = 0, None
         self.moved = [0, 0]
-        self._copies: list[list[Any]] = []
-        for staging in self._stagings:
-            staging.copied = 0
+        self.launches.reset()
 
     @property
     def link_bytes(self) -> int:
@@ -77,34 +78,13 @@ class WatchedEngine(CudaEngine):
         Pages that come when they are touched are counted when they go back.
         """
         self._add_coming()
-        copied = sum(staging.copied for staging in self._stagings)
-        return (copied or self._read) + self.moved[self._on_touch]
-
-    def _searcher(self, *arguments: Any) -> Any:
-        """As the engine's."""
-        searcher = cuda.searcher(*arguments)
-        if searcher.staging is not None:
-            self._stagings.append(searcher.staging)
-            searcher.staging._launch = self._timed(searcher.staging._launch)
-        return searcher
+        return (self.launches.copied or self._read) + self.moved[self._on_touch]
 
     @property
     def copy_rate(self) -> float:
         """Bytes a second at which lists were copied; 0 where none were."""
-        spent = sum(self.xp.cuda.get_elapsed_time(*pair) for pair in self._copies) / 1000
-        return sum(staging.copied for staging in self._stagings) / spent if spent else 0.0
-
-    def _timed(self, launch: Callable[..., None]) -> Callable[..., None]:
-        def timed(function: str, *arguments: Any) -> None:
-            if function != "stage_lists":
-                return launch(function, *arguments)
-            pair = [self.xp.cuda.Event() for _ in range(2)]
-            pair[0].record()
-            launch(function, *arguments)
-            pair[1].record()
-            return self._copies.append(pair)
-
-        return timed
+        spent = self.launches.seconds()["copy"]
+        return self.launches.copied / spent if spent else 0.0
 
     def _bytes_per_page(self, *arguments: Any) -> Any:
         """As the engine's: what will be read of pages, before any is moved for it."""

@@ -19,6 +19,7 @@ from longwall.stages.base import Stage
 from longwall.stages.extension.unguided_edges import extend_by_edge
 from longwall.stages.source import edge_source
 from longwall.storage.graph.graph import Graph
+from longwall.storage.pages.placement import EDGES_PAGE_SHARE
 from longwall.storage.tables.embedding_table import EmbeddingTable
 
 NAMES = ("match", "cliques", "edges")
@@ -52,6 +53,8 @@ class Workload(NamedTuple):
     """Whether it looks at them."""
     plain: tuple[str, ...]
     """Which of GAMMA's optimisations it can do without."""
+    cache_share: float | None
+    """Of the device, that copies of pages have; None: what suits searches."""
 
 
 def plan_workloads(graph: Graph) -> list[Workload]:
@@ -60,10 +63,14 @@ def plan_workloads(graph: Graph) -> list[Workload]:
     cliques = plan_match(parse_pattern("clique-4"), graph.stats, counting=False)
     every = ("two-pass", "ungrouped", "unordered")
     return [
-        Workload("match", "labelled diamonds", _listing(diamond), True, every),
-        Workload("cliques", "4-cliques", _listing(cliques), False, every),
-        Workload("edges", "edges, extended by one edge", _edge_level, False, ("unordered",)),
+        Workload("match", "labelled diamonds", _listing(diamond), True, every, _cache_share(diamond)),
+        Workload("cliques", "4-cliques", _listing(cliques), False, every, _cache_share(cliques)),
+        Workload("edges", "edges, extended by one edge", _edge_level, False, ("unordered",), EDGES_PAGE_SHARE),
     ]
+
+
+def _cache_share(plan: MatchPlan) -> float | None:
+    return None if plan.reads_whole_lists else 0.0
 
 
 def _listing(plan: MatchPlan) -> MakeWalk:

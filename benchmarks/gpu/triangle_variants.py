@@ -63,9 +63,7 @@ def in_place(variant: Variant) -> Iterator[None]:
                 code = code.replace(old, new)
         return code, options
 
-    def forget() -> None:
-        compiler._module.cache_clear()
-        compiler._function.cache_clear()
+    forget = compiler.forget
 
     compiler.source_text = changed
     triangles._SHORT_BLOCKS, triangles._SHARE = variant.blocks, variant.share

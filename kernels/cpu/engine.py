@@ -40,6 +40,10 @@ class CpuDevice:
         """The number of threads."""
         return f"{self.workers} threads"
 
+    def compiling(self, sources: Sequence[tuple[str, str]]) -> AbstractContextManager[None]:  # noqa: ARG002
+        """The host has no kernels of sources."""
+        return nullcontext()
+
 
 class _HostMemory:
     """No memory of its own: the kernels work in host memory, which callers reserve."""

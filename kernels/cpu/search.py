@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cpu.engine import CpuDevice, exact, fitting
+from longwall.kernels.cpu.prefix_tree import columns, edges
 from longwall.kernels.interface.frontier import RowReads, frontier
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.search_program import ProgramArrays, SearchProgram, in_slices, pack, to_count, to_extend
@@ -31,7 +32,7 @@ class CpuSearcher:
     """Set buffers and marks of one worker."""
 
     def __init__(self, device: CpuDevice, graph: GraphArrays, program: SearchProgram, memory: int):
-        self._graph = graph
+        self._graph, self._edges = graph, (program.levels[0], program.levels[1])
         program = in_slices(program, graph.slice_labels)
         none = np.zeros(1, np.uint32)
         self._slices = (none if graph.slices is None else graph.slices).reshape(-1, max(graph.slice_stride, 1))
@@ -56,6 +57,11 @@ class CpuSearcher:
             self._marks, self._state, self._stop_flag, most,
         )  # fmt: skip
         return exact(total, estimate)
+
+    def count_edges(self, first: int, last: int, most: int | None = None) -> tuple[int, int]:
+        """Count the embeddings below the edges of a range of arcs; see `Searcher`."""
+        rows = columns(*edges(self._graph, self._edges, first, last))
+        return (self.count_rows(rows, most) if rows.size else 0), rows.shape[1]
 
     def reads(self, rows: NDArray[np.uint32], *, counting: bool) -> list[RowReads]:
         """Return what counting below `rows`, or extending them, reads for their own vertices."""

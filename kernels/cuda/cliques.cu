@@ -2,11 +2,11 @@
 // local numbers are AND and population count (the idea of GLUMIN, PPoPP 2025, and KCGPU, ICS 2022).
 //
 // Warps walk the first levels of the search together; the last two or three vertices are found by lanes on their own.
-#include "clique_tables.cuh"
+// Below arcs whose candidates are adjacent mostly, larger cliques are counted in root subgraphs; see clique_roots.cuh.
+#include "clique_roots.cuh"
 
-// constexpr int kCliqueSize, kLight (out-degree up to which a vertex is one warp's work), kRowsPerPart (of a table:
-// one block's work above)
-#include "generated.cuh"
+// constexpr int kLight (out-degree up to which a vertex is one warp's work), kRowsPerPart (of a table: one block's work
+// above), kAdjacent, kOf (the least share of adjacent pairs in a root subgraph)
 
 constexpr int kWalked = kCliqueSize > 5 ? kCliqueSize - 5 : 0;  // levels whose candidates are stored per warp
 constexpr int kLightWords = (kLight + 31) / 32;
@@ -96,8 +96,60 @@ extern "C" __global__ void __launch_bounds__(256, 4)
   add_parts(result, total);
 }
 
+constexpr int kControlWords = kRooted ? 8 + kRowsPerPart / 2 : 4;
+static_assert(sizeof(BlockCounters) == 32);
+
+// The arcs of a part that have root subgraphs: those of words from the front, those of bitmaps from the end.
+DEVICE u16* root_list() { return reinterpret_cast<u16*>(dynamic_shared + 8); }
+DEVICE BlockCounters* block_counters() { return reinterpret_cast<BlockCounters*>(dynamic_shared); }
+
+// Put arc i of a vertex on the list, by a warp, if its root subgraph pays.
+DEVICE bool has_root(const u32* table, int i, u32* queue) {
+  const u32* row = table + row_start(i);
+  u32 present = 0;
+  for (int w = lane_id(); w < row_words(i); w += 32) present += __popc(row[w]);
+  const int size = static_cast<int>(__reduce_add_sync(kAll, present));
+  if (size < kCliqueSize - 2 || size > kMostRooted) return false;
+  const u64 found = count_edges(table, row, row_words(i), queue);
+  const u32 edges = __reduce_add_sync(kAll, static_cast<u32>(found));
+  if (kOf * static_cast<u64>(edges) < kAdjacent * static_cast<u64>(size) * (size - 1)) return false;
+  if (lane_id() == 0) {
+    const bool in_word = size <= 64;
+    const u32 at = atomicAdd(in_word ? &block_counters()->words : &block_counters()->bitmaps, 1u);
+    root_list()[in_word ? at : kRowsPerPart - 1 - at] = static_cast<u16>(i);
+  }
+  return true;
+}
+
+// Count in the root subgraphs of the list; `shared_store` of `shared_words` is in shared memory, `store` for larger ones.
+// A function of its own, lest its registers are spilled in the other search, and the other way round.
+__device__ __noinline__ Tally count_in_roots(RootSearch search, u32* shared_store, i64 shared_words, u32* store) {
+  BlockCounters* counters = block_counters();
+  const int warps = blockDim.x >> 5;
+  __syncthreads();
+  u32* own = (warps * kWordRootWords <= shared_words ? shared_store : store) + warp_in_block() * kWordRootWords;
+  const WordRoot root = {reinterpret_cast<u64*>(own), reinterpret_cast<u16*>(own + 128)};
+  for (;;) {
+    const u32 next = take(&counters->first, 1);
+    if (next >= counters->words || stop_asked(search.stop)) break;
+    const int i = root_list()[next];
+    search.search_word(root, search.table + row_start(i), row_words(i));
+  }
+  const u32 bitmaps = counters->bitmaps;
+  __syncthreads();
+  for (u32 at = 0; at < bitmaps; ++at) {
+    const int i = root_list()[kRowsPerPart - 1 - at];
+    const u32* row = search.table + row_start(i);
+    u32 present = 0;
+    for (int w = lane_id(); w < row_words(i); w += 32) present += __popc(row[w]);
+    const int size = static_cast<int>(__reduce_add_sync(kAll, present));
+    search.search_bitmap(row, size, bitmap_root_words(size, warps) <= shared_words ? shared_store : store, counters);
+  }
+  return search.tally;
+}
+
 // Count below a part of the rows of a vertex: those numbered part, part + parts, ..., largest first; `a` as above.
-// `made` is the table, if there is one, which may lie in `table` already.
+// `made` is the table, if there is one, which may lie in `table` already. Rows that have root subgraphs are listed.
 DEVICE u64 count_part(const Rows& graph, i64 a, int degree, int from, int to, int part, int parts, u32* counter,
                       u32* workspace_words, u32* table, const u32* made, const u32* stop) {
   const int warps = blockDim.x >> 5;
@@ -105,6 +157,7 @@ DEVICE u64 count_part(const Rows& graph, i64 a, int degree, int from, int to, in
   u32* own = workspace_words + warp_in_block() * (kQueue + kWalked * width);
   const Workspace workspace = {own, own + kQueue, width, stop};
   if (threadIdx.x == 0) *counter = 0;
+  if (kRooted && threadIdx.x == 0) block_counters()->words = block_counters()->bitmaps = block_counters()->first = 0;
   if (!made) {
     for (u32 w = threadIdx.x; w < row_start(degree); w += blockDim.x) table[w] = 0;
     __syncthreads();
@@ -117,6 +170,7 @@ DEVICE u64 count_part(const Rows& graph, i64 a, int degree, int from, int to, in
   for (;;) {
     const int i = to - 1 - part - parts * static_cast<int>(take(counter, 1));
     if (i < from || stop_asked(stop)) break;
+    if (kRooted && has_root(table, i, own)) continue;
     found += count_below<kCliqueSize - 2>(table, table + row_start(i), row_words(i), workspace);
   }
   return found;
@@ -126,12 +180,15 @@ DEVICE u64 count_part(const Rows& graph, i64 a, int degree, int from, int to, in
 extern "C" __global__ void __launch_bounds__(512, 2)
     count_heavy(const i64* indptr, const u32* indices, const i64* split, const i64* places, u32* table_words,
                 const i64* table_ends, i64 first_table, const u32* tasks, const u32* num_tasks, i64 first, i64 last,
-                i64 shared_words, u32* store, i64 store_words, u32* next,
+                i64 shared_words, i64 shared_root_words, u32* store, i64 store_words, i64 root_words, u32* next,
                 const u32* stop, u64* result) {
   const Rows graph = {indptr, indices, split, places};
   const Tables tables = {table_words, table_ends, first_table};
   const int warps = blockDim.x >> 5;
   u32* own_store = store + blockIdx.x * store_words;
+  u32* shared_store = dynamic_shared + kControlWords;
+  const i64 used_words = kControlWords + shared_root_words;
+  RootSearch search = {nullptr, nullptr, stop, {result, 0, 0}};
   u64 total = 0;
   for (;;) {
     if (threadIdx.x == 0) dynamic_shared[0] = load_volatile(stop) ? kNoVertex : atomicAdd(next, 1u);
@@ -147,10 +204,11 @@ extern "C" __global__ void __launch_bounds__(512, 2)
     const int part = tasks[2 * task + 1], parts = (degree + kRowsPerPart - 1) / kRowsPerPart;
     const i64 workspace_words = warps * (kQueue + kWalked * row_words(degree));
     u32* made = table_words ? tables.of(v) : nullptr;
+    const bool fits = used_words + workspace_words + row_start(degree) <= shared_words;
     u64 found;
     // The same code twice, so that the compiler knows which of the two memories it reads.
-    if (4 + workspace_words + row_start(degree) <= shared_words) {
-      u32* words = dynamic_shared + 4;
+    if (fits) {
+      u32* words = dynamic_shared + used_words;
       found = count_part(graph, place, degree, from, to, part, parts, dynamic_shared + 1, words, words + workspace_words,
                          made, stop);
     } else {
@@ -158,6 +216,13 @@ extern "C" __global__ void __launch_bounds__(512, 2)
                          made ? made : own_store + workspace_words, made, stop);
     }
     total += found;
+    if constexpr (kRooted) {
+      u32* words = fits ? dynamic_shared + used_words : own_store;
+      search.table = fits ? words + workspace_words : made ? made : words + workspace_words;
+      search.queue = words + warp_in_block() * (kQueue + kWalked * row_words(degree));
+      search.tally = count_in_roots(search, shared_store, shared_root_words, own_store + store_words - root_words);
+    }
   }
   add_parts(result, total);
+  if (kRooted) search.tally.flush();
 }

@@ -33,13 +33,18 @@ DEVICE bool next_task(RingSlot* ring, TaskControl* control, const u32* stop, Tas
   return __shfl_sync(kAll, outcome, 0) == 1;
 }
 
+// Rows that a warp takes at once, fewer where warps would take less often than so.
+constexpr i64 kMostAtOnce = 8, kTakes = 4;
+
 extern "C" __global__ void __launch_bounds__(256, 4)
     count_rows(const i64* indptr, const u32* indices, const i64* split, const int* labels, const u32* slices,
-               const u32* rows,
-               i64 stride, const i64* list_begins, const int* list_lengths, i64 num_rows, i64 at_once, u32* store, i64 own,
-               i64 room, i64 oriented_room, u32* lent, i64 longs, RingSlot* ring, TaskControl* control,
+               const u32* rows, i64 stride, const i64* list_begins, const int* list_lengths, u32* store, i64 own, i64 room,
+               i64 oriented_room, u32* lent, i64 longs, RingSlot* ring, TaskControl* control,
                const u32* stop, u64 most, u64* result) {
   const i64 warp = static_cast<i64>(blockIdx.x) * (blockDim.x >> 5) + warp_in_block();
+  const i64 warps = static_cast<i64>(gridDim.x) * (blockDim.x >> 5);
+  const i64 num_rows = control->num_rows;  // another kernel may have chosen them
+  const i64 at_once = min(max(num_rows / (warps * kTakes), i64(1)), kMostAtOnce);
   Search search;
   search.graph = {indptr, indices, split, labels, slices};
   search.rows = rows;
@@ -50,7 +55,6 @@ extern "C" __global__ void __launch_bounds__(256, 4)
   search.room = room;
   search.oriented_room = oriented_room;
   if constexpr (kPooled) {
-    const i64 warps = static_cast<i64>(gridDim.x) * (blockDim.x >> 5);
     const i64 size = kStored * room + kOrientedStored * oriented_room;
     search.pool = {store + warps * own, lent, static_cast<u32>(longs), size, own};
   }

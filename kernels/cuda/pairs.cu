@@ -1,12 +1,12 @@
-// Count the maps of four vertices beside all pairs of vertices a and b; see longwall.kernels.cpu.homomorphisms.pairs and
-// pair_sums, whose formulas these are. A block for each a, a warp for each b.
+// Count the maps of four vertices beside all pairs of vertices a and b; see longwall.kernels.cpu.homomorphisms.pairs,
+// pair_sums and codegree_sums, whose formulas these are. A block for each a, a warp for each b.
 //
 // Row i of a table says which neighbours of a are adjacent to number i; rows begin at odd words apart, so that lanes
 // with a row each read different banks.
 #include "common.cuh"
 
 // Codes of longwall.kernels.interface.homomorphism_program.Beside.
-enum { CHERRY, TRIANGLE, PATH, PAW, CYCLE, ENDS, FORK, ZIGZAG, TAIL };
+enum { CHERRY, TRIANGLE, PATH, PAW, CYCLE, ENDS, FORK, ZIGZAG, TAIL, STAR, CROSS, SPLIT };
 
 struct Graph {
   const i64* indptr;
@@ -19,9 +19,10 @@ struct Question {
   u32 common;      // the fewest common neighbours of a pair
 };
 
-// What the blocks have of their own: all zero between vertices but `ends` and `closed`.
+// What the blocks have of their own: `slots`, `counts` and `tally` are all zero between vertices.
 struct Room {
-  u32 *slots, *counts, *ends;  // of every vertex
+  u32 *slots, *counts, *ends, *tally;  // of every vertex; how many common neighbours with the pair it has
+  u32* codegrees;                      // of every two neighbours of a: their common neighbours but a
   u64* closed;                 // of every neighbour of a: its walks of three steps to itself
 };
 
@@ -212,6 +213,104 @@ DEVICE void clear(const Graph& g, i64 a, const Room& room) {
   }
 }
 
+DEVICE void add_parts_of(i64 part, i64* parts) {
+  parts[0] += part & 0xffffffffll;
+  parts[1] += part >> 32;
+}
+
+// Add the pairs of a's neighbours that are common to a and b to the codegrees.
+DEVICE void add_codegrees(const u32* both, int common, int degree, u32* codegrees) {
+  for (i64 place = lane_id(); place < static_cast<i64>(common) * common; place += 32) {
+    const i64 x = both[place / common], y = both[place % common];
+    if (x != y) atomicAdd(&codegrees[x * degree + y], 1u);
+  }
+}
+
+// A vertex that two common neighbours of a pair have, and a third common neighbour.
+DEVICE i64 crosses(const u32* both, int common, int degree, const u32* codegrees) {
+  i64 total = 0;
+  for (i64 place = lane_id(); place < static_cast<i64>(common) * common; place += 32) {
+    const i64 x = both[place / common], y = both[place % common];
+    if (x != y) total += static_cast<i64>(codegrees[x * degree + y]) - 1;
+  }
+  return total * (common - 2);
+}
+
+// Walks of two steps from a neighbour x to both ends y and z of an edge between neighbours; a warp for each x.
+DEVICE void splits(int degree, int width, const u32* table, const u32* codegrees, i64* parts) {
+  const int words = (degree + 31) >> 5, warps = blockDim.x >> 5;
+  for (int x = warp_in_block(); x < degree; x += warps) {
+    const u32* near = table + static_cast<i64>(x) * width;
+    const u32* own = codegrees + static_cast<i64>(x) * degree;
+    for (int y = lane_id(); y < degree; y += 32) {
+      if (y == x) continue;
+      const i64 to_y = own[y], beside_y = near[y >> 5] >> (y & 31) & 1;
+      i64 part = 0;
+      for (int w = 0; w < words; ++w) {
+        for (u32 bits = table[static_cast<i64>(y) * width + w]; bits; bits &= bits - 1) {
+          const int bit = __ffs(bits) - 1, z = (w << 5) + bit;
+          if (z == x) continue;
+          part += (static_cast<i64>(own[z]) - beside_y) * (to_y - (near[w] >> bit & 1));
+        }
+      }
+      add_parts_of(part, parts);
+    }
+  }
+}
+
+// What needs the codegrees of a's neighbours: the warps count these first.
+DEVICE void codegree_sums(const Graph& g, i64 own, int degree, int width, const Question& asked, const Room& room,
+                          u32* both, u32* mask, const u32* table, i64* parts) {
+  const u32 number = dynamic_shared[1];
+  for (i64 i = threadIdx.x; i < static_cast<i64>(degree) * degree; i += blockDim.x) room.codegrees[i] = 0;
+  __syncthreads();
+  for (;;) {
+    const u32 turn = take(&dynamic_shared[2], 1);
+    if (turn >= number) break;
+    const int common = find_common(g, own, degree, room.ends[turn], mask, both);
+    add_codegrees(both, common, degree, room.codegrees);
+    __syncwarp();
+  }
+  __syncthreads();
+  if (asked.beside == SPLIT) {
+    splits(degree, width, table, room.codegrees, parts);
+    return;
+  }
+  for (u32 turn = warp_in_block(); turn < number; turn += blockDim.x >> 5) {
+    const int common = find_common(g, own, degree, room.ends[turn], mask, both);
+    add_parts_of(crosses(both, common, degree, room.codegrees), parts);
+    __syncwarp();
+  }
+}
+
+// Third vertices below b for every b, by the whole block: from g to g + 1 common neighbours there are 3 g (g - 1) more
+// ordered triples of these. Warps clear what they have counted.
+DEVICE void stars(const Graph& g, i64 own, int degree, const Room& room, u32 least, u32* both, u32* mask, i64* parts) {
+  const u32 number = dynamic_shared[1];
+  const int warp = warp_in_block(), warps = blockDim.x >> 5;
+  for (u32 turn = 0; turn < number; ++turn) {
+    const u32 b = room.ends[turn];
+    const int common = find_common(g, own, degree, b, mask, both);  // by every warp for itself
+    for (int pass = 0; pass < 2; ++pass) {
+      for (int k = warp; k < common; k += warps) {
+        const u32 y = g.indices[own + both[k]];
+        for (i64 at = g.indptr[y] + lane_id(); at < g.indptr[y + 1]; at += 32) {
+          const u32 x = g.indices[at];
+          if (x >= b) break;  // rows ascend
+          if (pass) {
+            room.tally[x] = 0;
+          } else if (room.counts[x] >= least) {
+            const i64 before = atomicAdd(&room.tally[x], 1u);
+            add_parts_of(3 * before * (before - 1), parts);
+          }
+        }
+        __syncwarp();
+      }
+      __syncthreads();
+    }
+  }
+}
+
 // Count the maps of a, with a table that has room for it, and vectors for each warp; `parts` has the lanes' sums.
 DEVICE void count_at(const Graph& g, i64 a, const Question& asked, const Room& room, u32* vectors, i64 longest,
                      u32* table, i64* parts) {
@@ -233,7 +332,12 @@ DEVICE void count_at(const Graph& g, i64 a, const Question& asked, const Room& r
     __syncthreads();
   }
   u32 *both = vectors + warp * 3 * longest, *sizes = both + longest, *mask = sizes + longest;
-  for (;;) {
+  const bool by_pairs = asked.beside < STAR;
+  if (number && asked.beside == STAR) stars(g, own, degree, room, asked.common, both, mask, parts);
+  if (number && asked.beside > STAR) {
+    codegree_sums(g, own, degree, width, asked, room, both, mask, table, parts);
+  }
+  while (by_pairs) {
     const u32 turn = take(&dynamic_shared[2], 1);
     if (turn >= number) break;
     const u32 b = room.ends[turn];
@@ -241,25 +345,31 @@ DEVICE void count_at(const Graph& g, i64 a, const Question& asked, const Room& r
     const Pair pair{table, mask, both, sizes, degree, width, common, static_cast<int>(room.slots[b]) - 1};
     const i64 part =
         asked.symmetric ? common_sum(pair, asked.beside) : neighbour_sum(pair, asked.beside, room.closed);
-    parts[0] += part & 0xffffffffll;
-    parts[1] += part >> 32;
+    add_parts_of(part, parts);
     __syncwarp();
   }
   __syncthreads();
   clear(g, a, room);
 }
 
-// Those of the vertices first to last - 1. ends: u32[blocks][3][num_vertices], the first two thirds zero; closed:
-// u64[blocks][longest] or u64[blocks]; vectors: u32[blocks][warps][3][longest], for the most neighbours; store:
-// u32[blocks][store_words], for tables that have no room in the `words` of shared memory.
+// Those of the vertices first to last - 1. ends: u32[blocks][arrays][num_vertices], zeros; four arrays for third
+// vertices, else three; closed: u64[blocks][longest] or u64[blocks]; vectors: u32[blocks][warps][3][longest], for the
+// most neighbours; codegrees: u32[blocks][square]; store: u32[blocks][store_words], for tables that have no room in the
+// `words` of shared memory.
 extern "C" __global__ void __launch_bounds__(256)
     count_pairs(const i64* indptr, const u32* indices, i64 num_vertices, i64 beside, i64 symmetric, i64 common,
-                i64 first, i64 last, u32* ends, u64* closed, i64 closed_longest, u32* vectors, i64 longest, i64 words,
-                u32* store, i64 store_words, u32* next, const u32* stop, u64* result) {
+                i64 first, i64 last, u32* ends, i64 arrays, u64* closed, i64 closed_longest, u32* vectors, i64 longest,
+                u32* codegrees, i64 square, i64 words, u32* store, i64 store_words, u32* next, const u32* stop,
+                u64* result) {
   const Graph g{indptr, indices};
   const Question asked{static_cast<int>(beside), symmetric != 0, static_cast<u32>(common)};
-  u32* own_ends = ends + static_cast<i64>(blockIdx.x) * 3 * num_vertices;
-  const Room room{own_ends, own_ends + num_vertices, own_ends + 2 * num_vertices, closed + blockIdx.x * closed_longest};
+  u32* own_ends = ends + static_cast<i64>(blockIdx.x) * arrays * num_vertices;
+  const Room room{own_ends,
+                  own_ends + num_vertices,
+                  own_ends + 2 * num_vertices,
+                  own_ends + (arrays - 1) * num_vertices,
+                  codegrees + blockIdx.x * square,
+                  closed + blockIdx.x * closed_longest};
   u32* own_vectors = vectors + static_cast<i64>(blockIdx.x) * (blockDim.x >> 5) * 3 * longest;
   i64 parts[2] = {0, 0};
   for (;;) {

@@ -16,9 +16,9 @@ from longwall.kernels.cuda.runtime.block_pool import (
     WARPS_PER_BLOCK,
     BlockPool,
 )
-from longwall.kernels.cuda.runtime.launch import WARP, Device, exact
+from longwall.kernels.cuda.runtime.launch import WARP, Device, checked, exact
 from longwall.kernels.cuda.runtime.search_header import Variant, graph_arguments, program_header, stored_sets
-from longwall.kernels.cuda.runtime.search_stacks import SearchStacks
+from longwall.kernels.cuda.runtime.search_stacks import RING_BYTES, SearchStacks, SearchTasks
 from longwall.kernels.cuda.runtime.staging.staging import RowLists, Staging, places
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads, frontier, row_lists
@@ -28,13 +28,9 @@ from longwall.kernels.interface.workspaces import Extension
 
 Array = Any  # a CuPy array
 
-RING_SLOTS = 4096  # kRingSlots
-RING_SLOT_WORDS = 8
-RING_BYTES = 4 * RING_SLOTS * RING_SLOT_WORDS
 _STAGING_SHARE = 3  # the part of the memory that lists from the host have
 PATIENCE = 1 << 18  # cycles: about 0.15 ms, long enough to hide the look at who is idle
 NOT_EXTENDED, TOO_LONG = -1, -2  # kNotExtended, kTooLong
-_MOST_AT_ONCE, _TAKES = 8, 4  # rows that a warp takes at once; fewer where warps would take less often
 SHARED_ROOM = 512  # elements of a set in a warp's shared memory: 2 KiB
 _LEAST_ROOM = 1024  # elements of a set in global memory, where not all warps have room for the longest sets
 _TIER, _LAST_TIER = 8, 8  # how much more room the next warps have, who are fewer; all of it is there at last
@@ -60,9 +56,11 @@ class CudaSearcher:
     workspace_bytes = 0
 
     def __init__(self, device: Device, graph: GraphArrays, program: SearchProgram, memory: int):
+        self._edges = program.levels[0], program.levels[1]
         program = in_slices(program, graph.slice_labels)
         self._device, self._graph, self._program = device, graph, program
         self._room, self._oriented_room = graph.max_degree, graph.max_out_degree
+        self._headers: dict[tuple[int, bool], str] = {}
         self.staging: Staging | None = None
         if graph.pages is not None and graph.pages.places is not None:
             share = memory // _STAGING_SHARE
@@ -82,9 +80,7 @@ class CudaSearcher:
         self.stacks = replace(stacks, warps=self._blocks * self._warps_per_block)
         xp = device.xp
         self._store = xp.empty(max(self.stacks.elements, 1), xp.uint32)
-        self._lent = xp.zeros(max(self.stacks.longs, 1), xp.uint32)
-        self._ring = self._make_ring() if ring else None
-        self._control = xp.zeros(6, xp.uint32)
+        self._tasks = SearchTasks(device, self.stacks.longs) if ring else None
         left = memory - self._store.nbytes
         self._extender = Extender(device, graph, program, self._store, left, wanted, self.staging)
 
@@ -98,54 +94,54 @@ class CudaSearcher:
             done += part.shape[1] if lists is None else lists.rows
         return total
 
+    def count_edges(self, first: int, last: int, most: int | None = None) -> tuple[int, int]:
+        """Count the embeddings below the edges of a range of arcs; see `Searcher`."""
+        tasks = self._shared()
+        rows = tasks.choose(self._graph, self._edges, first, last)
+        self._launch(tasks, rows, last - first, None, most or 0)
+        found, number = tasks.fetched()
+        return checked(found), number
+
     def start(self, rows: Array, lists: RowLists | None = None, most: int = 0) -> Array:
         """Launch the count of `rows`, of which there are some. Return what ``launch.exact`` fetches.
 
         With `lists`, only the rows that they are of are counted. The count ends once it has found `most`, if not 0.
         """
-        columns, n = rows.shape
-        program = to_count(self._program, columns)
-        graph, result = self._graph, self._device.result()
-        n, numbers = (n, ()) if lists is None else (lists.rows, row_lists(program, columns)[1])
-        pooled, stride = self.stacks.longs > 0, graph.slice_stride
-        variant = Variant(patience=PATIENCE, lists=numbers, pooled=pooled, slice_stride=stride)
-        if self._ring is None:
-            self._ring = self._make_ring()
-        self._control[0] = 0
-        at_once = min(max(n // (self.stacks.warps * _TAKES), 1), _MOST_AT_ONCE)
+        n = rows.shape[1] if lists is None else lists.rows
+        tasks = self._shared()
+        tasks.begin(n)
+        self._launch(tasks, self._device.xp.ascontiguousarray(rows[:, :n]), n, lists, most)
+        return tasks.result
+
+    def _launch(self, tasks: SearchTasks, rows: Array, stride: int, lists: RowLists | None, most: int) -> None:
+        """Launch the count of the rows that are given out as tasks."""
+        columns, graph = rows.shape[0], self._graph
+        header = self._headers.get((columns, lists is None))
+        if header is None:
+            program = to_count(self._program, columns)
+            variant = Variant(
+                patience=PATIENCE,
+                lists=() if lists is None else row_lists(program, columns)[1],
+                pooled=self.stacks.longs > 0,
+                slice_stride=graph.slice_stride,
+            )
+            header = self._headers[columns, lists is None] = program_header(program, columns, variant)
+        rooms = self._store, self.stacks.own, self._room, self._oriented_room, tasks.lent, self.stacks.longs
+        shared = tasks.ring, tasks.control, self._device.stop_flag, most, tasks.result
         self._device.launch(
             "count_rows.cu",
             "count_rows",
-            (
-                *graph_arguments(graph),
-                self._device.xp.ascontiguousarray(rows[:, :n]),
-                n,
-                *places(lists),
-                n,
-                at_once,
-                self._store,
-                self.stacks.own,
-                self._room,
-                self._oriented_room,
-                self._lent,
-                self.stacks.longs,
-                self._ring,
-                self._control,
-                self._device.stop_flag,
-                most,
-                result,
-            ),
+            (*graph_arguments(graph), rows, stride, *places(lists), *rooms, *shared),
             blocks=self._blocks,
             threads=self._warps_per_block * WARP,
-            generated=program_header(program, columns, variant),
+            generated=header,
         )
-        return result
 
-    def _make_ring(self) -> Array:
-        """A ring of tasks, all slots free."""
-        ring = self._device.xp.zeros((RING_SLOTS, RING_SLOT_WORDS), np.uint32)
-        ring[:, 0] = self._device.xp.arange(RING_SLOTS, dtype=np.uint32)
-        return ring
+    def _shared(self) -> SearchTasks:
+        """What warps share; made where it is not there."""
+        if self._tasks is None:
+            self._tasks = SearchTasks(self._device, self.stacks.longs)
+        return self._tasks
 
     def _lists(self, rows: Array) -> RowLists | None:
         """What counting below the rows reads, brought to the device; None where it is read where it is."""

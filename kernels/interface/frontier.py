@@ -56,6 +56,11 @@ def row_lists(program: SearchProgram, columns: int) -> tuple[list[tuple[int, Nei
     return lists, tuple(-1 if one is None else lists.index(one) for one in named)
 
 
+def reads_smaller_only(program: SearchProgram) -> bool:
+    """Return whether a program reads no more of any row than its neighbours with a smaller id."""
+    return all(_part(op) == NeighbourRange.SMALLER for op in program.sets)
+
+
 def frontier(program: SearchProgram, rows: Array, *, grouped: bool = True) -> list[RowReads]:
     """Find what the set operations read when rows are extended by one level.
 

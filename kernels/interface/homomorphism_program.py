@@ -141,7 +141,7 @@ class Inner(IntEnum):
 class Beside(IntEnum):
     """What four vertices are beside two others, a and b, that need not be adjacent: a pattern of six vertices.
 
-    Vertices that are adjacent to both are common ones. All others are adjacent to a alone.
+    Vertices that are adjacent to both are common ones. If nothing else is said, all others are adjacent to a alone.
     """
 
     CHERRY = 0  # a path of three vertices and one more, all common
@@ -153,16 +153,30 @@ class Beside(IntEnum):
     FORK = 6  # a path of three, whose ends are common, and one more common vertex
     ZIGZAG = 7  # a path of four, all common but the second
     TAIL = 8  # a triangle with a tail, all common but the vertex with the tail
+    STAR = 9  # three common vertices, and one that is adjacent to these alone
+    CROSS = 10  # three common vertices, and one that is adjacent to two of them alone; it may be the third
+    SPLIT = 11  # two common vertices, one adjacent to a and the first, and one to that and the second; it may be b
 
     @property
     def symmetric(self) -> bool:
-        """Whether a and b are alike, so that a pair of vertices is looked at once."""
-        return self <= Beside.CYCLE
+        """Whether a and b are alike, and only pairs with b < a are looked at."""
+        return self <= Beside.CYCLE or self == Beside.STAR
 
     @property
     def common(self) -> int:
-        """How many of the four are common."""
-        return {Beside.ENDS: 2, Beside.FORK: 3, Beside.ZIGZAG: 3, Beside.TAIL: 3}.get(self, 4)
+        """The fewest common neighbours of a pair that counts."""
+        fewer = {Beside.ENDS: 2, Beside.FORK: 3, Beside.ZIGZAG: 3, Beside.TAIL: 3, Beside.STAR: 3}
+        return fewer.get(self, 2 if self in (Beside.CROSS, Beside.SPLIT) else 4)
+
+    @property
+    def maps_each(self) -> int:
+        """How many maps are counted as one: those of pairs, or of three vertices, in any order."""
+        return 6 if self == Beside.STAR else 1 + self.symmetric
+
+    @property
+    def has_codegrees(self) -> bool:
+        """Whether the common neighbours of every two neighbours of a are counted."""
+        return self in (Beside.CROSS, Beside.SPLIT)
 
 
 class Step(NamedTuple):

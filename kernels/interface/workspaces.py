@@ -79,6 +79,13 @@ class Searcher(Workspace, Protocol):
         """
         ...
 
+    def count_edges(self, first: int, last: int, most: int | None = None) -> tuple[int, int]:
+        """Count the embeddings below the edges of the arcs first to last - 1, where nothing of the graph is in pages.
+
+        Return the number, as of `count_rows`, and how many of the edges may be at the program's first two levels.
+        """
+        ...
+
     def extend_rows(self, rows: Array, capacity: int, first: int = 0) -> Extension:
         """Extend rows by one level.
 

@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from longwall.pipeline.ahead.device_sources import sources_of
 from longwall.pipeline.ahead.names import graph_name, plan_name, work_name
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class HostKernels:
 
 @contextmanager
 def compiling_ahead(spec: RunSpec, resources: Resources, *, here: bool = True) -> Iterator[HostKernels]:
-    """Compile kernels of the host in processes beside a run, while the context is open.
+    """Compile kernels beside a run while the context is open: those of the host in processes, a device's in a thread.
 
     There are no such processes where all kernels are on disk, no core is idle, or memory is short.
 
@@ -91,28 +92,34 @@ def compiling_ahead(spec: RunSpec, resources: Resources, *, here: bool = True) -
     spec
         The config of the run.
     resources
-        Have the memory that the processes take.
+        Have the engine, and the memory that the processes take.
     here
         Whether this process does the work.
     """
-    kernels = HostKernels(spec, on_host=resources.engine.name == "cpu")
-    wanted = kernels.missing() if here else []
-    helpers = min(len(wanted), _MOST_HELPERS, idle_cores()) if wanted else 0
-    if helpers < 1:
+    on_host = resources.free_device_bytes() is None
+    kernels = HostKernels(spec, on_host=on_host)
+    sources = sources_of(spec) if here and not on_host else []
+    with resources.engine.device.compiling(sources), _processes(kernels, resources, here=here):
         yield kernels
-        return
-    from longwall.kernels.compile_ahead import HELPER_BYTES, CompilingAhead
-    from longwall.kernels.jit import waiting_for
 
+
+@contextmanager
+def _processes(kernels: HostKernels, resources: Resources, *, here: bool) -> Iterator[None]:
+    wanted = kernels.missing() if here else []
     host = resources.host
-    helpers = min(helpers, (host.limit - host.used) // _SHARE // HELPER_BYTES)
+    helpers = min(len(wanted), _MOST_HELPERS, idle_cores()) if wanted else 0
+    if helpers > 0:
+        from longwall.kernels.compile_ahead import HELPER_BYTES, CompilingAhead
+        from longwall.kernels.jit import waiting_for
+
+        helpers = min(helpers, (host.limit - host.used) // _SHARE // HELPER_BYTES)
     if helpers < 1:
-        yield kernels
+        yield
         return
     held = host.reserve(helpers * HELPER_BYTES, "processes that compile kernels")
     with held, CompilingAhead(wanted, helpers, held.release) as compiling, waiting_for(compiling.wait):
         kernels.start(compiling)
-        yield kernels
+        yield
 
 
 def idle_cores() -> int:

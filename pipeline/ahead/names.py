@@ -24,11 +24,19 @@ def graph_name(spec: RunSpec) -> str:
     return "parquet" if first.suffix == ".parquet" else "text"
 
 
-def work_name(spec: RunSpec) -> str:
-    """Return the work of a config, as far as that is known before there is a plan."""
+def work_name(spec: RunSpec, *, alike: bool = True) -> str:
+    """Return the work of a config, as far as that is known before there is a plan.
+
+    Parameters
+    ----------
+    spec
+        The config.
+    alike
+        Whether work that calls the same kernels of the host has the same name.
+    """
     work = spec.workload
     k = getattr(work, "k", None)
-    size = "" if k is None else f" {min(k, _MOST_VERTICES) if isinstance(k, int) else k}"
+    size = "" if k is None else f" {min(k, _MOST_VERTICES) if alike and isinstance(k, int) else k}"
     return f"{work.kind} {work.output}{size}"
 
 

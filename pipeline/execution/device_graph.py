@@ -24,7 +24,9 @@ _LABELS_SHARE = 4
 _Value = TypeVar("_Value")
 
 
-def load_graph(env: Environment, part: NeighbourRange = NeighbourRange.ALL) -> tuple[GraphArrays, int]:
+def load_graph(
+    env: Environment, part: NeighbourRange = NeighbourRange.ALL, *, copies: bool = True
+) -> tuple[GraphArrays, int]:
     """Bring the graph to the engine, inside the budget.
 
     Parameters
@@ -35,6 +37,9 @@ def load_graph(env: Environment, part: NeighbourRange = NeighbourRange.ALL) -> t
         What kernels read of every row. Where that is the smaller neighbours, and the device's budget does not hold the
         whole graph, only the arcs to these are brought: also where a phase before has read more, unless something that
         was made of the whole graph is still kept.
+    copies
+        Whether copies of the pages of the whole graph are worth their room. Not where kernels read smaller neighbours
+        alone, but need the whole graph for its source: at least half of every page is brought in vain.
 
     Returns
     -------
@@ -51,10 +56,10 @@ def load_graph(env: Environment, part: NeighbourRange = NeighbourRange.ALL) -> t
     if LAID_OUT in env.kept:
         env.kept.pop(LAID_OUT).close()
         env.device_graph = None
-    if env.device_graph is not None and _misfits(env, env.device_graph, part):
+    if env.device_graph is not None and _misfits(env, env.device_graph, part, copies):
         release_graph(env)
     if env.device_graph is None:
-        env.device_graph = _bring(env, part)
+        env.device_graph = _bring(env, part, copies)
     return env.device_graph.graph, env.resources.work.free
 
 
@@ -67,10 +72,11 @@ def holds_part(env: Environment) -> bool:
     return access_of(host_arrays(env.graph), env.resources, env.spec.memory.access) != "resident"
 
 
-def _misfits(env: Environment, loaded: DeviceGraph, part: NeighbourRange) -> bool:
+def _misfits(env: Environment, loaded: DeviceGraph, part: NeighbourRange, copies: bool) -> bool:
     """Return whether the graph on the engine lacks what will be read, or is read page by page though half would do."""
     if part != NeighbourRange.SMALLER:
-        return loaded.graph.oriented
+        moves = loaded.graph.pages is not None and loaded.placement.access == "adaptive"
+        return loaded.graph.oriented or (moves and loaded.copies != copies and not env.kept)
     paged = not loaded.graph.oriented and loaded.graph.pages is not None
     return paged and not env.kept and oriented_bytes(env.graph) <= env.resources.host.free
 
@@ -137,7 +143,7 @@ def arc_of(env: Environment, at: int) -> int:
     return at if starts is None else oriented_arc(env.graph, starts, at)
 
 
-def _bring(env: Environment, part: NeighbourRange) -> DeviceGraph:
+def _bring(env: Environment, part: NeighbourRange, copies: bool) -> DeviceGraph:
     resources, wanted = env.resources, env.spec.memory.access
     whole = host_arrays(env.graph)
     if part == NeighbourRange.SMALLER and resources.on_device and access_of(whole, resources, wanted) != "resident":
@@ -155,20 +161,21 @@ def _bring(env: Environment, part: NeighbourRange) -> DeviceGraph:
         kept = 0 if loaded.placement.access == "resident" else host.indices.nbytes
         reserved.resize(host.indptr.nbytes + kept, "")
         return replace(loaded, starts=host.indptr, charged=(loaded.charged[0] + reserved.size, loaded.charged[1]))
-    return _placed(env, whole)
+    return _placed(env, whole, copies)
 
 
-def _placed(env: Environment, host: GraphArrays) -> DeviceGraph:
+def _placed(env: Environment, host: GraphArrays, copies: bool = True) -> DeviceGraph:
     resources = env.resources
     before = resources.host.used, resources.work.used
-    placement = place_graph(host, resources, env.spec.memory.access)
+    placement = place_graph(host, resources, env.spec.memory.access, None if copies else 0.0)
     try:
         graph = bring_graph(host, resources, placement)
     except BudgetExceeded as error:
         if env.graph.files is None:
             raise
         raise BudgetExceeded(f"{error}; {NEED_LESS}") from error
-    return DeviceGraph(graph, placement, None, (resources.host.used - before[0], resources.work.used - before[1]))
+    charged = resources.host.used - before[0], resources.work.used - before[1]
+    return DeviceGraph(graph, placement, None, charged, copies=copies)
 
 
 def release_graph(env: Environment) -> None:

@@ -158,6 +158,8 @@ class DeviceGraph:
         Bytes that it takes of the host's budget, and of the memory that the engine works in.
     edge_labels : int32[2m] or None
         The labels of the edges on the device, once a phase has read them there.
+    copies
+        Whether there is room for copies of its pages, where it lies page by page.
     """
 
     graph: GraphArrays
@@ -165,6 +167,7 @@ class DeviceGraph:
     starts: NDArray[np.int64] | None = None
     charged: tuple[int, int] = (0, 0)
     edge_labels: Any = None
+    copies: bool = True
 
 
 @dataclass(kw_only=True)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
     from longwall.pipeline.planning.pattern_core import PassCosts
     from longwall.pipeline.planning.search_plan import MatchPlan
+    from longwall.storage.graph.graph import Graph
     from longwall.storage.graph.stats import GraphStats
 
 MAX_INDUCED_VERTICES = 5  # a tree on 6 vertices has 1,024 patterns with more edges
@@ -186,14 +187,20 @@ class CountStars(CountPlan):
 
     def count(self, env: Coordinator) -> int:
         """Count the embeddings."""
-        began, leaves, indptr = time.perf_counter(), self.pattern.num_vertices - 1, env.graph.indptr
-        total = 0
-        for first in range(0, env.graph.num_vertices, _VERTICES_AT_ONCE):
-            degrees = np.diff(indptr[first : first + _VERTICES_AT_ONCE + 1])
-            pairs = zip(*(part.tolist() for part in np.unique(degrees, return_counts=True)), strict=True)
-            total += sum(comb(degree, leaves) * number for degree, number in pairs)
+        began = time.perf_counter()
+        total = count_stars(env.graph, self.pattern.num_vertices - 1)
         env.metrics.record("degrees", 0, env.graph.num_vertices, total, time.perf_counter() - began)
         return total
+
+
+def count_stars(graph: Graph, leaves: int) -> int:
+    """Return the number of stars of so many leaves, two at least."""
+    total = 0
+    for first in range(0, graph.num_vertices, _VERTICES_AT_ONCE):
+        degrees = np.diff(graph.indptr[first : first + _VERTICES_AT_ONCE + 1])
+        pairs = zip(*(part.tolist() for part in np.unique(degrees, return_counts=True)), strict=True)
+        total += sum(comb(degree, leaves) * number for degree, number in pairs)
+    return total
 
 
 @dataclass(frozen=True)

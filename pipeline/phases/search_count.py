@@ -25,6 +25,7 @@ from longwall.pipeline.planning.prediction import estimate_levels, predicted_row
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.base import Aggregation, Stage
+from longwall.stages.counting import CountEdges
 from longwall.stages.export import RowLimit
 from longwall.storage.errors import InputError, RunError
 
@@ -78,7 +79,7 @@ class SearchCount(Phase):
         share = self._share(env)
         stages = self.plan.stages
         if self._fused(share.graph):  # one kernel walks through all levels behind the source
-            stages = (stages[0], stages[-1])
+            stages = (CountEdges(self.plan.edge_source, self.plan.fused_count),)
         limit = RowLimit(self.limit)
         with share.memory.reserved(env, self.tasks(env)):
             yield lambda: _CountWorker(share, stages, limit)
@@ -89,7 +90,7 @@ class SearchCount(Phase):
 
     def _share(self, env: Environment) -> SearchShare:
         edge_labels = load_edge_labels(env) if self.plan.has_edge_labels else None
-        graph, memory = load_graph(env)
+        graph, memory = load_graph(env, copies=self.plan.reads_whole_lists)
         program = self.plan.program
         if self._fused(graph):
             return SearchShare(program, env, graph, WorkerMemory.for_edges(env, memory))
@@ -151,7 +152,7 @@ def predict(plan: MatchPlan, env: Coordinator) -> dict[int, float]:
     """
     if plan.joined:  # a sample would be of the rows before they are verified
         return {}
-    graph, memory = load_graph(env)
+    graph, memory = load_graph(env, copies=plan.reads_whole_lists)
     env.observer.phase("sampling", None, "steps")
     effort = min(_MOST_EFFORT, max(plan.cost * _PREDICTION_SHARE, _LEAST_EFFORT))
     memory = min(memory, _SAMPLE_BYTES)

@@ -143,7 +143,7 @@ def search_share(plan: MatchPlan, env: Environment) -> SearchShare:
         If a chunk of one row's extensions does not fit a budget.
     """
     edge_labels = load_edge_labels(env) if plan.has_edge_labels else None
-    graph, memory = load_graph(env)
+    graph, memory = load_graph(env, copies=plan.reads_whole_lists)
     of_worker = WorkerMemory.within(plan.pattern.num_vertices, graph, env, memory, exporting=True)
     return SearchShare(plan.program, env, graph, of_worker, edge_labels)
 

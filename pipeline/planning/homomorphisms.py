@@ -21,6 +21,7 @@ from longwall.kernels.patterns.pattern_codes import canonical_pattern
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, isomorphic
 from longwall.pipeline.planning.decompositions import Decomposer
+from longwall.pipeline.planning.pairs.patterns import Edges, beside_edges, beside_pairs, merged_edges
 from longwall.pipeline.planning.pattern_core import NoDecomposition, PassCosts, Sum
 from longwall.pipeline.planning.set_partitions import set_partitions
 from longwall.pipeline.planning.table_compiler import compile_sums
@@ -31,11 +32,11 @@ _TRIANGLE = 3
 _STEPS = {Make.PATHS: 0.5, Make.TRIANGLES: 0.25, Make.CLIQUES: 0.25}  # in passes over the rows of vertices
 _INNER_STEPS = 1.0  # in passes over the rows of arcs, of a table of what is among common neighbours
 # Of pairs of vertices, in passes from common neighbours over the graph: what is taken of their tables (measured).
-_PAIR_STEPS = {Beside.CHERRY: 0.6, Beside.FORK: 1.2, Beside.ENDS: 2.0, Beside.ZIGZAG: 2.0, Beside.TAIL: 2.0}
-_OTHER_PAIR_STEPS = 0.9
-_WEDGE_LISTS = 4.0  # passes over the rows of vertices that it takes to list the wedges of every vertex by their ends
+_PAIR_STEPS = {Beside.CHERRY: 0.15, Beside.FORK: 0.3, Beside.ENDS: 0.5, Beside.ZIGZAG: 0.6, Beside.TAIL: 0.6}
+_OTHER_PAIR_STEPS = 0.25
+_STAR_STEPS = 0.6  # in squares of a pass over the rows of vertices, for an operation on all entries
+_WEDGE_LISTS = 2.0  # passes over the rows of vertices that it takes to list the wedges of every vertex by their ends
 _LISTS = 3.0  # passes over the rows of vertices that it takes to list common neighbours
-Edges = tuple[tuple[int, int], ...]
 Kind = Literal["cliques", "five-cycles", "wheels", "almost-cliques", "pairs"]
 """What kernels of their own count."""
 _BY_DEGREES: dict[tuple[int, ...], Kind] = {
@@ -43,20 +44,6 @@ _BY_DEGREES: dict[tuple[int, ...], Kind] = {
     (3, 3, 3, 3, 4): "wheels",
     (3, 3, 4, 4, 4): "almost-cliques",
 }
-_BESIDE = {
-    Beside.CHERRY: "2-3,2-4",
-    Beside.TRIANGLE: "2-3,2-4,3-4",
-    Beside.PATH: "2-3,3-4,4-5",
-    Beside.PAW: "2-3,2-4,3-4,2-5",
-    Beside.CYCLE: "2-3,3-4,4-5,2-5",
-    Beside.ENDS: "2-3,3-4,4-5",
-    Beside.FORK: "2-3,3-4",
-    Beside.ZIGZAG: "2-3,3-4,4-5",
-    Beside.TAIL: "2-3,2-4,3-4,2-5",
-}
-"""The edges between the four vertices, 2 to 5."""
-_ALONE = {Beside.ENDS: (3, 4), Beside.FORK: (3,), Beside.ZIGZAG: (3,), Beside.TAIL: (2,)}
-"""Those of the four that are adjacent to a alone."""
 LISTED: tuple[Kind, ...] = ("wheels", "almost-cliques")
 """Those that read lists of common neighbours."""
 
@@ -133,7 +120,7 @@ class HomomorphismSums:
         if kind == "total":
             return self.quotients[number].edge_text
         if kind == "pairs":
-            return f"{_pattern(beside_edges(Beside(number))).edge_text}, injective"
+            return f"{_pattern(beside_edges(Beside(number))).edge_text}, by vertex pairs"
         return f"{kind} of {number} vertices"
 
     @property
@@ -190,24 +177,11 @@ def kernel_of(edges: Edges, *, lists: bool) -> tuple[Kind, int] | None:
     size = 1 + max(v for _, v in edges)
     if size > _TRIANGLE and len(edges) == size * (size - 1) // 2:
         return "cliques", size
-    if edges in _pairs():
-        return "pairs", _pairs()[edges]
+    if edges in beside_pairs():
+        return "pairs", beside_pairs()[edges]
     degrees = Counter(v for edge in edges for v in edge)
     kind = _BY_DEGREES.get(tuple(sorted(degrees.values())))
     return None if kind is None or (kind in LISTED and not lists) else (kind, size)
-
-
-def beside_edges(beside: Beside) -> Edges:
-    """Return the edges of the pattern that consists of two vertices, 0 and 1, and what is beside them, 2 to 5."""
-    inner = [(int(edge[0]), int(edge[2])) for edge in _BESIDE[beside].split(",")]
-    alone = _ALONE.get(beside, ())
-    return tuple(sorted([*((0, v) for v in range(2, 6)), *((1, v) for v in range(2, 6) if v not in alone), *inner]))
-
-
-@lru_cache(maxsize=1)
-def _pairs() -> dict[Edges, Beside]:
-    """The canonical edges of patterns that are counted by pairs of vertices."""
-    return {canonical_pattern(beside_edges(beside), None, 6)[0]: beside for beside in Beside}
 
 
 def without_multiples(some: Sequence[tuple[Edges, int]], *, lists: bool) -> list[tuple[Edges, int]]:
@@ -226,6 +200,9 @@ def without_multiples(some: Sequence[tuple[Edges, int]], *, lists: bool) -> list
             for quotient, multiple in quotients(_pattern(edges)):
                 if quotient != edges:
                     add(quotient, -coefficient * multiple)
+            if kernel[0] == "pairs" and (merged := merged_edges(Beside(kernel[1]))):
+                for quotient, multiple in quotients(_pattern(merged)):
+                    add(quotient, -coefficient * multiple)
 
     for edges, coefficient in some:
         add(edges, coefficient)
@@ -234,7 +211,7 @@ def without_multiples(some: Sequence[tuple[Edges, int]], *, lists: bool) -> list
 
 def _mappings_each(edges: Edges, kind: Kind, number: int) -> int:
     """Return how many mappings each of those is that a kernel counts."""
-    return 1 + Beside(number).symmetric if kind == "pairs" else automorphism_count(_pattern(edges))
+    return Beside(number).maps_each if kind == "pairs" else automorphism_count(_pattern(edges))
 
 
 def _pattern(edges: Edges) -> Pattern:
@@ -283,7 +260,11 @@ def _canonical(pattern: Pattern, known: Iterable[Pattern]) -> Pattern:
 
 def pairs_cost(beside: Beside, costs: PassCosts) -> float:
     """Return the elementary steps that it takes to count what is beside pairs of vertices."""
-    return _WEDGE_LISTS * costs.vertices + _PAIR_STEPS.get(beside, _OTHER_PAIR_STEPS) * costs.common
+    lists = _WEDGE_LISTS * costs.vertices
+    if beside == Beside.STAR and costs.entries:
+        # Walks of three steps from the vertices, of which there are about as many as cubed degrees.
+        return lists + _STAR_STEPS * costs.vertices * costs.vertices / costs.entries
+    return lists + _PAIR_STEPS.get(beside, _OTHER_PAIR_STEPS) * costs.common
 
 
 def rows_cost(rows: RowProgram, domain: Domain, costs: PassCosts) -> float:

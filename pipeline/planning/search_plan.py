@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from longwall.stages.base import Stage
     from longwall.stages.counting import FusedCount
     from longwall.stages.filtering import Verify, VerifyLabels
+    from longwall.stages.source import EdgeSource
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,13 @@ class MatchPlan:
         """Whether labels of edges are verified."""
         return self.pattern.edge_labels is not None
 
+    @property
+    def reads_whole_lists(self) -> bool:
+        """Whether more of lists is read than smaller neighbours."""
+        from longwall.kernels.interface.frontier import reads_smaller_only
+
+        return bool(self.joined) or self.has_edge_labels or not reads_smaller_only(self.program)
+
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data, for the manifest."""
         from longwall.stages.filtering import Verify
@@ -113,13 +121,20 @@ class MatchPlan:
     def level_stages(self, depth: int) -> tuple[Stage, ...]:
         """Return the stages that make a level of the rows of the one before, or the first two of the graph's edges."""
         from longwall.stages.extension.planned import Extend
-        from longwall.stages.source import EdgeSource
 
         verified = tuple(one for one in self.joined if one.level == depth)
         levels = self.program.levels
         if depth == 1:
-            return EdgeSource((levels[0], levels[1]), self._sets(0) + self._sets(1)), *verified
+            return self.edge_source, *verified
         return Extend(depth, self.order[depth], levels[depth].candidates, self._sets(depth)), *verified
+
+    @property
+    def edge_source(self) -> EdgeSource:
+        """The first stage."""
+        from longwall.stages.source import EdgeSource
+
+        levels = self.program.levels
+        return EdgeSource((levels[0], levels[1]), self._sets(0) + self._sets(1))
 
     @property
     def fused_count(self) -> FusedCount:

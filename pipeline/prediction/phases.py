@@ -36,6 +36,7 @@ from longwall.pipeline.phases.queries.plans import CountByCandidates
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.phases.search_count import SearchCount
 from longwall.pipeline.phases.search_list import SearchList
+from longwall.pipeline.phases.stars.star_plan import CountInducedStars
 from longwall.pipeline.planning.exact_numbers import PRIMES, moduli_for
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.prediction.phase_sample import PhaseSample
@@ -106,8 +107,9 @@ def _(plan: Any, env: Environment) -> Phases:  # noqa: ARG001
 
 @phases_of.register(CountInCore)
 @phases_of.register(CountAroundHubs)
+@phases_of.register(CountInducedStars)
 def _(plan: Any, env: Environment) -> Phases:
-    yield from phases_of(plan.whole, env)  # in a core, or without hubs, which the run takes away, it is this or less
+    yield from phases_of(plan.whole, env)  # it is this or less, which only the run finds out
 
 
 @phases_of.register

@@ -133,9 +133,9 @@ def plan_pattern(
         from longwall.pipeline.phases.count_plans import plan_unlabelled
 
         return plan_unlabelled(pattern, graph.stats, induced=induced)
-    from longwall.pipeline.phases.hubs.hub_plan import plan_around_hubs
+    from longwall.pipeline.phases.stars.star_plan import plan_by_degrees
 
-    return plan_around_hubs(pattern, graph, induced=induced)
+    return plan_by_degrees(pattern, graph, induced=induced)
 
 
 def count_or_list(

@@ -29,13 +29,15 @@ PIVOTS = (
     "else edges and triangles one by one"
 )
 """What the search does, as text."""
-PIVOTS_FROM = 6
-"""Vertices of the smallest cliques that are counted so where one size is wanted; bitmaps alone do for smaller ones."""
-PIVOTS_ALWAYS_FROM, PIVOT_WIDTH = 7, 256
-"""Vertices from which that holds for every graph, and the most out-neighbours of a vertex with which it does before.
+PIVOTS_FROM, PIVOT_WIDTH = 7, 80
+"""Vertices of the smallest cliques of one size that are counted so, and the most out-neighbours of a vertex with which
+they are: bitmaps alone do for smaller ones, and where vertices have more out-neighbours."""
+PIVOTS_ALWAYS_FROM = 8
+"""Vertices from which that holds for every graph.
 
-One H100, 6-cliques by pivots and by bitmaps: R-MAT 16, with 249 out-neighbours at most, 22 and 24 ms; R-MAT 18, with
-422, 618 and 208; R-MAT 20, with 671, 21,500 and about 2,200. 7-cliques of R-MAT 18: 1,600 and 4,890.
+Bitmaps count the last four vertices by the pairs that are not adjacent. Processor seconds of 6-cliques by pivots and by
+bitmaps, one core: R-MAT 14 0.33 and 0.17, R-MAT 16 3.66 and 2.26; of 7-cliques, R-MAT 14 0.77 and 0.30, R-MAT 16 11.6
+and 4.2, but ca-AstroPh, with 65 out-neighbours at most, 0.053 and 0.073; of 8-cliques, R-MAT 13 0.34 and 0.52.
 """
 MOST_ENUMERATED = 16
 """Vertices of the largest cliques that are counted one by one where there is no room for pivots."""

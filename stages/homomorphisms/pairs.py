@@ -32,10 +32,9 @@ class CountPairs(CountSubgraphs):
     @property
     def how(self) -> str:
         """See `CountRanges`."""
-        pairs = "of two vertices" if self.beside.symmetric else "of a vertex and another one"
         return (
-            f"vertex pairs: {self._what} at every pair {pairs} with {self.beside.common} common neighbours; bitmap "
-            "tables of the neighbours of each vertex"
+            f"vertex pairs: {self._what} of every two vertices with {self.beside.common} common neighbours or more; "
+            "bitmap tables of the neighbours of each vertex"
         )
 
     @property
@@ -48,14 +47,17 @@ class CountPairs(CountSubgraphs):
 
 
 WHAT = {
-    Beside.CHERRY: "paths of three and a vertex",
-    Beside.TRIANGLE: "triangles and a vertex",
-    Beside.PATH: "paths of four",
-    Beside.PAW: "triangles with a tail",
-    Beside.CYCLE: "4-cycles",
-    Beside.ENDS: "paths of four that begin and end at both",
-    Beside.FORK: "paths of three that begin and end at both, and a vertex",
-    Beside.ZIGZAG: "paths of four, all but the second vertex at both",
-    Beside.TAIL: "triangles with a tail, all but where it begins at both",
+    Beside.CHERRY: "paths of three and a vertex, all common neighbours",
+    Beside.TRIANGLE: "triangles and a vertex, all common neighbours",
+    Beside.PATH: "paths of four common neighbours",
+    Beside.PAW: "triangles with a tail, all common neighbours",
+    Beside.CYCLE: "4-cycles of common neighbours",
+    Beside.ENDS: "paths of four, the ends common neighbours",
+    Beside.FORK: "paths of three, the ends common neighbours, and another one",
+    Beside.ZIGZAG: "paths of four, all but the second common neighbours",
+    Beside.TAIL: "triangles with a tail, all but where it begins common neighbours",
+    Beside.STAR: "three common neighbours that a third vertex has, too",
+    Beside.CROSS: "three common neighbours, and a vertex with two of these",
+    Beside.SPLIT: "walks from one common neighbour to the ends of an edge from another one",
 }
 """What is beside a pair, as text."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from longwall.kernels.cpu.cliques.bitmaps import popcount, trailing_zeros
+from longwall.kernels.cpu.cliques.words import popcount, trailing_zeros
 from longwall.kernels.jit import compiled
 
 

@@ -195,6 +195,11 @@ class TroubledScratch:
         self._engine.check(rows.shape[1])
         return int(self._scratch.count_rows(rows, limit))
 
+    def count_edges(self, first: int, last: int, limit: int | None = None) -> tuple[int, int]:
+        self._engine.check(last - first)
+        found, rows = self._scratch.count_edges(first, last, limit)
+        return int(found), rows
+
     def extend_rows(self, rows: Any, capacity: int, first: int = 0) -> Any:
         self._engine.check(rows.shape[1])
         found = self._scratch.extend_rows(np.asarray(rows), capacity, first)

@@ -443,12 +443,13 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         "pairs",
         "prefix_tree",
         "row_pairs",
+        "search_start",
         "step_rate",
         "warp_triangles",
     )
     for name in (*alone, "stage_lists", "triangles", "four_cycles", "wheels", "inner_counts"):
         yield name, *source_text(f"{name}.cu")
-    for k in (4, 5, 7):
+    for k in (4, 5, 6, 7, 9):
         yield f"cliques-{k}", *source_text("cliques.cu", clique_header(k))
     for limbs in (0, 1, 3):
         yield f"clique_leaves-{limbs}", *source_text("clique_leaves.cu", leaf_header(limbs))

@@ -78,10 +78,8 @@ def test_rows_of_hubs_are_several_warps_work(
 
     monkeypatch.setattr(compiler, "source_text", with_long_rows)
     monkeypatch.setattr(rows, "_VERTEX_THREADS", threads)
-    for cached in (compiler._module, compiler._function):
-        cached.cache_clear()
+    compiler.forget()
     try:
         assert HomomorphismCount(sums).mappings(lab.context(graph, engine="cuda")) == expected
     finally:
-        for cached in (compiler._module, compiler._function):
-            cached.cache_clear()
+        compiler.forget()

@@ -126,8 +126,25 @@ def test_every_compilation_of_a_small_pattern_counts_the_same(loaded, small, que
     for order in connected_orders(pattern):
         for one in compilations(pattern, order, induced=query.induced):
             searcher = context.engine.kernels.searcher(context.engine.device, graph, one.program, 1 << 24)
-            found = count_planned(source(graph, one.program, context.engine.xp), searcher)
+            table = source(graph, one.program, context.engine.xp)
+            found = count_planned(table, searcher)
             assert found * mappings_each == want * one.redundancy, one
+            assert searcher.count_edges(0, graph.num_arcs) == (found, len(table))
+
+
+@settings(relaxed, max_examples=on_device(100, 12))
+@given(small=graphs(max_vertices=12), query=queries(min_size=3, max_size=5), choice=st.data())
+def test_ranges_of_arcs_count_what_their_edges_lead_to(loaded, small, query, choice):
+    pattern = make_pattern(query.edges, query.labels)
+    context, graph = loaded(small, query.labels is not None)
+    order = choice.draw(st.sampled_from(list(connected_orders(pattern))))
+    one = choice.draw(st.sampled_from(list(compilations(pattern, order, induced=query.induced))))
+    searcher = context.engine.kernels.searcher(context.engine.device, graph, one.program, 1 << 24)
+    cut = choice.draw(st.integers(0, graph.num_arcs))
+    for first, last in ((0, cut), (cut, graph.num_arcs)):
+        if first < last:
+            table = source(graph, one.program, context.engine.xp, first, last)
+            assert searcher.count_edges(first, last) == (count_planned(table, searcher), len(table))
 
 
 @settings(relaxed, max_examples=on_device(150, 15))

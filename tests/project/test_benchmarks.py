@@ -116,7 +116,17 @@ def test_the_graph_of_the_gpu_benchmark_is_the_one_that_its_edges_make():
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("options", [["--workloads", "magic"], ["--scale", "99"], ["--out", "no/a.md"]])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--workloads", "magic"],
+        ["--variants", "magic"],
+        ["--cache", "0"],
+        ["--cache", "much"],
+        ["--scale", "99"],
+        ["--out", "no/a.md"],
+    ],
+)
 def test_the_gpu_benchmark_refuses_bad_options(options):
     done = python("-m", "benchmarks.gpu.gpu_memory", *options)
     assert done.returncode == 2
@@ -146,9 +156,13 @@ use_pages_for(graph)
 (edges,) = [one for one in plan_workloads(graph) if one.name == "edges"]
 expected = count_by_cpu(graph, edges)
 for variant in RIVALS:
-    record = measure(graph, edges, variant, 0.25, spread_roots(graph, 1.0), 120.0, LinkCounter(cupy))
+    record = measure(graph, edges, variant, 0.25, spread_roots(graph, 1.0), 120.0, LinkCounter(cupy), steps=True)
     assert not record.reason, (variant.name, record.reason)
     assert record.found == expected, variant.name
+    staged = variant.access in ("adaptive", "zero-copy") and not variant.plain
+    assert (record.steps["copy"] > 0) == (record.steps["gather"] > 0) == staged, record.steps
+    assert record.steps["kernel"] > 0 < record.steps["write"], record.steps
+    assert not staged or record.copy_rate > 0
 """
 
 

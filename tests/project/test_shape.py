@@ -17,7 +17,7 @@ FUNCTION_LINES = 60
 ENGINE_MEMBERS = 15
 
 LONG_FILES = {
-    "kernels/cpu/search.py": (494, "the count and the extension, which share all of their parts"),
+    "kernels/cpu/search.py": (500, "the count and the extension, which share all of their parts"),
 }
 LONG_FUNCTIONS = {
     "storage/ingest/text/text_kernel.py: parse_lines": (178, "a state machine that Numba compiles, as kernels are"),

@@ -155,7 +155,7 @@ def table_of(found: Iterable[tuple[Case, dict[str, str], Called]]) -> dict[str, 
     return table
 
 
-def _text_of(table: dict[str, dict[str, Any]]) -> str:
+def text_of(table: dict[str, dict[str, Any]]) -> str:
     """JSON with a line for each entry."""
     parts = {part: [f"  {json.dumps(key)}: {json.dumps(row)}" for key, row in table[part].items()] for part in table}
     return (
@@ -173,9 +173,9 @@ def main() -> None:
     """Write the table anew."""
     with tempfile.TemporaryDirectory() as place, recording(setattr) as do:
         folder = Path(place)
-        TABLE.write_text(json.dumps(table_of([])))
         prepare(folder)
-        TABLE.write_text(_text_of(table_of((case, *do(case, folder)) for case in CASES)))
+        table = table_of((case, *do(case, folder)) for case in CASES)
+    TABLE.write_text(text_of(table))
 
 
 if __name__ == "__main__":

@@ -57,6 +57,21 @@ def cliques_without_a_matching(n: int, matching: int, k: int) -> int:
     )
 
 
+def cliques_by_complement(n: int, apart: Edges, k: int) -> int:
+    """Number of k-cliques of the complete graph of n vertices without these edges, which should be few.
+
+    A vertex is in such a clique or not: without it, or without it and all that it is not adjacent to.
+    """
+    near = adjacency(apart)
+    degree, vertex = max(((len(around), v) for v, around in near.items()), default=(0, -1))
+    if k < 0 or n < k or not degree:
+        return comb(n, k) if 0 <= k <= n else 0
+    without = [edge for edge in apart if vertex not in edge]
+    gone = {vertex, *near[vertex]}
+    with_it = [edge for edge in apart if not gone & set(edge)]
+    return cliques_by_complement(n - 1, without, k) + cliques_by_complement(n - len(gone), with_it, k - 1)
+
+
 def sizes(cliques: set[Clique]) -> dict[int, int]:
     """Number of cliques of each size."""
     return dict(Counter(map(len, cliques)))

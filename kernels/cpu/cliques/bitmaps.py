@@ -7,10 +7,14 @@ member with the largest id.
 
 import numpy as np
 
+from longwall.kernels.cpu.cliques.roots import Root, add, count_in_root
+from longwall.kernels.cpu.cliques.words import popcount, trailing_zeros
 from longwall.kernels.cpu.engine import CpuDevice, fitting
 from longwall.kernels.cpu.triangles import CpuTriangleCounter, triangle_counter
+from longwall.kernels.interface.cliques.degeneracy import NARROW
+from longwall.kernels.interface.cliques.roots import ADJACENT, MOST_ROOTED, OF, ROOTED_FROM
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.jit import Intrinsic, compiled
+from longwall.kernels.jit import compiled
 
 
 def clique_counter(
@@ -24,53 +28,44 @@ class CpuCliqueCounter:
     """Bitmap tables of one worker."""
 
     def __init__(self, device: CpuDevice, graph: GraphArrays, k: int, memory: int):
-        words = (graph.max_out_degree + 63) // 64
-        self.workspace_bytes = fitting(graph.num_vertices * 4 + (graph.max_out_degree + 2 * k) * words * 8, memory)
+        most, words = graph.max_out_degree, (graph.max_out_degree + 63) // 64
+        least = 4 * graph.num_vertices + 8 * (most + 2 * k) * words + 24 * k + 16
+        rooted = min(most, MOST_ROOTED) if k >= ROOTED_FROM else 0
+        root_words, narrow = (rooted + 63) // 64, NARROW if rooted else 0
+        more = 4 * most + 8 * (rooted * root_words + narrow + max(rooted, narrow)) if rooted else 0
+        if least + more > memory:
+            rooted = root_words = narrow = more = 0
+        self.workspace_bytes = fitting(least + more, memory)
         self._graph = graph
         self._k = k
         self._local = np.zeros(graph.num_vertices, np.int32)
-        self._table = np.empty((graph.max_out_degree, words), np.uint64)
-        self._chosen = np.empty((k, words), np.uint64)
-        self._left = np.empty((k, words), np.uint64)
+        self._table = np.empty((most, words), np.uint64)
         self._state = np.empty((2, k), np.int64)
+        self._root = Root(
+            np.empty(most if rooted else 0, np.int32),
+            np.empty(narrow, np.uint64),
+            np.empty((rooted, root_words), np.uint64),
+            np.empty(max(rooted, narrow), np.int64),
+            np.empty((k, words), np.uint64),
+            np.empty((k, words), np.uint64),
+            np.empty(k, np.int64),
+            np.zeros(2, np.uint64),
+        )
         self._stop_flag = device.stop_flag
 
     def count(self, first: int, last: int) -> int:
         """Count the cliques of a range of arcs."""
-        g = self._graph
-        total = count_cliques(
-            g.indptr, g.indices, g.split, self._k, first, last, self._local, self._table, self._chosen, self._left,
-            self._state, self._stop_flag,
+        g, total = self._graph, self._root.total
+        total[:] = 0
+        count_cliques(
+            g.indptr, g.indices, g.split, self._k, first, last, self._local, self._table, self._state, self._root,
+            self._stop_flag,
         )  # fmt: skip
-        return int(total)
-
-
-@Intrinsic
-def popcount(_typing_context, word):  # noqa: ARG001 - Numba reads the signature
-    """Count the one bits of a uint64: a single machine instruction, for which Numba has no name."""
-    from numba import types
-
-    def generate(_context, builder, _signature, arguments):
-        return builder.ctpop(arguments[0])
-
-    return types.int64(types.uint64), generate
-
-
-@Intrinsic
-def trailing_zeros(_typing_context, word):  # noqa: ARG001 - Numba reads the signature
-    """Position of the lowest one bit of a uint64 that is not zero."""
-    from llvmlite import ir
-    from numba import types
-
-    def generate(_context, builder, _signature, arguments):
-        never_zero = ir.Constant(ir.IntType(1), 1)
-        return builder.cttz(arguments[0], never_zero)
-
-    return types.int64(types.uint64), generate
+        return int(total[0]) + (int(total[1]) << 64)
 
 
 @compiled
-def count_cliques(indptr, indices, split, k, first, last, local, table, chosen, left, state, stop_flag):
+def count_cliques(indptr, indices, split, k, first, last, local, table, state, root, stop_flag):
     """Count the cliques of k >= 4 vertices whose two largest vertices are joined by the arcs first to last - 1.
 
     Parameters
@@ -83,17 +78,11 @@ def count_cliques(indptr, indices, split, k, first, last, local, table, chosen, 
         Workspace, all zero; it is left all zero.
     table : uint64[max_out_degree, words]
         Workspace: the bitmap table, words >= max_out_degree / 64.
-    chosen, left : uint64[k, words]
-        Workspace: the candidates at each depth, and those of them that were not tried yet.
     state : int64[2, k]
         Workspace.
-
-    Returns
-    -------
-    int
-        The count. It cannot reach 2**63: a step finds 64 at most, and a year has 3e16 steps.
+    root : Root
+        Workspace; the count is added to its total.
     """
-    total = np.int64(0)
     v = np.searchsorted(indptr, first, side="right") - 1
     while v < indptr.size - 1 and indptr[v] < last and not stop_flag[0]:
         a = indptr[v]
@@ -102,9 +91,25 @@ def count_cliques(indptr, indices, split, k, first, last, local, table, chosen, 
         if begin < end and degree >= k - 1:
             build_table(indptr, indices, split, a, degree, local, table)
             for i in range(begin - a, end - a):
-                total += _count_below(table, i, k - 2, chosen, left, state, stop_flag)
+                _count_arc(table, i, k - 2, state, root, stop_flag)
         v += 1
-    return total
+
+
+@compiled
+def _count_arc(table, i, missing, state, root, stop_flag):
+    """Count the cliques of `missing` vertices among the neighbours in row i of the table."""
+    words, size = (i + 63) >> 6, np.int64(0)
+    for w in range(words):
+        root.chosen[0, w] = table[i, w]
+        size += popcount(table[i, w])
+    if size < missing:
+        return
+    if size <= root.apart.shape[0]:
+        edges = count_pairs(table, root.chosen[0], words)
+        if OF * edges >= ADJACENT * size * (size - 1):
+            count_in_root(table[i], words, size, table, missing, root, stop_flag)
+            return
+    add(root.total, _count_below(table, words, missing, root.chosen, root.left, state, stop_flag))
 
 
 @compiled
@@ -140,15 +145,8 @@ def count_pairs(table, candidates, words):
 
 
 @compiled
-def _count_below(table, i, size, chosen, left, state, stop_flag):
-    """Count the cliques of `size` vertices among the neighbours in row i of the table."""
-    words = (i + 63) >> 6
-    present = np.int64(0)
-    for w in range(words):
-        chosen[0, w] = table[i, w]
-        present += popcount(table[i, w])
-    if present < size:
-        return np.int64(0)
+def _count_below(table, words, size, chosen, left, state, stop_flag):
+    """Count the cliques of `size` vertices among those that are chosen first; 64 at most are found in a step."""
     if size == 2:
         return count_pairs(table, chosen[0], words)
     total = np.int64(0)

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cpu.cliques.bitmaps import build_table, count_pairs, popcount, trailing_zeros
+from longwall.kernels.cpu.cliques.bitmaps import build_table, count_pairs
 from longwall.kernels.cpu.cliques.narrow import add_leaf, add_open, search_narrow
+from longwall.kernels.cpu.cliques.words import popcount, trailing_zeros
 from longwall.kernels.interface.cliques.degeneracy import NARROW
 from longwall.kernels.jit import compiled
 

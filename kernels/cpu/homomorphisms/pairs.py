@@ -3,12 +3,13 @@
 import numpy as np
 
 from longwall.kernels.cpu.engine import CpuDevice, fitting
+from longwall.kernels.cpu.homomorphisms.codegree_sums import count_codegrees, cross_sum, split_sum, star_sum
 from longwall.kernels.cpu.homomorphisms.pair_sums import common_sum, common_table, neighbour_sum, path_ends_sum
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import Beside
 from longwall.kernels.jit import compiled
 
-_ENDS = int(Beside.ENDS)
+_ENDS, _STAR, _CROSS, _SPLIT = int(Beside.ENDS), int(Beside.STAR), int(Beside.CROSS), int(Beside.SPLIT)
 
 
 def pair_counter(device: CpuDevice, graph: GraphArrays, beside: Beside, memory: int) -> "CpuPairCounter":
@@ -24,7 +25,10 @@ class CpuPairCounter:
         words = longest * ((longest + 63) // 64)
         wedges = int(most_wedges(graph.indptr, graph.indices))
         small = words if beside.symmetric or beside == Beside.TAIL else 1
-        self.workspace_bytes = fitting(20 * n + 4 * wedges + 8 * (words + small) + 24 * longest, memory)
+        square = max(longest, 2) ** 2 if beside.has_codegrees else 1
+        thirds = n if beside == Beside.STAR else 1
+        bytes_ = 20 * n + 4 * wedges + 8 * (words + small) + 24 * longest + 4 * square + 8 * thirds
+        self.workspace_bytes = fitting(bytes_, memory)
         self._graph = graph.indptr, graph.indices
         self._beside = beside
         self._ends = np.zeros(n, np.uint32), np.zeros(n, np.uint32), np.empty(n, np.uint32), np.empty(n, np.int64)
@@ -32,13 +36,15 @@ class CpuPairCounter:
         self._table = np.empty(words, np.uint64)
         self._small = np.empty(small, np.uint64)
         self._vectors = np.zeros((3, longest), np.int64)
+        self._codegrees = np.empty(square, np.uint32)
+        self._thirds = np.zeros(thirds, np.uint32), np.empty(thirds, np.uint32)
         self._stop_flag = device.stop_flag
 
     def count(self, first: int, last: int) -> int:
         """Count the maps whose a lies in a range of vertices."""
         low, high = count_pairs(
             *self._graph, int(self._beside), self._beside.symmetric, self._beside.common, first, last, *self._ends,
-            self._entries, self._table, self._small, self._vectors, self._stop_flag,
+            self._entries, self._table, self._small, self._vectors, self._codegrees, *self._thirds, self._stop_flag,
         )  # fmt: skip
         return int(low) + (int(high) << 32)
 
@@ -58,7 +64,7 @@ def most_wedges(indptr, indices):
 @compiled
 def count_pairs(
     indptr, indices, beside, symmetric, common, first, last, slots, counts, ends, places, entries, table, small,
-    vectors, stop_flag,
+    vectors, codegrees, tally, touched, stop_flag,
 ):  # fmt: skip
     """Count the maps of four vertices beside all pairs of a, from first to last - 1, and b.
 
@@ -85,6 +91,10 @@ def count_pairs(
         Workspace; `small` may be of one word where no triangles of common neighbours are counted.
     vectors : int64[3, max_degree]
         Workspace, all zero; it is left all zero.
+    codegrees : uint32[max_degree ** 2] or uint32[1]
+        Workspace, where common neighbours of neighbours are counted.
+    tally, touched : uint32[num_vertices] or uint32[1]
+        Workspace, where third vertices are looked for; `tally` is all zero, and is left so.
     stop_flag : uint8[1]
         The kernel returns early once this is set.
 
@@ -108,10 +118,22 @@ def count_pairs(
                 part = path_ends_sum(indptr, indices, y, i, degree, counts, places, entries, table, vectors)
                 low += part & 0xFFFFFFFF
                 high += part >> 32
+        if found and codegrees.size > 1:
+            count_codegrees(degree, found, ends, counts, places, entries, codegrees)
+            if beside == _SPLIT:
+                part = split_sum(degree, table, codegrees)
+                low += part & 0xFFFFFFFF
+                high += part >> 32
         for e in range(found):
+            if beside == _SPLIT:
+                break
             b = ends[e]
             both = entries[places[b] - counts[b] : places[b]]
-            if symmetric:
+            if beside == _CROSS:
+                part = cross_sum(degree, both, codegrees)
+            elif beside == _STAR:
+                part = star_sum(indptr, indices, own, b, both, counts, tally, touched)
+            elif symmetric:
                 common_table(table, width, both, small, vectors[0])
                 part = common_sum(beside, both.size, small, vectors[0])
             else:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cpu.cliques.bitmaps import popcount
+from longwall.kernels.cpu.cliques.words import popcount
 from longwall.kernels.cpu.engine import CpuDevice, fitting
 from longwall.kernels.cpu.local_counts.arc_triangles import count_common, in_parallel
 from longwall.kernels.interface.graph_arrays import GraphArrays

@@ -19,7 +19,7 @@ not be, so that no formula has corrections: :mod:`longwall.kernels.patterns.grap
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cpu.cliques.bitmaps import popcount
+from longwall.kernels.cpu.cliques.words import popcount
 from longwall.kernels.cpu.engine import CpuDevice, fitting
 from longwall.kernels.interface.local_counts import COUNTED, TriangleGraph
 from longwall.kernels.jit import compiled

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cpu.cliques.bitmaps import popcount, trailing_zeros
+from longwall.kernels.cpu.cliques.words import popcount, trailing_zeros
 from longwall.kernels.jit import compiled
 
 COUNT, VERTICES, LIST = 0, 1, 2

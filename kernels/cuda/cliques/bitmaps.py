@@ -8,6 +8,7 @@ from longwall.kernels.cuda.runtime.compile import constants
 from longwall.kernels.cuda.runtime.launch import WARP, Device, sum_of_parts, units_that_fit
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.cuda.triangles import LIGHT, WARPS, CudaTriangleCounter, heavy_tasks, triangle_counter
+from longwall.kernels.interface.cliques.roots import ADJACENT, MOST_ROOTED, OF, ROOTED_FROM
 from longwall.kernels.interface.graph_arrays import GraphArrays
 
 Array = Any  # a CuPy array
@@ -19,6 +20,8 @@ NO_TABLES: Tables = (np.uintp(0), np.uintp(0), 0)
 # with 32 rows and 2.1 s with 256.
 _ROWS_PER_PART = 512
 
+_WORD_ROOT_WORDS = 160  # kWordRootWords
+
 
 def clique_counter(
     device: Device, graph: GraphArrays, k: int, memory: int
@@ -29,7 +32,34 @@ def clique_counter(
 
 def clique_header(k: int) -> str:
     """Write the ``generated.cuh`` that ``cliques.cu`` includes."""
-    return constants({"kCliqueSize": k, "kLight": LIGHT, "kRowsPerPart": _ROWS_PER_PART})
+    return constants(
+        {
+            "kCliqueSize": k,
+            "kLight": LIGHT,
+            "kRowsPerPart": _ROWS_PER_PART,
+            "kRootedFrom": ROOTED_FROM,
+            "kMostRooted": MOST_ROOTED,
+            "kAdjacent": ADJACENT,
+            "kOf": OF,
+        }
+    )
+
+
+def _root_words(k: int, max_out_degree: int, warps: int) -> tuple[int, int]:
+    """Return the words that root subgraphs of a block take: the largest, and those of a word; see clique_roots.cuh."""
+    if k < ROOTED_FROM:
+        return 0, 0
+    size = min(max_out_degree, MOST_ROOTED)
+    words, half = (size + 31) // 32, (size + 1) // 2
+    bitmaps = size * (words | 1) + half + words + warps * ((k - 6) * words + half)
+    least = warps * _WORD_ROOT_WORDS
+    return max(bitmaps + bitmaps % 2, least), least
+
+
+def _shared_root_words(wanted: int, least: int, room: int, others: int) -> int:
+    """Return the words of root subgraphs in shared memory: what others leave, or the least, or nothing."""
+    left = min(wanted, room - others) // 2 * 2
+    return left if left >= least else least if least <= room else 0
 
 
 class CudaCliqueCounter:
@@ -50,14 +80,20 @@ class CudaCliqueCounter:
         table_words = 16 * light_words * (light_words + 1)
         self._light_shared = WARPS * (table_words + self._QUEUE + walked * light_words) * 4
         # Tables are in shared memory as far as they fit there, and in global memory beyond: the block's own, or where
-        # they were made before.
+        # they were made before. Root subgraphs take what is left there.
         warps, width = self._THREADS // WARP, (graph.max_out_degree + 31) // 32
         group, rest = divmod(graph.max_out_degree, 32)
         queues, table = warps * (self._QUEUE + walked * width), (16 * group + rest) * (group + 1)
         words = queues + table
         most = device.shared_memory // self._BLOCKS // 4 - 512
-        self._shared_words = min(words + 4, most)
-        self._store_words = (queues if tabled else words) if words + 4 > most else 0
+        control = 8 + _ROWS_PER_PART // 2 if k >= ROOTED_FROM else 4
+        wanted, least = _root_words(k, graph.max_out_degree, warps)
+        self._shared_roots = _shared_root_words(wanted, least, most - control, words)
+        control += self._shared_roots
+        self._shared_words = min(words + control, most)
+        self._root_words = wanted if wanted > self._shared_roots else 0
+        self._store_words = (queues if tabled else words) if words + control > most else 0
+        self._store_words += self._store_words % 2 + self._root_words
         wanted = device.multiprocessors * self._BLOCKS
         self._blocks = units_that_fit(wanted, self._store_words * 4, memory)
         self._store = device.xp.empty(max(self._blocks * self._store_words, 1), device.xp.uint32)
@@ -83,8 +119,10 @@ class CudaCliqueCounter:
                 first,
                 last,
                 self._shared_words,
+                self._shared_roots,
                 self._store,
                 self._store_words,
+                self._root_words,
                 heavy_task,
                 device.stop_flag,
                 result,

@@ -26,19 +26,22 @@ class CudaPairCounter:
         self._store_words = most if most > self._words else 0
         self._closed = longest if beside == Beside.ENDS else 1
         vectors = THREADS // WARP * 3 * longest
-        each = 4 * (3 * n + vectors + self._store_words) + 8 * self._closed
+        self._ends = 4 if beside == Beside.STAR else 3
+        self._square = longest * longest if beside.has_codegrees else 1
+        each = 4 * (self._ends * n + vectors + self._square + self._store_words) + 8 * self._closed
         self._blocks = units_that_fit(device.multiprocessors * _BLOCKS, each, memory)
         self._arrays = (
-            xp.zeros(self._blocks * 3 * n, xp.uint32),
+            xp.zeros(self._blocks * self._ends * n, xp.uint32),
             xp.empty(self._blocks * self._closed, xp.uint64),
             xp.empty(self._blocks * vectors, xp.uint32),
+            xp.empty(self._blocks * self._square, xp.uint32),
             xp.empty(max(self._blocks * self._store_words, 1), xp.uint32),
         )
 
     def count(self, first: int, last: int) -> int:
         """Count the maps whose a lies in a range of vertices."""
         device, graph, beside = self._device, self._graph, self._beside
-        ends, closed, vectors, store = self._arrays
+        ends, closed, vectors, codegrees, store = self._arrays
         result = device.result()
         if first < last:
             device.launch(
@@ -54,10 +57,13 @@ class CudaPairCounter:
                     first,
                     last,
                     ends,
+                    self._ends,
                     closed,
                     self._closed,
                     vectors,
                     self._longest,
+                    codegrees,
+                    self._square,
                     self._words,
                     store,
                     self._store_words,

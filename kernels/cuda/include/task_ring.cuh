@@ -24,7 +24,7 @@ struct TaskControl {
   u32 next_row;     // rows from here on have not been taken yet
   u32 outstanding;  // warps that take rows, and tasks that were handed over and are not finished
   u32 waiting;      // warps without work
-  u32 unused;
+  u32 num_rows;     // all rows
   u32 head, tail;  // tasks ever taken from and put into the ring, modulo 2^32
 };
 

@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
+from threading import Lock
 from typing import Any
 
 OPTIONS = ("-std=c++17",)
@@ -66,15 +68,51 @@ def watch_compilation(report: Callable[[], None]) -> Iterator[None]:
             _listeners.remove(once)
 
 
-@cache
-def _module(device: int, name: str, generated: str) -> Any:
+_modules: dict[tuple[int, str, str], Future[Any]] = {}
+_guard = Lock()
+
+
+def compile_ahead(device: int, name: str, generated: str) -> None:
+    """Compile a source, or load it from CuPy's cache, for another thread that will want a kernel of it.
+
+    NVRTC holds no lock of Python's meanwhile.
+    """
+    _module(device, name, generated, lambda: None)
+
+
+def _module(device: int, name: str, generated: str, waits: Callable[[], None]) -> Any:
+    """Return a module, which one thread compiles, and others wait for."""
+    key = device, name, generated
+    with _guard:
+        others = _modules.get(key)
+        mine = _modules[key] = others or Future()
+    if others is not None:
+        if not others.done():
+            waits()
+        return others.result()
+    try:
+        waits()
+        mine.set_result(_compiled(*key))
+    except BaseException as error:  # the next one tries again
+        with _guard:
+            del _modules[key]
+        mine.set_exception(error)
+    return mine.result()
+
+
+def _compiled(device: int, name: str, generated: str) -> Any:
     import cupy
 
-    for report in list(_listeners):
-        report()
     text, options = source_text(name, generated)
     with cupy.cuda.Device(device):
-        return cupy.RawModule(code=text, options=options, backend="nvrtc")
+        made = cupy.RawModule(code=text, options=options, backend="nvrtc")
+        made.compile()  # else it would be done where a kernel of it is first asked for
+    return made
+
+
+def _report() -> None:
+    for report in list(_listeners):
+        report()
 
 
 def kernel(name: str, function: str, generated: str = "") -> Any:
@@ -98,7 +136,14 @@ def kernel(name: str, function: str, generated: str = "") -> Any:
 
 @cache
 def _function(device: int, name: str, function: str, generated: str) -> Any:
-    return _module(device, name, generated).get_function(function)
+    return _module(device, name, generated, _report).get_function(function)
+
+
+def forget() -> None:
+    """Let every source be compiled again, or loaded from CuPy's cache."""
+    with _guard:
+        _modules.clear()
+        _function.cache_clear()
 
 
 def constants(values: Mapping[str, int]) -> str:

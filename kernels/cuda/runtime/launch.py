@@ -1,14 +1,17 @@
 """What every counter of the CUDA engine shares: the device, launches, and results that come back."""
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longwall.kernels.cuda.runtime.compile import kernel
 from longwall.kernels.cuda.runtime.errors import cuda_faults
 from longwall.kernels.cuda.runtime.memory import DeviceMemory
+from longwall.kernels.device_ahead import compiling_sources
 from longwall.kernels.interface.engine import Ablation, WorkspaceTooLarge
 
 Array = Any  # a CuPy array
@@ -55,6 +58,10 @@ class Device:
         self._one = xp.cuda.alloc_pinned_memory(4)
         np.frombuffer(self._one, np.uint32, 1)[0] = 1
         xp.cuda.runtime.deviceSynchronize()
+
+    def compiling(self, sources: Sequence[tuple[str, str]]) -> AbstractContextManager[None]:
+        """Compile sources in a thread of its own, or load them from the cache on disk, while the context is open."""
+        return compiling_sources(self.number, sources)
 
     def interrupt(self) -> None:
         """Make running kernels return as soon as they can."""
@@ -137,7 +144,11 @@ def exact(result: Array) -> int:
     """
     # Copying to pageable memory holds the driver's lock until the kernels have ended, and would keep `interrupt` out.
     result.device.synchronize()
-    host = result.get()
+    return checked(result.get())
+
+
+def checked(host: NDArray[np.uint64]) -> int:
+    """Return a fetched count; see `exact`."""
     estimate = float(host.view(np.float64)[1])
     if np.isnan(estimate):
         raise RuntimeError("internal fault: a set outgrew its workspace")
@@ -147,10 +158,10 @@ def exact(result: Array) -> int:
 
 
 def sum_of_parts(parts: Array) -> int:
-    """Fetch a count whose lower and upper halves of 32 bits kernels added up apart: uint64[2]."""
+    """Fetch a count whose lower and upper halves of 32 bits kernels added up apart, modulo 2**96: uint64[2]."""
     parts.device.synchronize()  # as in `exact`
     low, high = parts.get().tolist()
-    return int(low) + (int(high) << 32)
+    return (int(low) + (int(high) << 32)) % (1 << 96)  # parts of a sum may be negative
 
 
 def units_that_fit(wanted: int, bytes_each: int, memory: int) -> int:

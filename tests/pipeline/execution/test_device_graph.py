@@ -18,6 +18,8 @@ from longwall.pipeline.execution.reads.streamed_reads import column_ranges, stre
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.by_label.plans import plan_count
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
+from longwall.pipeline.phases.search_list import search_share
+from longwall.pipeline.planning.search_planner import plan_match
 from longwall.stages.range_counting import CountCliques, CountTrianglesOfVertices
 from longwall.storage.generators.kinds import generate
 from longwall.storage.pages.hot_pages import HeatPolicy
@@ -267,6 +269,26 @@ def test_a_phase_that_reads_more_has_the_whole_graph(
         charged = context.device_graph.charged
         assert (context.resources.host.used, context.resources.work.used) == (host + charged[0], work + charged[1])
         assert (context.device_graph.starts is not None) == oriented
+
+
+@pytest.mark.gpu
+def test_searches_that_read_smaller_neighbours_alone_leave_no_room_for_copies(
+    lab: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_page_size(monkeypatch, 1024)
+    context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
+    host, work = context.resources.host.used, context.resources.work.used
+    rows = {}
+    for name in ("diamond", "clique-4", "clique-3", "house"):
+        share = search_share(plan_match(parse_pattern(name), GRAPH.stats, counting=False), context)
+        assert share.graph is context.device_graph.graph
+        assert not share.graph.oriented
+        assert (share.graph.pages.cache_arcs > 0) == (name in ("diamond", "house"))
+        charged = context.device_graph.charged
+        assert (context.resources.host.used, context.resources.work.used) == (host + charged[0], work + charged[1])
+        rows[name] = share.memory.workspace
+    assert rows["clique-4"] > rows["diamond"]
+    assert rows["clique-3"] > rows["diamond"]
 
 
 @pytest.mark.gpu

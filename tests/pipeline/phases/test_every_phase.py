@@ -46,6 +46,7 @@ from longwall.pipeline.phases.queries.sums import QueryTerms
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.phases.search_count import SearchCount
 from longwall.pipeline.phases.search_list import SearchList
+from longwall.pipeline.phases.stars.star_count import InducedStarCount
 from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
 from longwall.pipeline.planning.leaves.leaf_sums import plan_leaf_sums
 from longwall.pipeline.planning.pattern_core import PassCosts
@@ -273,6 +274,7 @@ EXAMPLES: dict[type[Phase], list[Example]] = {
         Example(lambda env: WithoutHubs(SearchCount(plan(env, "diamond", counting=True)), 2), aggregated),
         Example(lambda env: WithoutHubs(labelled_count(env), 1), aggregated),
     ],
+    InducedStarCount: [Example(lambda env: InducedStarCount(4, (2**31 - 1, 2**31 - 19), 1 << 40), aggregated)],
     CliqueList: [Example(lambda env: CliqueList(2, None), rows_of)],
     CliquesUpTo: [Example(lambda env: CliquesUpTo(2, 10**6), aggregated)],
 }

@@ -1,0 +1,1 @@
+"""Count induced stars: independent sets among the neighbours of each vertex. The work is done on the host."""

@@ -1,0 +1,1 @@
+"""Counts of induced stars by independent sets among the neighbours of every vertex."""

@@ -1,0 +1,1 @@
+"""Patterns that are counted by pairs of vertices."""

@@ -1,0 +1,77 @@
+"""Independent sets among the neighbours of vertices, against brute force and networkx."""
+
+from __future__ import annotations
+
+import random
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import naive
+import networkx as nx
+import numpy as np
+import pytest
+
+from longwall.kernels.stars import counter
+from longwall.kernels.stars.counter import StarCounter, TakesLong
+from longwall.kernels.stars.independent_sets import most_joined
+
+PRIMES = (2**31 - 1, 2**31 - 19)
+
+
+def stars(graph: Any, leaves: int, *, steps: int = 1 << 40, most: int = 1 << 40) -> list[int]:
+    """Count induced stars modulo the primes."""
+    roots = int(np.count_nonzero(np.diff(graph.indptr) >= leaves))
+    edges = int(most_joined(graph.indptr, graph.indices, graph.split, roots))
+    kernel = StarCounter(graph.indptr, graph.indices, graph.split, leaves, PRIMES, edges, most)
+    at = 0
+    while at < roots:
+        at, _ = kernel.advance(at, roots, steps)
+    return kernel.take()
+
+
+def independent_sets(near: dict[int, set[int]], leaves: int) -> int:
+    return sum(
+        all(b not in near[a] for a, b in combinations(some, 2))
+        for v in near
+        for some in combinations(sorted(near[v]), leaves)
+    )
+
+
+def test_stars_of_random_graphs(lab: Any) -> None:
+    for seed in range(200):
+        chance = random.Random(seed)
+        n, share = chance.randint(3, 13), chance.choice((0.05, 0.1, 0.2, 0.3, 0.5))
+        edges = {pair for pair in combinations(range(n), 2) if chance.random() < share}
+        edges |= {(0, v) for v in range(1, n) if chance.random() < 0.9} | {(0, 1)}
+        leaves = chance.randint(1, 6)
+        found = stars(lab.graph(sorted(edges)), leaves, steps=chance.choice((1, 1 << 40)))
+        assert found == [independent_sets(naive.adjacency(sorted(edges)), leaves)] * 2, (seed, leaves)
+
+
+@pytest.mark.parametrize("make", [nx.path_graph, nx.cycle_graph, nx.complete_graph, nx.star_graph, nx.ladder_graph])
+def test_a_hub_over_a_graph_that_is_known(lab: Any, make: Any) -> None:
+    """Sets of the hub's neighbours, and of the two that the hub and another one have in common are none of five."""
+    for size in (3, 4, 7, 12):
+        inner = make(size)
+        edges = [*inner.edges, *((-1, v) for v in inner)]
+        near = {v: set(inner[v]) for v in inner}
+        wanted = sum(all(b not in near[a] for a, b in combinations(some, 2)) for some in combinations(sorted(inner), 5))
+        others = independent_sets(naive.adjacency(edges), 5) - wanted
+        assert stars(lab.graph(edges), 5) == [wanted + others] * 2
+
+
+def test_numbers_are_modulo_the_primes(lab: Any) -> None:
+    n = 5000
+    found = stars(lab.graph((0, v) for v in range(1, n + 1)), 8)
+    assert found == [comb(n, 8) % prime for prime in PRIMES]
+
+
+def test_what_takes_long_or_has_no_room_is_given_up(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = nx.gnm_random_graph(60, 200, seed=3)
+    graph = lab.graph([*inner.edges, *((-1, v) for v in inner)])
+    with pytest.raises(TakesLong):
+        stars(graph, 8, most=10_000)
+    monkeypatch.setattr(counter, "MOST_FOREST", 20)
+    with pytest.raises(TakesLong):
+        stars(graph, 8)
