@@ -117,6 +117,7 @@ def read_graph(
         If it cannot be read, naming the file and the line, or generated, naming the parameter; or it does not fit
         a budget.
     """
+    from longwall.pipeline.execution.device_graph import NEED_LESS
     from longwall.storage.graph.graph_store import GraphTooLarge, open_store
     from longwall.storage.mapping.mapped_arrays import MappedArrays
     from longwall.storage.memory.reservations import BudgetExceeded
@@ -130,7 +131,10 @@ def read_graph(
             if (stored := _streamed(spec, error, resources)) is not None:
                 return stored
             ahead = copier_ahead(resources, spec.memory.access)
-            return open_store(error.path, resources.host, ahead=ahead, files=files)
+            try:
+                return open_store(error.path, resources.host, ahead=ahead, files=files)
+            except (GraphTooLarge, BudgetExceeded) as larger:
+                raise InputError(f"{larger}; {NEED_LESS}") from None
     except BudgetExceeded as error:
         raise InputError(str(error)) from None  # the budgets are the user's
 

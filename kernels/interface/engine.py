@@ -34,11 +34,19 @@ class EngineUnavailable(Exception):
 
 
 class WorkspaceTooLarge(Exception):
-    """The workspace of one worker exceeds what the engine was given; carries the bytes that it needs."""
+    """The workspace of one worker exceeds what the engine was given.
+
+    Attributes
+    ----------
+    needed
+        The bytes that it needs.
+    advice
+        What the user can do, if that is known.
+    """
 
     def __init__(self, needed: int):
         super().__init__(f"a workspace of {needed} bytes is needed")
-        self.needed = needed
+        self.needed, self.advice = needed, ""
 
 
 class ShortOfMemory(MemoryError):

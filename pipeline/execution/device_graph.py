@@ -15,6 +15,11 @@ from longwall.storage.pages.paged_graph import GraphPages
 from longwall.storage.pages.placement import access_of, adjacency_maker, bring_graph, place_graph
 from longwall.storage.streaming.stored_graph import StoredGraph
 
+NEED_LESS = (
+    "counts of triangles and cliques, of motifs of 3 vertices, of paths of 4 and of triangles with a tail need less "
+    "memory, where the graph is a store"
+)
+"""What the user can do where a budget has no room for a graph, besides what the message says."""
 _LABELS_SHARE = 4
 _Value = TypeVar("_Value")
 
@@ -163,7 +168,12 @@ def _placed(env: Environment, host: GraphArrays, copies: bool = True) -> DeviceG
     resources = env.resources
     before = resources.host.used, resources.work.used
     placement = place_graph(host, resources, env.spec.memory.access, None if copies else 0.0)
-    graph = bring_graph(host, resources, placement)
+    try:
+        graph = bring_graph(host, resources, placement)
+    except BudgetExceeded as error:
+        if env.graph.files is None:
+            raise
+        raise BudgetExceeded(f"{error}; {NEED_LESS}") from error
     charged = resources.host.used - before[0], resources.work.used - before[1]
     return DeviceGraph(graph, placement, None, charged, copies=copies)
 

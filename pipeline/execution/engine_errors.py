@@ -60,7 +60,7 @@ def user_errors(engine: Engine) -> Iterator[None]:
     except WorkspaceTooLarge as error:
         raise InputError(
             f"a worker needs {round_size(error.needed)} of workspace, more than its share of the budget: "
-            "raise memory.host (or memory.device), or lower engine.threads"
+            f"{error.advice or 'raise memory.host (or memory.device), or lower engine.threads'}"
         ) from error
     except OverflowError as error:
         raise FinalError(str(error)) from error

@@ -208,6 +208,8 @@ class Environment(Workplace):
 
     lent: Mapping[Any, Graph] = field(default_factory=dict)
     """Graphs that another engine of the process has made of the graph, by what they are."""
+    own: Any = None
+    """The `OwnGraph` whose graph it is; None: the graph is the run's."""
 
     def close(self) -> None:
         """Release what sticky phases kept."""
@@ -241,7 +243,7 @@ class Coordinator(Environment):
             observer=self.observer,
             cancel=self.cancel,
             alone=False,
-            lent=self.kept[LAID_OUT].lent if LAID_OUT in self.kept else {},
+            lent={made.what: made.env.graph} if (made := self.kept.get(LAID_OUT)) is not None else {},
         )
 
     def values(self, phase: Phase) -> list[Any]:

@@ -11,6 +11,7 @@ from longwall.pipeline.execution.device_graph import load_graph, reads_known
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import Task, equal_tasks
 from longwall.stages.source import Roots
+from longwall.storage.memory.sizes import size_from
 from longwall.storage.pages.paged_graph import state_bytes
 
 _STEPS_PER_TASK, _MOST_TASKS = 1e11, 256  # about a second of a GPU: a task that is cut short is lost
@@ -54,6 +55,33 @@ def range_memory(env: Environment, roots: Roots) -> int:
     graph, memory = load_graph(env, roots.part)
     share = 1.0 if graph.pages is None else _STREAMING_SHARE if roots.streams and graph.pages.staged else _PAGED_SHARE
     return int(share * memory) // env.engine.workers
+
+
+def sure_share(env: Environment, memory: int) -> int:
+    """Return the bytes that every worker can have, where `memory` is the `range_memory` before the first is made.
+
+    Workers are made one after the other, and each has its share of what those before have left.
+    """
+    workers = env.engine.workers
+    return memory * workers // (2 * workers - 1)
+
+
+def workspace_advice(env: Environment, needed: int, share: float = 1.0) -> str:
+    """Return what the user can do where a worker needs so many bytes, which are not there.
+
+    Parameters
+    ----------
+    env
+        What the process works with.
+    needed
+        Bytes of the workspace.
+    share
+        Of more memory, the part that workers would have.
+    """
+    work, workers = env.resources.work, env.engine.workers
+    more = (2 * workers - 1) * (needed + workers) - work.free
+    enough = size_from(work.limit + max(int(more / share), 0) + 1)
+    return f"raise {work.option} to {enough}" + (", or lower engine.threads" if workers > 1 else "")
 
 
 def root_tasks(env: Environment, roots: Roots, cost: float) -> list[Task]:

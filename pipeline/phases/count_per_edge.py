@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.local_counts import EdgeShape, edge_numbers
+from longwall.kernels.interface.local_counts import EdgeGraph, EdgeShape, edge_numbers
 from longwall.pipeline.execution.environment import Coordinator, Environment
-from longwall.pipeline.execution.task_ranges import range_memory
+from longwall.pipeline.execution.task_ranges import range_memory, sure_share, workspace_advice
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.phases.count_plans import CountPlan
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _WORK_SHARE, _HOST_SHARE = 2, 4  # what a worker's counts may take of its memory, and their sums of the host's
+_MOST_PASSES = 256
 _ROWS_AT_ONCE = 1 << 17  # that are written together
 _ROW_BYTES = 64
 
@@ -81,7 +83,7 @@ class CountOfEveryEdge(CountPlan):
             ParquetSink(env.results / "edges.parquet", schema) as sink,
         ):
             numbers = edge_numbers(graph.indptr, graph.split)
-            for first, last in _pieces(env):
+            for first, last in _pieces(env, self.shape):
                 with self.phase(first, last - first).run(env) as counts:
                     for begin in range(first, last, rows):
                         some = counts[begin - first : begin - first + rows]
@@ -95,13 +97,27 @@ class CountOfEveryEdge(CountPlan):
         return found
 
 
-def _pieces(env: Coordinator) -> Iterator[tuple[int, int]]:
+def _pieces(env: Coordinator, shape: EdgeShape) -> Iterator[tuple[int, int]]:
     """Yield the ranges of edges that are counted at a time; every one takes as long as all."""
-    edge_graph(env)  # what it takes is no longer free
-    room = min(range_memory(env, CountOfEdges.source) // _WORK_SHARE, env.resources.host.free // _HOST_SHARE) // 8
-    number = -(-env.graph.num_edges // max(room, 1))
-    ends = np.linspace(0, env.graph.num_edges, number + 1).astype(np.int64).tolist()
+    graph, edges = edge_graph(env), env.graph.num_edges  # what it takes is no longer free
+    memory = range_memory(env, CountOfEdges.source)
+    room = min(memory // _WORK_SHARE, env.resources.host.free // _HOST_SHARE)
+    if not env.resources.on_device:  # where each worker has counts of its own
+        room = min(room, _counts_room(env, graph, shape, sure_share(env, memory)))
+    number = -(-edges // max(room // 8, 1))
+    ends = np.linspace(0, edges, number + 1).astype(np.int64).tolist()
     yield from pairwise(ends)
+
+
+def _counts_room(env: Coordinator, graph: EdgeGraph, shape: EdgeShape, share: int) -> int:
+    """Return what a worker's share leaves for its counts, so that there are not too many passes."""
+    least = -(-8 * env.graph.num_edges // _MOST_PASSES)
+    try:
+        return share - CountOfEdges(shape, 0, 0).counter(env.engine, graph, share - least).workspace_bytes
+    except WorkspaceTooLarge as error:
+        short = WorkspaceTooLarge(error.needed + least)
+        short.advice = workspace_advice(env, short.needed, 1 - 1 / _HOST_SHARE)
+        raise short from error
 
 
 def _ends(graph: Graph, numbers: NDArray[np.int64], first: int, last: int) -> "tuple[pa.Array, pa.Array]":

@@ -16,8 +16,6 @@ from functools import cached_property
 from math import comb
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from longwall.pipeline.execution.device_graph import holds_part
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit
@@ -33,16 +31,13 @@ from longwall.stages.range_counting import (
     CountDiamonds,
     CountFiveCycles,
     CountRanges,
-    CountTrianglesOfVertices,
 )
 from longwall.storage.errors import RunError
 from longwall.storage.streaming.stored_graph import StoredGraph
 
 if TYPE_CHECKING:
-    from longwall.pipeline.phases.count_per_vertex import CountPerVertex
     from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
     from longwall.pipeline.planning.search_plan import MatchPlan
-    from longwall.storage.graph.graph import Graph
     from longwall.storage.graph.stats import GraphStats
 
 MAX_INDUCED_VERTICES = 5  # a tree on 6 vertices has 1,024 patterns with more edges
@@ -168,46 +163,6 @@ class CountByKernel(CountPlan):
                 found: int = phase.run(env)
                 return found
         return self._searched(env, self.phase.count.method)
-
-
-@dataclass(frozen=True)
-class CountTrianglesPerVertex(CountPlan):
-    """The number of triangles of every vertex."""
-
-    @property
-    def phase(self) -> CountPerVertex:
-        """What counts them."""
-        from longwall.pipeline.phases.count_per_vertex import CountPerVertex
-
-        return CountPerVertex(CountTrianglesOfVertices(), self.cost)
-
-    @property
-    def streamed(self) -> RangePhase:
-        """See `CountPlan`."""
-        return self.phase
-
-    def to_dict(self) -> dict[str, Any]:
-        """The plan as JSON-able data."""
-        return self._facts(self.phase.count.method)
-
-    def describe(self) -> str:
-        """The plan as text."""
-        return self._title() + self.phase.describe()
-
-    def count(self, env: Coordinator) -> int:
-        """Write the number of triangles of every vertex to ``vertices.parquet``; return the number of triangles."""
-        import pyarrow as pa
-
-        from longwall.storage.parquet_files import write_parquet
-        from longwall.storage.tables.arrow_columns import of_array
-
-        began = time.perf_counter()
-        with self.phase.run(env) as counts:
-            total = sum(int(part) for part in np.add.reduceat(counts, range(0, len(counts), 1 << 20))) // 3
-            env.metrics.record("count", 2, 2 * env.graph.num_edges, total, time.perf_counter() - began)
-            table = pa.table({"vertex": env.graph.all_ids(), "triangles": of_array(counts)})
-            write_parquet(table, env.results / "vertices.parquet")
-        return total
 
 
 @dataclass(frozen=True)
@@ -359,11 +314,6 @@ def plan_unlabelled(pattern: Pattern, stats: GraphStats, *, induced: bool) -> Co
         if induced_by_denser(pattern):
             return _induced(pattern, stats)
     return _search(pattern, stats, induced=induced)
-
-
-def plan_triangles_per_vertex(pattern: Pattern, graph: Graph) -> CountTrianglesPerVertex:
-    """Plan how to count the triangles of every vertex; `pattern` is a triangle."""
-    return CountTrianglesPerVertex(pattern, plan_cliques(pattern, graph.stats).cost)
 
 
 def _search(pattern: Pattern, stats: GraphStats, *, induced: bool) -> CountBySearch:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
-from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.device_graph import release_graph
+from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import Phase
 from longwall.pipeline.run_store.commit_log import PhaseRecord
 from longwall.stages.base import Aggregation
+from longwall.storage.graph.graph import Graph
+from longwall.storage.memory.reservations import Reservation
+
+What = TypeVar("What")
+Place = TypeVar("Place", bound=Environment)
 
 
 @dataclass(frozen=True)
@@ -74,3 +80,50 @@ class ExecutorOnGraph:
     def run(self, phase: Phase, env: Coordinator) -> PhaseRecord:  # noqa: ARG002 - each process has its own
         """See `Executor`."""
         return self._whole.run(self._on_graph(phase))
+
+
+class OwnGraph(Generic[What, Place]):
+    """A graph that a process made of the run's, and what works on it, until the process makes another or ends the run.
+
+    Parameters
+    ----------
+    whole
+        What works on the graph of which it is made.
+    what
+        What it is.
+    graph
+        The graph.
+    memory
+        Its bytes of the host, which it releases; None: it has none.
+    on_graph, suffix
+        Makes of a phase on the graph the one that is dispatched, and what distinguishes their names.
+
+    Attributes
+    ----------
+    whole, what
+        See above.
+    env
+        What works on the graph: a phase is dispatched as others are, each an `OnGraph`.
+    """
+
+    def __init__(
+        self,
+        whole: Place,
+        what: What,
+        graph: Graph,
+        memory: Reservation | None,
+        on_graph: Callable[[Phase], OnGraph],
+        suffix: str,
+    ):
+        self.whole, self.what, self._memory = whole, what, memory
+        self.env = replace(whole, graph=graph, device_graph=None, kept={}, lent={}, own=self)
+        if isinstance(self.env, Coordinator):
+            assert isinstance(whole, Coordinator)
+            self.env.executor, self.env.suffix = ExecutorOnGraph(whole, on_graph), suffix + whole.suffix
+
+    def close(self) -> None:
+        """Release the graph, on the engine, too."""
+        self.env.close()
+        release_graph(self.env)
+        if self._memory is not None:
+            self._memory.release()

@@ -17,7 +17,7 @@ from longwall.pipeline.execution.device_graph import grow_page_cache, growing_pa
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import ARCS, DoesNotFit, MakeWorker, Phase, Task
 from longwall.pipeline.execution.stage_workers import RangeBench
-from longwall.pipeline.execution.task_ranges import range_memory, range_reads, root_tasks
+from longwall.pipeline.execution.task_ranges import range_memory, range_reads, root_tasks, workspace_advice
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.base import Aggregation
 from longwall.stages.range_counting import Counter, CountRanges
@@ -118,6 +118,7 @@ class RangePhase(Phase):
         except WorkspaceTooLarge as error:
             if self.count.optional:
                 raise DoesNotFit from error
+            error.advice = workspace_advice(env, error.needed)
             raise
         bench = RangeBench(env, self.stages, counter, self.take(env))
         if reads is not None:

@@ -17,13 +17,13 @@ from longwall.pipeline.phases.by_label.laid_out import OnLayout, laid_out
 from longwall.pipeline.phases.by_label.plans import CountByLabel, layout_of
 from longwall.pipeline.phases.cores.core_plan import CountInCore
 from longwall.pipeline.phases.count_per_edge import CountOfEveryEdge
+from longwall.pipeline.phases.count_per_vertex import CountTrianglesPerVertex
 from longwall.pipeline.phases.count_plans import (
     CountByHomomorphisms,
     CountByInclusionExclusion,
     CountByKernel,
     CountBySearch,
     CountStars,
-    CountTrianglesPerVertex,
 )
 from longwall.pipeline.phases.homomorphisms.count import (
     HomomorphismCount,

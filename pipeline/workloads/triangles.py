@@ -35,7 +35,7 @@ class Triangles(Workload):
         """Plan for triangles."""
         pattern = parse_pattern("triangle")
         if self.output == "vertices":
-            from longwall.pipeline.phases.count_plans import plan_triangles_per_vertex
+            from longwall.pipeline.phases.count_per_vertex import plan_triangles_per_vertex
 
             return plan_triangles_per_vertex(pattern, graph)
         if self.output == "edges":

@@ -29,15 +29,17 @@ PIVOTS = (
     "else edges and triangles one by one"
 )
 """What the search does, as text."""
-PIVOTS_FROM, PIVOT_WIDTH = 7, 80
+PIVOTS_FROM, PIVOT_WIDTH = 6, 80
 """Vertices of the smallest cliques of one size that are counted so, and the most out-neighbours of a vertex with which
 they are: bitmaps alone do for smaller ones, and where vertices have more out-neighbours."""
 PIVOTS_ALWAYS_FROM = 8
 """Vertices from which that holds for every graph.
 
 Bitmaps count the last four vertices by the pairs that are not adjacent. Processor seconds of 6-cliques by pivots and by
-bitmaps, one core: R-MAT 14 0.33 and 0.17, R-MAT 16 3.66 and 2.26; of 7-cliques, R-MAT 14 0.77 and 0.30, R-MAT 16 11.6
-and 4.2, but ca-AstroPh, with 65 out-neighbours at most, 0.053 and 0.073; of 8-cliques, R-MAT 13 0.34 and 0.52.
+bitmaps, one core: ca-AstroPh, with 65 out-neighbours at most, 0.065 and 0.045, R-MAT 14 0.33 and 0.17, R-MAT 16 3.66 and
+2.26; of 7-cliques 0.053 and 0.073, 0.77 and 0.30, 11.6 and 4.2; of 8-cliques, R-MAT 13 0.34 and 0.52. One H200,
+milliseconds: 6-cliques of ca-AstroPh 0.49 and 1.09, R-MAT 13 0.87 and 1.00, R-MAT 16 22 and 26, R-MAT 18 625 and 198;
+7-cliques 0.49 and 2.70, 2.8 and 2.0, 104 and 33, 1,414 and 368.
 """
 MOST_ENUMERATED = 16
 """Vertices of the largest cliques that are counted one by one where there is no room for pivots."""

@@ -52,6 +52,12 @@ def format_size(size: int) -> str:
     return f"{size}B"
 
 
+def size_from(size: int) -> str:
+    """Return a size of at least so many bytes, a little more, as people write it in a config: ``31MiB``."""
+    unit = next((factor for factor in _BINARY.values() if size > 16 * factor), 1)
+    return format_size(-(-size // unit) * unit)
+
+
 def round_size(size: float) -> str:
     """Return `size` bytes for a reader's eye: three digits and a binary unit, such as ``1.42 GiB``."""
     for unit, factor in _BINARY.items():

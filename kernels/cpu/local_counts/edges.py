@@ -64,6 +64,12 @@ def _add(counts, first_edge, edge, number):
 
 
 @compiled
+def _owners(edges, first_edge, number):
+    """Return the first vertex with an edge to a smaller one among some edges, and one past the last such vertex."""
+    return np.searchsorted(edges, first_edge, side="right") - 1, np.searchsorted(edges, first_edge + number)
+
+
+@compiled
 def add_triangles(indptr, indices, split, edges, first, last, marks, stop_flag, first_edge, counts):
     """Add the triangles whose largest vertex is one of first to last - 1 to the counts of their three edges.
 
@@ -82,13 +88,20 @@ def add_triangles(indptr, indices, split, edges, first, last, marks, stop_flag, 
     counts : int64[edges that are counted]
         Numbers are added here.
     """
-    for x in range(first, last):
+    low, high = _owners(edges, first_edge, counts.size)
+    for x in range(max(first, low), last):
         if stop_flag[0]:
             return
         begin, end = indptr[x], split[x]
+        near, far = begin, end
+        if x >= high:  # of its own edges none counts
+            row = indices[begin:end]
+            near, far = begin + np.searchsorted(row, low), begin + np.searchsorted(row, high)
+            if near == far:
+                continue
         for j in range(begin, end):
             marks[indices[j]] = np.uint32(j - begin + 1)
-        for j in range(begin, end):
+        for j in range(near, far):
             a = indices[j]
             own = np.int64(0)
             for i in range(indptr[a], split[a]):
@@ -118,7 +131,8 @@ def add_cliques(indptr, indices, split, edges, first, last, marks, sums, bits, s
     bits : uint64[max_out_degree, words]
         Workspace, all zero; it is left all zero.
     """
-    for x in range(first, last):
+    low, _ = _owners(edges, first_edge, counts.size)
+    for x in range(max(first, low), last):
         if stop_flag[0]:
             return
         begin, end = indptr[x], split[x]

@@ -10,7 +10,7 @@ from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.by_label.plans import CountByLabel, plan_count
-from longwall.pipeline.phases.cores.in_core import CoreCoordinator, core_coordinator
+from longwall.pipeline.phases.cores.in_core import core_environment
 from longwall.pipeline.phases.cores.leaf_count import LeafCount
 from longwall.pipeline.phases.count_plans import (
     CountPlan,
@@ -81,7 +81,7 @@ class CountInCore(CountPlan):
             env.observer.note(f"the budget has no room for the {self.least}-core of the graph: counting without it")
             return self.whole.count(env)
 
-    def _count(self, env: Coordinator, core: CoreCoordinator | None) -> int:  # noqa: ARG002
+    def _count(self, env: Coordinator, core: Coordinator | None) -> int:  # noqa: ARG002
         if core is None:
             return 0
         return plan_count(self.pattern, core.graph, induced=self.induced).count(core)
@@ -103,7 +103,7 @@ class CountWithLeaves(CountInCore):
             "core         or, if that is less work, in the 2-core of the graph, with the pattern's leaves as weights"
         )
 
-    def _count(self, env: Coordinator, core: CoreCoordinator | None) -> int:
+    def _count(self, env: Coordinator, core: Coordinator | None) -> int:
         more = denser(self.pattern) if self.induced else ((Pattern(self.pattern.num_vertices, self.pattern.edges), 1),)
         found = count_with_leaves(tuple(pattern for pattern, _ in more), env, core, self.whole.cost)
         if found is None:
@@ -113,7 +113,7 @@ class CountWithLeaves(CountInCore):
 
 
 def count_with_leaves(
-    patterns: tuple[Pattern, ...], env: Coordinator, core: CoreCoordinator | None, most: float
+    patterns: tuple[Pattern, ...], env: Coordinator, core: Coordinator | None, most: float
 ) -> list[int] | None:
     """Count the mappings of unlabelled patterns in the 2-core; None if that is not much less than `most` steps.
 
@@ -188,7 +188,7 @@ def _least_cost(graph: Graph) -> float:
     return max(_LONG, _STEPS_PER_ARC * 2 * graph.num_edges)
 
 
-def find_core(env: Coordinator, least: int) -> CoreCoordinator | None:
+def find_core(env: Coordinator, least: int) -> Coordinator | None:
     """Return the environment with a core, None where that is empty; put what it took into the metrics.
 
     Raises
@@ -197,7 +197,7 @@ def find_core(env: Coordinator, least: int) -> CoreCoordinator | None:
         If there is no room for it.
     """
     began = time.perf_counter()
-    core = core_coordinator(env, least)
+    core = core_environment(env, least)
     left = 0 if core is None else core.graph.num_vertices
     env.metrics.record("core", 0, env.graph.num_vertices, left, time.perf_counter() - began)
     return core

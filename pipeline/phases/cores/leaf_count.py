@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from longwall.pipeline.execution.environment import Coordinator
-from longwall.pipeline.phases.cores.in_core import CoreCoordinator
 from longwall.pipeline.phases.homomorphisms.count import (
     HomomorphismCount,
     RowCount,
@@ -41,7 +40,7 @@ class LeafCount:
             for phase in HomomorphismCount(sums, f", part {number}").phases(modulus)
         ]
 
-    def mappings(self, env: Coordinator, core: CoreCoordinator | None) -> list[int]:
+    def mappings(self, env: Coordinator, core: Coordinator | None) -> list[int]:
         """Count the mappings (injective homomorphisms) of every pattern.
 
         Parameters
@@ -71,7 +70,7 @@ class LeafCount:
 
         return [sum(term.coefficient * number(term) for term in terms) for terms in self.sums.terms]
 
-    def _run(self, env: Coordinator, core: CoreCoordinator | None, modulus: int) -> Totals:
+    def _run(self, env: Coordinator, core: Coordinator | None, modulus: int) -> Totals:
         """Return the totals, those over all vertices first."""
         counts, magnitudes = summed_tables(env, self.sums.whole, self.sums.summed, modulus)
         if core is not None:

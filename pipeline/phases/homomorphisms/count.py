@@ -17,7 +17,6 @@ from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.patterns.pattern import Pattern
-from longwall.pipeline.phases.cores.in_core import CoreEnvironment
 from longwall.pipeline.phases.homomorphisms.given_tables import GivenTables, given_rows
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.planning.exact_numbers import PRIMES, combine, moduli_for
@@ -50,7 +49,6 @@ class _Kept:
         with ExitStack() as opened:
             rows: Sequence[Any] = ()
             if given is not None:
-                assert isinstance(env, CoreEnvironment)
                 rows = opened.enter_context(given_rows(env, given, modulus))
             self._make(env, program, modulus, rows)
 

@@ -12,7 +12,7 @@ from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, RowT
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import DoesNotFit
-from longwall.pipeline.phases.cores.in_core import CoreEnvironment
+from longwall.pipeline.phases.cores.in_core import core_of
 from longwall.stages.homomorphisms.rows import Totals
 from longwall.stages.homomorphisms.tables import make_tables
 from longwall.storage.memory.reservations import BudgetExceeded
@@ -54,17 +54,18 @@ def vertex_tables(env: Environment, program: TableProgram, modulus: int) -> Iter
 
 
 @contextmanager
-def given_rows(env: CoreEnvironment, given: GivenTables, modulus: int) -> Iterator[list[Array]]:
+def given_rows(env: Environment, given: GivenTables, modulus: int) -> Iterator[list[Array]]:
     """Have the rows of the core's vertices in given tables; parameters as of `vertex_tables`."""
-    xp, core = env.engine.xp, env.core
+    xp, own = env.engine.xp, core_of(env)
+    whole, core = own.whole, own.what
     size = 8 * core.graph.num_vertices * (len(given.numbers) + 1)
-    load_graph(env.whole)  # before what is free is reserved
+    load_graph(whole)  # before what is free is reserved
     try:
         reserved = env.resources.work.reserve(size, "tables of homomorphisms")
     except BudgetExceeded as error:
         raise DoesNotFit from error
     with reserved:
-        with vertex_tables(env.whole, given.program, modulus) as tables:
+        with vertex_tables(whole, given.program, modulus) as tables:
             vertices = xp.asarray(core.vertices.astype("int64"))
             found = [tables.vertices[number][vertices] for number in given.numbers]
         yield found

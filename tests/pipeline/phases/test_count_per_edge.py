@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import igraph
@@ -17,11 +18,13 @@ from strategies import graphs
 
 import longwall
 from longwall.pipeline.config import load_config
+from longwall.pipeline.execution.engine_errors import user_errors
 from longwall.pipeline.explain import explain
 from longwall.pipeline.phases import count_per_edge
 from longwall.pipeline.run_store import commit_log
-from longwall.storage.errors import InputError
+from longwall.storage.errors import InputError, RunError
 from longwall.storage.generators.kinds import generate
+from longwall.storage.memory.sizes import parse_size
 from longwall.storage.observer import NullObserver
 
 SECTIONS: dict[str, dict[str, Any]] = {
@@ -96,10 +99,37 @@ def test_edges_are_counted_in_pieces_where_memory_is_short(lab, engine_kind, sha
     monkeypatch.setattr(count_per_edge, "_HOST_SHARE", whole.resources.host.free // 8 // 40)
     monkeypatch.setattr(count_per_edge, "_ROWS_AT_ONCE", 7)
     context = lab.context(graph, engine=engine_kind, workload=section(shape))
-    assert len(list(count_per_edge._pieces(context))) > 3
+    assert len(list(count_per_edge._pieces(context, shape))) > 3
     assert mine(context) == expected
     assert table_of(context) == table_of(whole)
     assert pq.ParquetFile(context.results / "edges.parquet").num_row_groups > 3
+
+
+@shapes
+def test_workers_of_a_small_budget_have_room_for_their_counts(lab, shape):
+    """Each worker has its share of what those before it have left; a message says how much is enough."""
+    graph = generate("rmat", seed=4, scale=10, edge_factor=8)
+    rest = lab.context(graph, threads=3, workload=section(shape))
+    expected, held = mine(rest), rest.resources.host.used
+    done = advised = 0
+    for size in range(8_000, 400_000, 24_000):
+        context = lab.context(graph, threads=3, host=held + size, workload=section(shape))
+        refused = ""
+        try:
+            with user_errors(context.engine):
+                assert mine(context) == expected
+            assert context.resources.host.peak <= held + size
+            assert table_of(context) == table_of(rest)
+            done += 1
+        except (InputError, RunError) as error:
+            refused = str(error)
+        assert "memory.host" in refused or not refused
+        for enough in re.findall(r"raise memory\.host to (\w+), or lower engine\.threads", refused):
+            assert parse_size(enough) > held + size
+            assert mine(lab.context(graph, threads=3, host=parse_size(enough), workload=section(shape))) == expected
+            advised += 1
+    assert advised
+    assert done > 8
 
 
 def test_loops_and_repeated_edges_do_not_count(tmp_path):

@@ -12,7 +12,7 @@ from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import make_pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, restrictions
 from longwall.pipeline.phases.by_label.plans import plan_count
-from longwall.pipeline.phases.count_plans import plan_triangles_per_vertex
+from longwall.pipeline.phases.count_per_vertex import plan_triangles_per_vertex
 from longwall.pipeline.planning.search_planner import plan_match
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longwall.storage.memory.sizes import format_size, parse_size, round_size
+from longwall.storage.memory.sizes import format_size, parse_size, round_size, size_from
 
 
 @given(st.integers(1, 2**62))
@@ -28,6 +28,13 @@ def test_sizes_round_trip(size):
 )
 def test_sizes_as_people_write_them(text, size):
     assert parse_size(text) == size
+
+
+@given(st.integers(1, 2**61))
+def test_a_size_that_is_enough_is_short_and_little_more(size):
+    text = size_from(size)
+    assert size <= parse_size(text) <= size + size // 16 + 1
+    assert len(text) <= 10
 
 
 @pytest.mark.parametrize("text", ["", "GiB", "8XB", "-1GiB", "0", "1e3", "nan", "8 G i B", "9999999TiB"])
