@@ -36,8 +36,8 @@ PIVOTS_ALWAYS_FROM = 8
 """Vertices from which that holds for every graph.
 
 Bitmaps count the last four vertices by the pairs that are not adjacent. Processor seconds of 6-cliques by pivots and by
-bitmaps, one core: ca-AstroPh, with 65 out-neighbours at most, 0.065 and 0.045, R-MAT 14 0.33 and 0.17, R-MAT 16 3.66 and
-2.26; of 7-cliques 0.053 and 0.073, 0.77 and 0.30, 11.6 and 4.2; of 8-cliques, R-MAT 13 0.34 and 0.52. One H200,
+bitmaps, one core: ca-AstroPh, with 65 out-neighbours at most, 0.065 and 0.045, R-MAT 14 0.33 and 0.17, R-MAT 16 3.66
+and 2.26; of 7-cliques 0.053 and 0.073, 0.77 and 0.30, 11.6 and 4.2; of 8-cliques, R-MAT 13 0.34 and 0.52. One H200,
 milliseconds: 6-cliques of ca-AstroPh 0.49 and 1.09, R-MAT 13 0.87 and 1.00, R-MAT 16 22 and 26, R-MAT 18 625 and 198;
 7-cliques 0.49 and 2.70, 2.8 and 2.0, 104 and 33, 1,414 and 368.
 """
