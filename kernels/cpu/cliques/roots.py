@@ -55,6 +55,8 @@ def count_in_root(candidates, words, size, table, missing, root, stop_flag):
         Words that are looked at, and candidates.
     table
         The bitmap table of the vertex.
+    missing
+        Vertices of the cliques that are counted.
     root : Root
         Workspace; the count is added to its total.
     stop_flag
