@@ -21,6 +21,8 @@ def common_table(table, width, both, small, sizes):
     Parameters
     ----------
     table : uint64[neighbours * width]
+    width
+        Words of a row of the table.
     both : uint32[common]
         The rows that are wanted.
     small : uint64[common * words]
@@ -82,6 +84,8 @@ def neighbour_sum(beside, table, width, both, slot, small, vectors):
     beside
         A :class:`longwall.kernels.interface.homomorphism_program.Beside`.
     table : uint64[neighbours * width]
+    width
+        Words of a row of the table.
     both : uint32[common]
         The common neighbours.
     slot

@@ -70,6 +70,7 @@ from longwall.stages.cliques.maximal import CountMaximalCliques, CountMaximalCli
 from longwall.stages.edge_counting import CountOfEdges
 from longwall.stages.four_vertices import CountDiamondsOfArcs, CountFourCycles
 from longwall.stages.homomorphisms.listed import CountAlmostCliques, CountListed, CountWheels
+from longwall.stages.homomorphisms.pairs import CountPairs
 from longwall.stages.homomorphisms.rows import CountHomomorphisms
 from longwall.stages.motif_counting import CountMotifClasses, CountOrbits
 from longwall.stages.orbit_counting import CountOrbitHomomorphisms
@@ -215,6 +216,7 @@ COUNTS = [
     CountFiveCycles(),
     CountWheels(),
     CountAlmostCliques(),
+    CountPairs(Beside.CHERRY),
     CountMotifClasses(4),
     CountTrianglesOfVertices(),
     CountOrbits(4),

@@ -128,8 +128,10 @@ def test_the_terminal_has_a_line_for_every_size(tmp_path: Path) -> None:
     ]
 
 
-def test_the_plan_says_how(tmp_path: Path) -> None:
+def test_the_plan_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "clique bitmaps" in explain(config(tmp_path, k=5))
+    assert "clique pivots" in explain(config(tmp_path, k=6))
+    monkeypatch.setattr(clique_leaves, "PIVOT_WIDTH", 10)
     assert "pairs that are not adjacent" in explain(config(tmp_path, k=6))
     assert "clique pivots" in explain(config(tmp_path, k=8))
     assert "cliques of every size" in explain(config(tmp_path, k="all"))
