@@ -29,6 +29,7 @@ _LEAST_PAGES = 256  # where pages are not the smallest: small graphs have budget
 _ARC_BYTES = 4
 _LEVELS = 16  # that are recorded, at most: the levels of a pattern
 _POOL_UNIT = 512  # bytes: the unit of allocations on a device
+_TABLES = 2  # page tables that take turns, beside that of an empty cache
 _COPY_SHARE = 0.25  # of a page's bytes: the admission cost, by which a page must be hotter than the one it displaces
 
 
@@ -87,7 +88,10 @@ class GraphPages:
         self._mark: Any = None  # the kernels before the last `hold`
         self._frames = np.empty(0, np.int64)  # the page in each frame, -1 where it is free
         self.growth, self._shrunk, self._chosen = 0, False, False
+        self._tables: list[Array] = []
         self._empty_table = self._page_table(self._frames) if self.staged or access == "adaptive" else None
+        if access == "adaptive":
+            self._tables = [self._page_table(self._frames) for _ in range(_TABLES)]
         self.places: Array | None = self._empty_table
 
     @property
@@ -255,14 +259,22 @@ class GraphPages:
         self._buffer, self._mark, self._frames = None, None, np.empty(0, np.int64)
 
     def _page_table(self, frames: NDArray[np.int64]) -> Array:
-        """Return a new page table for `places`: kernels launched before may still read the old one."""
+        """Return another page table for `places`: kernels launched before may still read the last one.
+
+        No table is allocated while kernels have their arrays: in the pool, it would hold a whole freed block of them.
+        """
         places = np.zeros(self.hot.size + 1, np.int64)
         places[0] = self.page_arcs.bit_length() - 1
         (taken,) = np.nonzero(frames >= 0)
         if self._buffer is not None:
             pages = frames[taken]
             places[1 + pages] = self._buffer.origin + (taken - pages) * self.page_arcs
-        return self._engine.bring(places, mapped=False)
+        if not self._tables:
+            return self._engine.bring(places, mapped=False)
+        table = self._tables.pop(0)
+        table.set(places)
+        self._tables.append(table)
+        return table[:]  # an object of its own: who has kept the last one sees that pages have moved
 
 
 def page_bytes(num_arcs: int) -> int:
