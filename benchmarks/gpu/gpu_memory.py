@@ -43,6 +43,7 @@ BY_RECORD = "bytes read of pages that are away, and pages that came; for managed
 SHARES = (0.25, 0.10)  # of the graph's bytes, that the device's budget has
 VARIANTS = {variant.name: variant for variant in (*RIVALS, *PLAIN, RESIDENT)}
 EDGE_FACTOR, LABELS = 16, 8
+_PAGE_BYTES = paged_graph.PAGE_BYTES  # of large graphs
 SMALL_SCALE, SMALL_EDGE_FACTOR, SMALL_LABELS, SMALL_LIMIT = 10, 5, 4, 120.0
 
 
@@ -123,7 +124,8 @@ def in_order(workloads: list[Workload], scope: Scope) -> Iterator[tuple[float, W
 
 
 def use_pages_for(graph: Graph) -> None:
-    """Make pages smaller, also managed ones, where the graph would have few."""
+    """Make pages smaller, also managed ones, where the graph would have few; and large again for the next graph."""
+    paged_graph.PAGE_BYTES = _PAGE_BYTES
     paged_graph.PAGE_BYTES = paged_graph.page_bytes(graph.indices.size)
 
 

@@ -142,6 +142,26 @@ def test_the_start_is_measured_in_parts():
         assert len(re.findall(r"\d+\.\d{3}", rows[part])) == 4
 
 
+PAGES_OF_TWO = """
+from types import SimpleNamespace
+from benchmarks.gpu.gpu_memory import use_pages_for
+from longwall.storage.pages import paged_graph
+
+sizes = []
+for arcs in (1 << 16, 1 << 30):
+    use_pages_for(SimpleNamespace(indices=SimpleNamespace(size=arcs)))
+    sizes.append(paged_graph.PAGE_BYTES)
+assert sizes == [4 << 10, 2 << 20], sizes
+"""
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("engine_kind", ["cuda"], indirect=True)
+def test_the_pages_of_a_large_graph_are_large_after_a_small_one(engine_kind):
+    done = python("-c", PAGES_OF_TWO)
+    assert done.returncode == 0, done.stderr
+
+
 ONE_WORKLOAD = """
 import cupy
 from benchmarks.gpu.gpu_memory import use_pages_for
