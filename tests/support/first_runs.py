@@ -6,6 +6,7 @@ PYTHONPATH=tests/support python -m first_runs      # writes pipeline/ahead/host_
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from longwall.pipeline import run as runs
 from longwall.pipeline.ahead.names import graph_name, plan_name, work_name
 
 TABLE = Path(__file__).parents[2] / "pipeline" / "ahead" / "host_kernels.json"
+_REMEMBERING = ("longwall.kernels.patterns", "longwall.pipeline.")
 _RMAT = {"kind": "rmat", "scale": 12, "edge_factor": 8, "seed": 1}
 _RANDOM = {"kind": "erdos-renyi", "vertices": 2000, "edges": 16000, "seed": 1}
 _GROWN = {"kind": "barabasi-albert", "vertices": 2000, "edges_per_vertex": 8, "seed": 1}
@@ -91,6 +93,15 @@ def _text(folder: Path) -> Path:
     return path
 
 
+def _forget() -> None:
+    """Let what functions remember be made anew: a first run has nothing of the runs before."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(_REMEMBERING):
+            for value in vars(module).values():
+                if callable(clear := getattr(value, "cache_clear", None)):
+                    clear()
+
+
 @contextmanager
 def recording(
     patch: Callable[[Any, str, Any], None],
@@ -120,6 +131,7 @@ def recording(
     def do(case: Case, folder: Path) -> tuple[dict[str, str], Called]:
         part[0] = "graph"
         called.clear()
+        _forget()
         graph = {key: str(folder / one) if key == "path" else one for key, one in case.graph.items()}
         longwall.run(
             {"graph": graph, "workload": case.work, "engine": {"kind": "cpu", "threads": 2}}
