@@ -272,7 +272,10 @@ class GraphPages:
         if not self._tables:
             return self._engine.bring(places, mapped=False)
         table = self._tables.pop(0)
-        table.set(places)
+        if isinstance(table, np.ndarray):
+            table[:] = places
+        else:
+            table.set(places)
         self._tables.append(table)
         return table[:]  # an object of its own: who has kept the last one sees that pages have moved
 

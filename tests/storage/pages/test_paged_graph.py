@@ -402,7 +402,7 @@ def test_an_interrupted_buffer_can_be_made_again(graph: Graph, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("error", [ShortOfMemory("device"), KeyboardInterrupt()], ids=repr)
-@pytest.mark.parametrize("fault", ["fill", "bring", "choose"])
+@pytest.mark.parametrize("fault", ["fill", "_page_table", "choose"])
 def test_nothing_is_read_from_copies_that_were_not_made(
     graph: Graph, fault: str, error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -418,7 +418,7 @@ def test_nothing_is_read_from_copies_that_were_not_made(
     pages.prepare(2, first)
     before = engine.check(pages)
 
-    place = {"fill": engine.buffer, "bring": engine, "choose": pages._pages}[fault]
+    place = {"fill": engine.buffer, "_page_table": pages, "choose": pages._pages}[fault]
     plain = getattr(place, fault)
 
     def failing(*given: Any, **named: Any) -> None:
