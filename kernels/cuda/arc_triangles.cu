@@ -17,6 +17,7 @@ struct Common {
   }
 
   DEVICE i64 begin(const Graph& g, i64 x) const { return g.split[x]; }
+  DEVICE i64 end(const Graph& g, i64 x) const { return g.indptr[x + 1]; }
 
   template <typename Place>
   DEVICE void visit(const Graph& g, i64 x, i64 begin, i64 end, const Row&, int warp, int warps, const Place& place) {

@@ -1,6 +1,7 @@
 // Make the bitmap tables of vertices in pieces: the rows of those out-neighbours whose lists are on the device, until
 // all rows of all tables are there; and how long the tables are.
 #include "clique_tables.cuh"
+#include "prefixes.cuh"
 
 constexpr i64 kArcs = 128;  // that a warp takes at once
 
@@ -58,4 +59,63 @@ extern "C" __global__ void __launch_bounds__(256)
       }
     }
   }
+}
+
+// Makes row i of the table of a vertex v from the other end: of u, the out-neighbour i of v, the out-neighbours are a
+// bitmap, in which those of v before u are looked up, 32 for a word.
+struct RowsOfLarger : Prefixes {
+  Tables tables;
+  i64 least;
+
+  template <typename Place>
+  struct Words {
+    const RowsOfLarger& of;
+    const Place& place;
+    u32* row;  // of the lane's vertex
+
+    DEVICE bool take(u32 v, int at) {
+      if (v == kNoVertex || of.rows.split[v] - of.rows.indptr[v] < of.least) return false;
+      row = of.tables.of(v) + row_start(at);
+      return true;
+    }
+
+    DEVICE void scan(const u32* entries, int size, int from) {
+      const int lane = lane_id(), words = row_words(size);
+      u32* made = reinterpret_cast<u32*>(__shfl_sync(kAll, reinterpret_cast<u64>(row), from));
+      u32 own = 0;
+      for (int first = 0; first < words; first += kAhead) {
+        u32 read[kAhead];
+        read_ahead(entries, size, 32 * first + lane, read);
+#pragma unroll
+        for (int k = 0; k < kAhead; ++k) {
+          const u32 word = __ballot_sync(kAll, read[k] != kNoVertex && place(read[k]) >= 0);
+          if (((first + k) & 31) == lane) own = word;
+        }
+        const int next = first + kAhead;
+        if ((next & 31) && next < words) continue;
+        const int at = (first & ~31) + lane;  // 32 words are in lanes
+        if (at < min(next, words)) made[at] = own;
+      }
+    }
+
+    DEVICE void done() {}
+  };
+
+  template <typename Place>
+  DEVICE void visit(const Graph& g, i64 u, i64 begin, i64 end, const Row&, int warp, int warps, const Place& place) {
+    Words<Place> made = {*this, place, nullptr};
+    for_prefixes(g, rows, u, begin, end, warp, warps, made);
+  }
+};
+
+// All rows of the tables of the vertices first_table to last_table - 1.
+extern "C" __global__ void __launch_bounds__(256, 6)
+    make_rows_of_larger(const i64* indptr, const u32* indices, const i64* split, i64 num_vertices, u32* table_words,
+                        const i64* table_ends, i64 first_table, i64 last_table, i64 least, i64 size, i64 words, u32* next,
+                        const u32* stop) {
+  RowsOfLarger kind = {{{indptr, indices, split, nullptr}, first_table, last_table},
+                       {table_words, table_ends, first_table},
+                       least};
+  for_arcs<false>(Graph{indptr, indices, split, num_vertices}, kind,
+                  {0, indptr[num_vertices], size, words, next, stop});
 }

@@ -292,6 +292,28 @@ def test_cliques_in_tables_that_are_made_in_parts(kind, name):
             assert sum(found) == expected.count(0, len(graph.indices))
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("memory", [MEMORY, 1 << 15, 1 << 13])
+@pytest.mark.parametrize("name", ["rmat", "dense", "one clique"])
+def test_cliques_in_tables_that_are_made_ahead(name, memory, monkeypatch):
+    monkeypatch.setattr("longwall.kernels.cuda.cliques.tables_ahead._FROM", 0)
+    graph = {
+        "rmat": lambda: generate("rmat", seed=4, scale=8, edge_factor=8),
+        "dense": lambda: generate("erdos-renyi", seed=1, vertices=90, edges=2500),
+        "one clique": lambda: generate("erdos-renyi", seed=1, vertices=70, edges=2415),
+    }[name]()
+    engine, plain, host = make_engine("cuda"), CpuEngine(1), host_arrays(graph)
+    for k in (4, 5, 7):
+        counter = engine.kernels.clique_counter(engine.device, engine.load(host), k, memory)
+        assert counter.tables_ahead
+        expected = plain.kernels.clique_counter(plain.device, host, k, MEMORY)
+        third = host.num_arcs // 3
+        for cuts in ([0, host.num_arcs], [0, 1, third, third + 5, host.num_arcs], [third, third + 90]):
+            for arcs in pairwise(cuts):
+                assert counter.count(*arcs) == expected.count(*arcs)
+        assert counter.count(0, third) == expected.count(0, third)  # tables of vertices before are made again
+
+
 def test_lengths_of_tables_are_those_of_their_rows():
     degrees = np.arange(200)
     rows = [sum((i >> 5) + 1 for i in range(degree)) for degree in degrees]  # a word for each 32 before, one begun

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from longwall.kernels.cuda.cliques.tables_ahead import Tables, TablesAhead
 from longwall.kernels.cuda.runtime.compile import constants
 from longwall.kernels.cuda.runtime.launch import WARP, Device, sum_of_parts, units_that_fit
 from longwall.kernels.cuda.runtime.page_buffer import places_of
@@ -13,7 +14,6 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 
 Array = Any  # a CuPy array
 
-Tables = tuple[Array, Array, int]  # their words, where each ends, and the first vertex that has one
 NO_TABLES: Tables = (np.uintp(0), np.uintp(0), 0)
 
 # Table rows that are one block's work above. Every part builds its table anew: 6-cliques of R-MAT scale 20 take 2.7 s
@@ -21,6 +21,7 @@ NO_TABLES: Tables = (np.uintp(0), np.uintp(0), 0)
 _ROWS_PER_PART = 512
 
 _WORD_ROOT_WORDS = 160  # kWordRootWords
+_AHEAD_SHARE = 3 / 4  # of the memory, that tables of many vertices may take
 
 
 def clique_counter(
@@ -73,6 +74,9 @@ class CudaCliqueCounter:
 
     def __init__(self, device: Device, graph: GraphArrays, k: int, memory: int, *, tabled: bool = False):
         self._device, self._graph = device, graph
+        self._ahead = None if tabled else TablesAhead.fitting(device, graph, k - 1, int(_AHEAD_SHARE * memory))
+        tabled = tabled or self._ahead is not None
+        memory -= int(_AHEAD_SHARE * memory) if self._ahead is not None else 0
         self._generated = clique_header(k)
         self._heavy_from = max(LIGHT, k - 2)
         walked = max(k - 5, 0)
@@ -98,14 +102,32 @@ class CudaCliqueCounter:
         self._blocks = units_that_fit(wanted, self._store_words * 4, memory)
         self._store = device.xp.empty(max(self._blocks * self._store_words, 1), device.xp.uint32)
 
+    @property
+    def tables_ahead(self) -> bool:
+        """Whether the tables of many vertices are made before they are read."""
+        return self._ahead is not None
+
     def count(self, first: int, last: int) -> int:
         """Count the cliques of a range of arcs."""
         return sum_of_parts(self.start(first, last))
 
-    def start(self, first: int, last: int, tables: Tables = NO_TABLES) -> Array:
+    def start(self, first: int, last: int) -> Array:
         """Launch the kernels. Return what :func:`longwall.kernels.cuda.runtime.launch.sum_of_parts` fetches."""
+        graph, result = self._graph, self._device.result()
+        if self._ahead is None:
+            self._start(first, last, NO_TABLES, result)
+            return result
+        vertex = int(self._device.xp.searchsorted(graph.indptr, first, side="right")) - 1
+        while first < last:
+            tables, vertex = self._ahead.of(vertex)
+            end = min(last, int(graph.indptr[vertex]))
+            self._start(first, end, tables, result)
+            first = end
+        return result
+
+    def _start(self, first: int, last: int, tables: Tables, result: Array) -> None:
+        """Launch them, with tables that were made before, if there are some; they add to the result."""
         device, graph = self._device, self._graph
-        result = device.result()
         light_root, heavy_task, num_tasks = device.xp.zeros((3, 1), device.xp.uint32)
         arrays = (graph.indptr, graph.indices, graph.split, places_of(graph), *tables)
         tasks = heavy_tasks(device, graph, (first, last), self._heavy_from, _ROWS_PER_PART, num_tasks)
@@ -141,4 +163,3 @@ class CudaCliqueCounter:
             shared=self._light_shared,
             generated=self._generated,
         )
-        return result

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from longwall.kernels.cuda.cliques.bitmaps import CudaCliqueCounter
+from longwall.kernels.cuda.cliques.tables_ahead import write_ends
 from longwall.kernels.cuda.runtime.launch import WARP, Device, sum_of_parts
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.cuda.triangles import WARPS
@@ -48,8 +49,7 @@ class CudaTabledCliqueCounter(CudaCliqueCounter):
         low = int(xp.searchsorted(graph.indptr, first, side="right")) - 1
         high = int(xp.searchsorted(graph.indptr, last, side="left"))
         ends, words = self._memory[: high - low].view(xp.int64), self._memory[high - low :].view(xp.uint32)
-        self._launch("measure_tables", (graph.indptr, graph.split, low, high, self.least_degree, ends))
-        xp.cumsum(ends, out=ends)
+        write_ends(self._device, graph, low, high, self.least_degree, ends)
         tables = (words, ends, low)
         width = (graph.max_out_degree + 31) // 32
         for start, beyond in (part or (0, graph.num_vertices) for part in targets):
@@ -60,7 +60,9 @@ class CudaTabledCliqueCounter(CudaCliqueCounter):
                 (*arrays, *tables, high, start, beyond, width, done, self._device.stop_flag),
                 shared=4 * WARPS * width,
             )
-        return sum_of_parts(self.start(first, last, tables))
+        result = self._device.result()
+        self._start(first, last, tables, result)
+        return sum_of_parts(result)
 
     def _launch(self, function: str, arguments: tuple[Any, ...], shared: int = 0) -> None:
         device = self._device

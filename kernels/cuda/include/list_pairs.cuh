@@ -36,22 +36,6 @@ DEVICE Span span_of(const Rows& graph, i64 x, i64 from, i64 to, i64 low, i64 hig
   return span;
 }
 
-// A list of smaller neighbours.
-struct List {
-  const u32* entries;
-  int length;
-};
-
-DEVICE List list_of(const Rows& graph, u32 vertex) {
-  const i64 row = graph.indptr[vertex], length = graph.split[vertex] - row;
-  return {graph.indices + place_of_list(graph.places, row, length), static_cast<int>(length)};
-}
-
-DEVICE List list_of_lane(const List& list, int lane) {
-  return {reinterpret_cast<const u32*>(__shfl_sync(kAll, reinterpret_cast<u64>(list.entries), lane)),
-          __shfl_sync(kAll, list.length, lane)};
-}
-
 // Look up the lists of a span's vertices among its entries, by a block; a lane's own hits are returned.
 DEVICE u32 look_up_lists(const Rows& graph, const Span& span, const Bitmap<false>& place) {
   const int lane = lane_id(), number = span.end - span.begin;

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from longwall.kernels.cuda.runtime.launch import WARP, Device, sum_of_parts
+from longwall.kernels.cuda.local_counts.arc_triangles import arc_tasks
+from longwall.kernels.cuda.runtime.launch import THREADS, WARP, Device, sum_of_parts
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.cuda.triangles import BLOCK_SLOTS, BLOCKS, LIGHT, WARP_SLOTS, WARPS, heavy_tasks
 from longwall.kernels.interface.engine import WorkspaceTooLarge
@@ -13,6 +14,7 @@ from longwall.kernels.interface.workspaces import ArcBlock, Corner
 Array = Any  # a CuPy array
 
 _COUNT_BYTES = 4
+_MOST_HITS = 4096  # out-neighbours of a vertex whose counts are in shared memory
 _PAGED_SHARE = 2 / 3  # of the memory, that counts have beside copies of pages: lists are at least as long
 
 
@@ -33,23 +35,57 @@ class CudaArcDiamondCounter:
     workspace_bytes = 0
 
     def __init__(self, device: Device, graph: GraphArrays, memory: int):
-        share = 1 if graph.pages is None else _PAGED_SHARE
-        self.arc_room = min(int(share * memory) // _COUNT_BYTES, max(graph.num_arcs, 1))
-        if not self.arc_room:
-            raise WorkspaceTooLarge(_COUNT_BYTES)
         self._device, self._graph = device, graph
-        self._counts = device.xp.empty(self.arc_room, device.xp.uint32)
+        self._half = None if graph.oriented or graph.pages is not None else HalfArcs(device, graph)
+        if self._half is not None:
+            memory -= self._half.nbytes
+        share = 1 if graph.pages is None else _PAGED_SHARE
+        most = max(graph.num_arcs if self._half is None else self._half.number, 1)
+        room = min(int(share * memory) // _COUNT_BYTES, most)
+        if room < 1:
+            raise WorkspaceTooLarge(_COUNT_BYTES)
+        self.arc_room = max(graph.num_arcs, 1) if room == most else room
+        self._counts = device.xp.empty(room, device.xp.uint32)
 
     def count(self, first: int, last: int, blocks: Iterable[ArcBlock] | None = None) -> int:
         """Count the pairs of triangles at a range of arcs, while lists come in turn; None: all are there."""
-        xp = self._device.xp
+        if self._half is not None and blocks is None:
+            return self._count_whole(self._half, first, last)
         counts = self._counts[: last - first]
         counts.fill(0)
         for block in blocks or self._all(first, last):
             self._add(block, (counts, first, last - first))
-        parts = xp.zeros(2, xp.uint64)
-        self._device.launch_over("arc_diamonds.cu", "add_pairs", last - first, (counts, last - first, parts))
+        return self._pairs(counts)
+
+    def _pairs(self, counts: Array) -> int:
+        parts = self._device.xp.zeros(2, self._device.xp.uint64)
+        self._device.launch_over("arc_diamonds.cu", "add_pairs", counts.size, (counts, counts.size, parts))
         return sum_of_parts(parts)
+
+    def _count_whole(self, half: "HalfArcs", first: int, last: int) -> int:
+        """Count those of a whole graph: all lists are looked up from their other ends."""
+        device, graph = self._device, self._graph
+        low, begin = half.place(first)
+        _, end = half.place(last)
+        if begin >= end:
+            return 0
+        counts = self._counts[: end - begin]
+        counts.fill(0)
+        hits = min(graph.max_out_degree, _MOST_HITS)
+        tasks = arc_tasks(device, graph, graph.num_arcs, 2)
+        device.launch(
+            "arc_diamonds.cu",
+            "add_triangles",
+            (
+                *(graph.indptr, graph.indices, graph.split, graph.num_vertices, low),
+                *(tasks.size, tasks.words, hits, device.xp.zeros(1, device.xp.uint32), device.stop_flag),
+                *(counts, half.starts, begin, end - begin),
+            ),
+            blocks=tasks.blocks,
+            threads=THREADS,
+            shared=tasks.shared + 4 * hits,
+        )
+        return self._pairs(counts)
 
     def _all(self, first: int, last: int) -> list[ArcBlock]:
         graph, xp = self._graph, self._device.xp
@@ -87,3 +123,38 @@ class CudaArcDiamondCounter:
             threads=WARPS * WARP,
             shared=WARP_SLOTS * WARPS * 2 * 4,
         )
+
+
+class HalfArcs:
+    """The places of the arcs to smaller neighbours, where these alone are counted.
+
+    Attributes
+    ----------
+    starts : int64[n + 1]
+        Where those of each vertex begin.
+    number
+        How many there are.
+    """
+
+    def __init__(self, device: Device, graph: GraphArrays):
+        xp = device.xp
+        self._xp, self._graph = xp, graph
+        self.starts = xp.zeros(graph.num_vertices + 1, xp.int64)
+        xp.subtract(graph.split, graph.indptr[:-1], out=self.starts[1:])
+        xp.cumsum(self.starts, out=self.starts)
+        self.number = int(self.starts[-1])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the device that they take."""
+        return int(self.starts.nbytes)
+
+    def place(self, arc: int) -> tuple[int, int]:
+        """Return the vertex of an arc of the graph, and where the arc is among these or, if it is none, the next one."""
+        graph = self._graph
+        if arc >= graph.num_arcs:
+            return graph.num_vertices, self.number
+        vertex = int(self._xp.searchsorted(graph.indptr, arc, side="right")) - 1
+        begin, end = int(graph.indptr[vertex]), int(graph.split[vertex])
+        return vertex, int(self.starts[vertex]) + min(arc, end) - begin
+

@@ -29,3 +29,8 @@ def table_words(degrees: NDArray[np.int64], least: int) -> NDArray[np.int64]:
     words: Any = (16 * groups + rest) * (groups + 1)
     found: NDArray[np.int64] = np.where(degrees < least, 0, words) + _END_WORDS
     return found
+
+
+def longest_table(max_out_degree: int) -> int:
+    """Return the words of the table of the vertex with the most out-neighbours."""
+    return int(table_words(np.array([max_out_degree]), 0)[0])
