@@ -9,7 +9,7 @@ from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import ArcDiamondCounter, ColumnCycleCounter
 from longwall.stages.range_counting import Counter, CountingBench, CountSubgraphs, SubgraphCounter
-from longwall.stages.source import Roots
+from longwall.stages.source import ALL_ARCS, Roots
 
 
 class _Diamonds(SubgraphCounter):
@@ -26,7 +26,7 @@ class CountDiamondsOfArcs(CountSubgraphs):
     method = "triangles per edge"
     name = "diamonds by triangles per edge"
     how = "triangles of every edge: t of them at the same edge are t (t - 1) / 2 diamonds"
-    source = Roots("arcs", NeighbourRange.SMALLER, copies=True, beyond=True)
+    source = Roots("arcs", NeighbourRange.SMALLER, copies=True, arcs=ALL_ARCS, share=0.45)
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""
@@ -52,7 +52,7 @@ class CountFourCycles(CountSubgraphs):
     method = "wedge aggregation"
     name = "wedge aggregation of 4 vertices"
     how = "wedge aggregation: wedges grouped by their ends; c with the same ends are c (c - 1) / 2 cycles"
-    source = Roots("vertices", streams=True)
+    source = Roots("vertices", streams=True, share=0.75)
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""

@@ -72,6 +72,10 @@ class EdgeSource(Stage):
         return [edge_source(bench.graph, self.levels, first, first + size, bench.xp)], size
 
 
+ALL_ARCS = 1 << 62
+"""More arcs than a graph has: all of it is one range."""
+
+
 class RootsBench(Bench, Protocol):
     """What `Roots` works with."""
 
@@ -93,8 +97,13 @@ class Roots(Stage):
         Whether the kernel reads copies of the graph's pages: then these have what is left of the device.
     streams
         Whether the lists of all vertices are copied in turn for every range, where pages can be copied.
-    beyond
-        Whether a range reads much more than what belongs to it, so that ranges should be long on a device.
+    arcs
+        How many arcs a range has, at least, of a graph that a device holds; 0: as the engine has it.
+    share
+        The part of a device's memory that a worker's workspace may have beside pages that are copied to it. What is
+        read in order needs few of these, but comes as often as the workspace is short.
+    lists_tasks
+        Whether kernels list the tasks of blocks, which takes memory besides.
     growth
         The power of its number of continuations to which the work at an arc grows; 0: arcs are alike.
     """
@@ -103,7 +112,9 @@ class Roots(Stage):
     part: NeighbourRange = NeighbourRange.ALL
     copies: bool = False
     streams: bool = False
-    beyond: bool = False
+    arcs: int = 0
+    share: float = 0.5
+    lists_tasks: bool = False
     growth: int = 0
 
     verb = "source"

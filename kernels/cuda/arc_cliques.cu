@@ -45,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(256)
     const int size = static_cast<int>(split[v] - begin);
     if (size < 3) continue;
     const u32* row = indices + begin;
-    const Bitmap<true> place = fill_bitmap<true>(Row{row, size}, num_vertices, words, bits, before);
+    const Bitmap<true> place = fill_bitmap<true>(Row{row, size}, words, bits, before);
     const int width = (size + 31) >> 5;
     u32* sums = static_cast<i64>(size) * (width + 1) <= room ? own_room : store + blockIdx.x * store_words;
     u32* table = sums + size;

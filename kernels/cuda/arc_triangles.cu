@@ -8,6 +8,8 @@
 // Writes the numbers of both arcs of every edge, or lists.
 template <bool LIST>
 struct Common {
+  static constexpr i64 kBlockArcs = 1;
+
   u32* triangles;     // counts are written here,
   const i64* starts;  // or lists from here on
   u32* common;

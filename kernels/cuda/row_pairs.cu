@@ -1,9 +1,11 @@
 // Count triangles, and pairs of triangles with an edge in common (diamonds), in one launch. See
 // longwall.kernels.cpu.triangles and longwall.kernels.cpu.homomorphisms.diamonds.
-#include "prefixes.cuh"
+#include "triangles.cuh"
 
 // Pairs of triangles whose common edge leads from a vertex to a larger one: whole rows are looked up.
 struct Diamonds {
+  static constexpr i64 kBlockArcs = 1;
+
   u64 total;
 
   DEVICE Row row(const Graph& g, i64 x) const {
@@ -47,52 +49,14 @@ struct Diamonds {
   }
 };
 
-// The triangles of the arcs first to last - 1, which lead from the largest vertex to the middle one.
-struct Triangles : Prefixes {
-  i64 first, last;
-  u64 total;
-
-  // Of the vertices that arcs of u lead to; each lane adds its part.
-  template <typename Place>
-  struct Hits {
-    const Triangles& of;
-    const Place& place;
-    u64 found;
-
-    DEVICE bool take(u32 v, int size) const {
-      const i64 arc = v == kNoVertex ? -1 : of.rows.indptr[v] + size;
-      return arc >= of.first && arc < of.last;
-    }
-
-    DEVICE void scan(const u32* entries, int size, int) {
-      u32 own = 0;
-      for (int j = lane_id(); j < size; j += 32 * kAhead) {
-        u32 read[kAhead];
-        read_ahead(entries, size, j, read);
-#pragma unroll
-        for (int k = 0; k < kAhead; ++k)
-          if (read[k] != kNoVertex) own += place(read[k]) >= 0;
-      }
-      found += own;
-    }
-
-    DEVICE void done() {}
-  };
-
-  template <typename Place>
-  DEVICE void visit(const Graph& g, i64 u, i64 begin, i64 end, const Row&, int warp, int warps, const Place& place) {
-    Hits<Place> hits = {*this, place, 0};
-    for_prefixes(g, rows, u, begin, end, warp, warps, hits);
-    total += hits.found;
-  }
-};
-
+// Those of the arcs first to last - 1 that lead to the vertices low to high - 1.
 extern "C" __global__ void __launch_bounds__(256, 6)
     count_triangles(const i64* indptr, const u32* indices, const i64* split, i64 num_vertices, i64 first, i64 last,
-                    i64 size, i64 words, LaunchState* state, const u32* stop, u64* result) {
-  Triangles kind = {{{indptr, indices, split, nullptr}, 0, num_vertices}, first, last, 0};
-  for_arcs<false>(Graph{indptr, indices, split, num_vertices}, kind,
-                  {0, indptr[num_vertices], size, words, &state->next, stop});
+                    i64 low, i64 high, i64 size, i64 words, LaunchState* state, const u32* stop, u64* result) {
+  LargerArcs larger = {indptr + low, indices + indptr[low], split + low, high - low, low, 0, 0};
+  larger.narrow(indptr, num_vertices, first, last);
+  Triangles kind = {{{indptr, indices, split, nullptr}, larger}, first, last, 0};
+  for_arcs<false>(larger.graph(), kind, larger.tasks(size, words, &state->next, stop));
   finish(state, kind.total, result);
 }
 

@@ -1,26 +1,50 @@
-// Count triangles in all, or per vertex; only of those in a range, if asked for.
-#include "list_pairs.cuh"
+// Count triangles in all, or per vertex: those whose arc from the largest vertex to the middle one is one of first to last - 1.
 #include "triangles.cuh"
 
 extern "C" __global__ void __launch_bounds__(256, 6)
-    count_pairs(const i64* indptr, const u32* indices, const i64* split, const i64* places, i64 num_vertices, i64 first,
-                i64 last, i64 low, i64 high, i64 size, i64 words, u32* next, const u32* stop, u64* result) {
-  const Rows graph = {indptr, indices, split, places};
-  add_parts(result, pairs_of_lists(graph, num_vertices, PairTasks{first, last, low, high, size, words, next, stop}));
+    count_triangles(const i64* indptr, const u32* indices, const i64* split, const i64* places, const i64* in_ptr,
+                    const u32* in_vertices, const i64* in_split, i64 number, i64 base, i64 first, i64 last, i64 size,
+                    i64 words, u32* next, const u32* stop, u64* result) {
+  const LargerArcs larger = {in_ptr, in_vertices, in_split, number, base, 0, 0};
+  Triangles kind = {{{indptr, indices, split, places}, larger}, first, last, 0};
+  for_arcs<false>(larger.graph(), kind, larger.tasks(size, words, next, stop));
+  add_parts(result, kind.total);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 2)
-    add_light(const i64* indptr, const u32* indices, const i64* split, const i64* places, i64 num_vertices,
-              i64 first, i64 last, i64 low, i64 high, u32* next, const u32* stop, u64* counts, u64 first_count,
-              u64 num_counts) {
-  light_vertices<VertexCounts>({indptr, indices, split, places}, num_vertices, first, last, {low, high}, next, stop,
-                            {counts, first_count, num_counts});
-}
+// Counts of vertices, from `first_count` on, as many as there is room for.
+struct VertexCounts {
+  u64* values;
+  u64 first_count, size;
+  i64 first, last;
 
-extern "C" __global__ void __launch_bounds__(256, 2)
-    add_heavy(const i64* indptr, const u32* indices, const i64* split, const i64* places, const u32* tasks,
-              const u32* num_tasks, i64 first, i64 last, i64 low, i64 high, u32* next, const u32* stop, u64* counts,
-              u64 first_count, u64 num_counts) {
-  heavy_vertices<VertexCounts>({indptr, indices, split, places}, tasks, num_tasks, first, last, {low, high}, next, stop,
-                            {counts, first_count, num_counts});
+  DEVICE bool wants(const Rows& rows, u32 v, int place) const {
+    const i64 arc = rows.indptr[v] + place;
+    return arc >= first && arc < last;
+  }
+
+  DEVICE void at_entry(u32, int) const {}
+  DEVICE void at_larger(u32 v, int, u32 number) const { add(v, number); }
+  DEVICE void at_own(i64 u, u64 number) const { add(u, number); }
+  DEVICE void at_place(i64, const Row& row, int place, u32 number) const { add(row.entries[place], number); }
+
+ private:
+  DEVICE void add(u64 vertex, u64 number) const {
+    if (vertex - first_count < size) atomicAdd(&values[vertex - first_count], number);
+  }
+};
+
+// whole: the number of vertices of a graph whose larger neighbours are in order; else 0.
+extern "C" __global__ void __launch_bounds__(256, 6)
+    add_triangles(const i64* indptr, const u32* indices, const i64* split, const i64* places, const i64* in_ptr,
+                  const u32* in_vertices, const i64* in_split, i64 number, i64 base, i64 whole, i64 first, i64 last,
+                  i64 size, i64 words, i64 room, u32* next, const u32* stop, u64* counts, u64 first_count,
+                  u64 num_counts) {
+  LargerArcs larger = {in_ptr, in_vertices, in_split, number, base, 0, 0};
+  if (whole) larger.narrow(indptr, whole, first, last);
+  TriangleCorners<VertexCounts> kind = {{{indptr, indices, split, places}, larger},
+                                        {counts, first_count, num_counts, first, last},
+                                        dynamic_shared + 4 + 2 * words,
+                                        static_cast<int>(room)};
+  kind.clear();
+  for_arcs<true>(larger.graph(), kind, larger.tasks(size, words, next, stop));
 }

@@ -18,13 +18,13 @@ _STEPS_PER_TASK, _MOST_TASKS = 1e11, 256  # about a second of a GPU: a task that
 # A task takes about 10 us besides its work, so it has so many arcs or, where more work is estimated, so many steps.
 _ARCS_PER_TASK, _LEAST_STEPS = 1 << 8, 1e5
 _READ_BYTES = 64  # of an arc in a list of what is read
-_WORK_BYTES = 1  # of an arc where what is read needs no list: kernels list the tasks of whole blocks
-_WORK_SHARE = 5  # the part of the memory that lists of tasks may take, with what a pool cannot join of it
-_READS_SHARE = 2  # the part of the memory that such lists may take
-# The part of the memory that a workspace may take beside pages. What is read in order needs few of these, but comes as
-# often as the workspace is short.
-_PAGED_SHARE, _STREAMING_SHARE = 0.5, 0.75
-_LEAST_TASKS = 8  # of a phase that may bring the graph anew for each, so that some of it is committed on the way
+_WORK_BYTES = 1  # of an arc of a list of the tasks of blocks
+# The part of the memory that lists of tasks may take, with what a pool cannot join of it; where blocks are as long as
+# there is room for, twice as much.
+_WORK_SHARE = 10
+_READS_SHARE = 2  # the part of the memory that lists of what is read may take
+_PAGED_SHARE = 0.5  # of the memory, that a workspace may take beside pages that are not copied
+_LEAST_TASKS = 4  # of a phase that may bring the graph anew for each, so that some of it is committed on the way
 _BIN, _BIN_BYTES = 16, 16  # arcs that are weighed together, or more where memory is short; and what each bin takes
 _ARCS_AT_ONCE = 1 << 18
 _ARC_BYTES = 64  # of the arrays that weigh one
@@ -39,12 +39,10 @@ def pieces_of(env: Environment, cost: float) -> int:
 def range_reads(env: Environment, roots: Roots, tasks: Sequence[Task], graph: GraphArrays) -> int:
     """Return the bytes that it may take to list what ranges of arcs read, and to choose the pages for it."""
     longest = max(task.last - task.first for task in tasks)
-    most = env.resources.work.free // _WORK_SHARE
-    if roots.streams or (roots.beyond and reads_known(env)):
-        lists = most  # of blocks that are as long as there is room for
-    elif reads_known(env):
+    if roots.streams or reads_known(env):
         # A longer range is cut where memory is short, and by the room for pages where it is brought block by block.
-        lists = min(_WORK_BYTES * longest, most)
+        most = env.resources.work.free // _WORK_SHARE
+        lists = 2 * most if roots.streams else min(_WORK_BYTES * longest, most) if roots.lists_tasks else 0
     else:
         lists = _READ_BYTES * longest
     return lists + state_bytes(graph.num_arcs)
@@ -53,7 +51,7 @@ def range_reads(env: Environment, roots: Roots, tasks: Sequence[Task], graph: Gr
 def range_memory(env: Environment, roots: Roots) -> int:
     """Return the bytes of the workspace of a worker whose kernel goes over ranges of roots."""
     graph, memory = load_graph(env, roots.part)
-    share = 1.0 if graph.pages is None else _STREAMING_SHARE if roots.streams and graph.pages.staged else _PAGED_SHARE
+    share = 1.0 if graph.pages is None else roots.share if graph.pages.staged else _PAGED_SHARE
     return int(share * memory) // env.engine.workers
 
 
@@ -96,8 +94,8 @@ def _arc_tasks(env: Environment, roots: Roots, cost: float) -> list[Task]:
     graph, memory = load_graph(env, roots.part)
     arcs = 2 * env.graph.num_edges  # on every engine, whatever its graph has of them
     pieces = min(pieces_of(env, cost), max(arcs // _ARCS_PER_TASK, int(cost / _LEAST_STEPS), 1))
-    if roots.beyond and env.resources.on_device and graph.pages is None:
-        pieces = 1
+    if roots.arcs and env.resources.on_device and graph.pages is None:
+        pieces = min(pieces, max(arcs // roots.arcs, 1))
     if graph.pages is not None:
         if reads_known(env) or (
             roots.streams and graph.pages.staged

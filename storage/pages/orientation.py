@@ -17,7 +17,6 @@ from longwall.storage.lazy_kernel import lazy_kernel
 
 _ARCS_AT_ONCE = 1 << 20
 _VERTICES_AT_ONCE = 1 << 20
-_HUBS = 1 << 16  # vertices that no sample leaves out
 
 
 def oriented_bytes(graph: Graph) -> int:
@@ -74,7 +73,7 @@ def oriented_arc(graph: Graph, starts: NDArray[np.int64], at: int) -> int:
     return min(int(starts[vertex]) + at - int(graph.indptr[vertex]), int(starts[vertex + 1]))
 
 
-def bytes_per_page(graph: Graph, starts: NDArray[np.int64], page_arcs: int, every: int = 1) -> NDArray[np.uint64]:
+def bytes_per_page(graph: Graph, starts: NDArray[np.int64], page_arcs: int) -> NDArray[np.uint64]:
     """Return the bytes that a count reads of every page of the arcs, if it reads each list once for all its arcs.
 
     A list is read for its own vertex, and for every larger neighbour of it.
@@ -85,8 +84,6 @@ def bytes_per_page(graph: Graph, starts: NDArray[np.int64], page_arcs: int, ever
         See `oriented_arc`.
     page_arcs
         Arcs of a page.
-    every
-        Look at one of so many vertices, which stands for the others, but at all of the largest hubs: an estimate.
 
     Returns
     -------
@@ -94,11 +91,9 @@ def bytes_per_page(graph: Graph, starts: NDArray[np.int64], page_arcs: int, ever
     """
     number = -(-graph.num_edges // page_arcs)
     arcs, steps = np.zeros(number), np.zeros(number + 1)
-    hubs = min(_HUBS, graph.num_vertices)
-    for first, last in pairwise([0, *range(hubs, graph.num_vertices, _VERTICES_AT_ONCE), graph.num_vertices]):
-        step = every if first else 1
-        begin, end = starts[first:last:step], starts[first + 1 : last + 1 : step]
-        times = step * (graph.indptr[first + 1 : last + 1 : step] - graph.split[first:last:step] + 1)
+    for first, last in pairwise([*range(0, graph.num_vertices, _VERTICES_AT_ONCE), graph.num_vertices]):
+        begin, end = starts[first:last], starts[first + 1 : last + 1]
+        times = graph.indptr[first + 1 : last + 1] - graph.split[first:last] + 1
         there = end > begin
         begin, end, times = begin[there], end[there], times[there]
         page, final = begin // page_arcs, (end - 1) // page_arcs

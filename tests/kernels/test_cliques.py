@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from strategies import graphs
 
 from longwall.kernels.cpu.engine import CpuEngine
+from longwall.kernels.cuda.in_arcs import InArcs
 from longwall.kernels.interface.cliques.degeneracy import NARROW
 from longwall.kernels.interface.cliques.leaves import (
     ALL_SIZES,
@@ -294,15 +295,19 @@ def test_cliques_in_tables_that_are_made_in_parts(kind, name):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("memory", [MEMORY, 1 << 15, 1 << 13])
+@pytest.mark.parametrize("oriented", [False, True])
 @pytest.mark.parametrize("name", ["rmat", "dense", "one clique"])
-def test_cliques_in_tables_that_are_made_ahead(name, memory, monkeypatch):
+def test_cliques_in_tables_that_are_made_ahead(name, oriented, memory, monkeypatch):
     monkeypatch.setattr("longwall.kernels.cuda.cliques.tables_ahead._FROM", 0)
+    monkeypatch.setattr("longwall.kernels.cuda.cliques.tables_ahead._LONG", 0)
+    monkeypatch.setattr("longwall.kernels.cuda.cliques.bitmaps._AHEAD_TO", 7)
     graph = {
         "rmat": lambda: generate("rmat", seed=4, scale=8, edge_factor=8),
         "dense": lambda: generate("erdos-renyi", seed=1, vertices=90, edges=2500),
         "one clique": lambda: generate("erdos-renyi", seed=1, vertices=70, edges=2415),
     }[name]()
-    engine, plain, host = make_engine("cuda"), CpuEngine(1), host_arrays(graph)
+    engine, plain = make_engine("cuda"), CpuEngine(1)
+    host = orient(graph, np.empty) if oriented else host_arrays(graph)
     for k in (4, 5, 7):
         counter = engine.kernels.clique_counter(engine.device, engine.load(host), k, memory)
         assert counter.tables_ahead
@@ -326,6 +331,7 @@ def test_a_table_that_has_no_room_is_refused():
     engine = make_engine("cuda")
     host = orient(generate("erdos-renyi", seed=1, vertices=40, edges=780), np.empty)
     words = int(table_words(np.array([39]), 3)[0])
-    engine.kernels.tabled_clique_counter(engine.device, engine.load(host), 4, 4 * words + 8)
+    arcs = InArcs(engine.device, engine.load(host), 0).nbytes
+    engine.kernels.tabled_clique_counter(engine.device, engine.load(host), 4, 4 * words + arcs + 8)
     with pytest.raises(WorkspaceTooLarge):
-        engine.kernels.tabled_clique_counter(engine.device, engine.load(host), 4, 4 * words - 8)
+        engine.kernels.tabled_clique_counter(engine.device, engine.load(host), 4, 4 * words + arcs - 8)

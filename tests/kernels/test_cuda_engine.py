@@ -437,6 +437,7 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         "edge_extension",
         "gather_blocks",
         "heavy_vertices",
+        "in_arcs",
         "label_rows",
         "page_buffer",
         "page_bytes",

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from longwall.kernels.cuda.cliques.heavy_tasks import LIGHT, WARPS, heavy_tasks
 from longwall.kernels.cuda.runtime.compile import constants
 from longwall.kernels.cuda.runtime.launch import WARP, Device, sum_of_parts, units_that_fit
 from longwall.kernels.cuda.runtime.page_buffer import places_of
-from longwall.kernels.cuda.triangles import LIGHT, WARPS, heavy_tasks
 from longwall.kernels.interface.cliques.degeneracy import NARROW
 from longwall.kernels.interface.cliques.leaves import leaf_shape, leaf_weights, weight_bytes
 from longwall.kernels.interface.engine import EngineLost, WorkspaceTooLarge

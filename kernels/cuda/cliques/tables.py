@@ -1,21 +1,19 @@
 """Cliques of arcs whose lists come to the device in turn: tables in its memory; launches of ``clique_rows.cu``."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
 from longwall.kernels.cuda.cliques.bitmaps import CudaCliqueCounter
-from longwall.kernels.cuda.cliques.tables_ahead import write_ends
-from longwall.kernels.cuda.runtime.launch import WARP, Device, sum_of_parts
-from longwall.kernels.cuda.runtime.page_buffer import places_of
-from longwall.kernels.cuda.triangles import WARPS
+from longwall.kernels.cuda.cliques.tables_ahead import make_rows, measure_tables
+from longwall.kernels.cuda.in_arcs import InArcs
+from longwall.kernels.cuda.runtime.launch import Device, sum_of_parts
 from longwall.kernels.interface.cliques.tables import WORD_BYTES, table_words
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import Targets
 
-Array = Any  # a CuPy array
+_ARCS_SHARE = 1 / 8  # of the memory, for arcs from their smaller ends
 
 
 def tabled_clique_counter(device: Device, graph: GraphArrays, k: int, memory: int) -> "CudaTabledCliqueCounter":
@@ -37,7 +35,9 @@ class CudaTabledCliqueCounter(CudaCliqueCounter):
     def __init__(self, device: Device, graph: GraphArrays, k: int, memory: int):
         super().__init__(device, graph, k, memory, tabled=True)
         self.least_degree = k - 1
-        self.table_room = max(memory - self._store.nbytes, 0) // (2 * WORD_BYTES) * 2
+        left = max(memory - self._store.nbytes, 0)
+        self._in_arcs = InArcs(device, graph, int(_ARCS_SHARE * left), self.least_degree)
+        self.table_room = max(left - self._in_arcs.nbytes, 0) // (2 * WORD_BYTES) * 2
         longest = int(table_words(np.array([graph.max_out_degree]), self.least_degree)[0])
         if longest > self.table_room:
             raise WorkspaceTooLarge(WORD_BYTES * longest)
@@ -45,26 +45,17 @@ class CudaTabledCliqueCounter(CudaCliqueCounter):
 
     def count(self, first: int, last: int, targets: Iterable[Targets | None] = (None,)) -> int:
         """Count the cliques of a range of arcs, while the lists of the vertices that they lead to come in turn."""
-        graph, xp = self._graph, self._device.xp
+        device, graph, xp = self._device, self._graph, self._device.xp
         low = int(xp.searchsorted(graph.indptr, first, side="right")) - 1
         high = int(xp.searchsorted(graph.indptr, last, side="left"))
+        owned = int(graph.indptr[low]), int(graph.indptr[high])
+        self._memory.fill(0)
         ends, words = self._memory[: high - low].view(xp.int64), self._memory[high - low :].view(xp.uint32)
-        write_ends(self._device, graph, low, high, self.least_degree, ends)
+        measure_tables(device, graph, low, high, self.least_degree, ends)
         tables = (words, ends, low)
-        width = (graph.max_out_degree + 31) // 32
-        for start, beyond in (part or (0, graph.num_vertices) for part in targets):
-            arrays = (graph.indptr, graph.indices, graph.split, places_of(graph))
-            done = xp.zeros(1, xp.uint64)
-            self._launch(
-                "make_rows",
-                (*arrays, *tables, high, start, beyond, width, done, self._device.stop_flag),
-                shared=4 * WARPS * width,
-            )
-        result = self._device.result()
+        for some in targets:
+            for arcs in self._in_arcs.parts(*owned, some or (0, high)):
+                make_rows(device, graph, arcs, (0, 0), tables, self.least_degree)
+        result = device.result()
         self._start(first, last, tables, result)
         return sum_of_parts(result)
-
-    def _launch(self, function: str, arguments: tuple[Any, ...], shared: int = 0) -> None:
-        device = self._device
-        blocks = device.multiprocessors * 8
-        device.launch("clique_rows.cu", function, arguments, blocks=blocks, threads=WARPS * WARP, shared=shared)

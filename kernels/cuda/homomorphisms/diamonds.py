@@ -32,8 +32,13 @@ class RowPairs:
         self._device, self._graph, self._function = device, graph, function
         self._state, self._result = launch_state(device)
 
-    def start(self, first: int, last: int) -> Array:
-        """Launch the kernel for a range of arcs or vertices.
+    def start(self, *roots: int) -> Array:
+        """Launch the kernel.
+
+        Parameters
+        ----------
+        roots
+            A range of arcs or vertices, and what else the kernel takes to know what counts.
 
         Returns
         -------
@@ -46,7 +51,7 @@ class RowPairs:
         device.launch(
             "row_pairs.cu",
             self._function,
-            (*arrays, first, last, tasks.size, tasks.words, self._state, device.stop_flag, self._result),
+            (*arrays, *roots, tasks.size, tasks.words, self._state, device.stop_flag, self._result),
             blocks=tasks.blocks,
             threads=THREADS,
             shared=tasks.shared,

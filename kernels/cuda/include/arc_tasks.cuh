@@ -28,7 +28,8 @@ DEVICE int arcs_at_once(i64 arcs, int warps) {
 }
 
 // Call kind.visit(g, x, begin, end, row, warp, warps, place) for the arcs of every vertex x; kind.row(g, x) is the row that
-// is searched by place(y), and kind.begin(g, x) to kind.end(g, x) - 1 are the arcs of x that count.
+// is searched by place(y), and kind.begin(g, x) to kind.end(g, x) - 1 are the arcs of x that count. A row of which there are
+// fewer than Kind::kBlockArcs arcs is searched by a warp, however long it is.
 template <bool PLACES, typename Kind>
 DEVICE void for_arcs(const Graph& g, Kind& kind, const ArcTasks& tasks) {
   const int warp = warp_in_block(), lane = lane_id();
@@ -46,12 +47,13 @@ DEVICE void for_arcs(const Graph& g, Kind& kind, const ArcTasks& tasks) {
       const bool in = own < g.num_vertices;
       const i64 own_begin = in ? max(kind.begin(g, own), from) : 0, own_end = in ? min(kind.end(g, own), to) : 0;
       const int length = own_begin < own_end ? kind.row(g, own).length : 0;
-      const bool heavy = length > kFew || (length && own_end - own_begin > kManyArcs);
+      const i64 arcs = own_end - own_begin;
+      const bool heavy = length && (arcs > kManyArcs || (length > kFew && arcs >= Kind::kBlockArcs));
       for (u32 todo = __ballot_sync(kAll, heavy); todo; todo &= todo - 1) {
         const int i = __ffs(todo) - 1;
         const i64 begin = __shfl_sync(kAll, own_begin, i), end = __shfl_sync(kAll, own_end, i);
         const Row row = kind.row(g, base + i);
-        const Bitmap<PLACES> place = fill_bitmap<PLACES>(row, g.num_vertices, tasks.words, bits, before);
+        const Bitmap<PLACES> place = fill_bitmap<PLACES>(row, tasks.words, bits, before);
         __syncthreads();
         kind.visit(g, base + i, begin, end, row, warp, kWarps, place);
         __syncthreads();

@@ -36,9 +36,10 @@ struct Bitmap {
 
 // Fill in the bitmap of a row, by a block; bits: u32[words], zeros. It can be read after a barrier.
 template <bool PLACES>
-DEVICE Bitmap<PLACES> fill_bitmap(const Row& row, i64 num_vertices, i64 words, u32* bits, u32* before) {
-  const u32 limit = static_cast<u32>(min(words * 32, num_vertices));
-  const int inner = limit < num_vertices ? lower_bound(row.entries, row.length, limit) : row.length;
+DEVICE Bitmap<PLACES> fill_bitmap(const Row& row, i64 words, u32* bits, u32* before) {
+  const u32 limit = static_cast<u32>(min(words * 32, static_cast<i64>(kNoVertex)));
+  const bool beyond = row.length && row.entries[row.length - 1] >= limit;
+  const int inner = beyond ? lower_bound(row.entries, row.length, limit) : row.length;
   for (int i = threadIdx.x; i < inner; i += blockDim.x) {
     const u32 y = row.entries[i];
     atomicOr(&bits[y >> 5], 1u << (y & 31));

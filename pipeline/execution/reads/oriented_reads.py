@@ -1,11 +1,10 @@
 """How the arcs to smaller neighbours come to a device that does not hold them all.
 
-What a phase reads of them is known before it begins: each list once for its own vertex, and once for each larger
-neighbour. So the hottest pages for all of the phase are copied once, and others are read over the host link. Or, where
-a kernel can read the lists of some vertices alone, pairs of blocks are copied: the lists of some owners, and those of
-the vertices that their arcs lead to, block after block. Then a list crosses the link once for each block of owners,
-however often it is read, and nothing is read over the link out of order. Whichever is predicted to take less time is
-taken.
+Where a kernel can read the lists of some vertices alone, pairs of blocks are copied: the lists of some owners, and
+those of the vertices that their arcs lead to, block after block. Then a list crosses the link once for each block of
+owners, however often it is read, and nothing is read over the link out of order. For other kernels, and where the page
+cache has no room for blocks, the hottest pages for all of a phase are copied once: what it reads is known before it
+begins, each list once for its own vertex, and once for each larger neighbour.
 """
 
 from __future__ import annotations
@@ -24,11 +23,7 @@ _ARC_BYTES = 4
 _LEVEL = 1  # of the heat record
 # Of the page cache, that the owners' lists have: all lists before come again for each block of owners.
 _OWNERS_SHARE = 2 / 3
-# Lists that are read over the link where they are come at a small part of the rate of pages in order: 4-cliques of
-# R-MAT 24 with a quarter of its bytes took 1.6 s longer than resident, and read about 10 GB so (H200).
-_SCATTERED = 6
 _VERTICES_AT_ONCE = 1 << 18
-_SAMPLE = 1 << 18  # vertices by which it is estimated what is read of pages
 _LEAST_PAGES = 12  # of the page cache: ranges begin and end anywhere in a page
 
 
@@ -43,7 +38,7 @@ class OrientedReads:
     Attributes
     ----------
     predicted
-        Bytes over the link of the ranges so far, in order and at the link's rate, or as many as take the same time.
+        Bytes over the link of the ranges so far, block by block.
     """
 
     def __init__(self, env: Environment):
@@ -52,7 +47,6 @@ class OrientedReads:
         assert loaded.starts is not None
         assert loaded.graph.pages is not None
         self._graph, self._starts, self._pages = env.graph, loaded.starts, loaded.graph.pages
-        self._room, self._left = -1, 0.0
         self.predicted = 0.0
 
     def prepare(self) -> None:
@@ -60,7 +54,7 @@ class OrientedReads:
         self._pages.prepare_all(_LEVEL, lambda: bytes_per_page(self._graph, self._starts, self._pages.page_arcs))
 
     def blocks(self, first: int, last: int) -> Iterator[Block]:
-        """Prepare the pages for a range of arcs, block by block where that is less to bring.
+        """Prepare the pages for a range of arcs, block by block where there is room for that.
 
         Yields
         ------
@@ -90,16 +84,15 @@ class OrientedReads:
         """
         owners = self._owners(first, last, tables)
         too_few = self._pages.cache_arcs < _LEAST_PAGES * self._pages.page_arcs
-        blocks, heat = self._by_blocks(first, owners), self._by_heat(first, last)
-        by_heat = too_few or blocks >= heat
-        self.predicted += heat if by_heat else blocks
-        if by_heat:
+        if too_few:
             self.prepare()
             owners = owners if tables is not None else [owners[0], owners[-1]]
+        else:
+            self.predicted += self._by_blocks(first, owners)
         backwards = False
         for low, high in pairwise(owners):
             arcs = max(first, int(self._starts[low])), min(last, int(self._starts[high]))
-            yield *arcs, iter([None]) if by_heat else self._held(low, high, backwards)
+            yield *arcs, iter([None]) if too_few else self._held(low, high, backwards)
             backwards = not backwards
 
     def arc_pieces(self, first: int, last: int, most: int) -> Iterator[tuple[int, int, Iterator[ArcBlock] | None]]:
@@ -127,7 +120,8 @@ class OrientedReads:
                 yield begin, min(begin + most, last), None
             return
         low, high = self._owners_of(first, last)
-        size = most if starts[-1] <= room - page else min(most, room // 2)  # as much is left for the other lists
+        fits = starts[-1] <= room - page
+        size = most if fits else min(most, max(int(_OWNERS_SHARE * room), 1))
         for owners in target_blocks(starts[low : high + 1], size):
             begin, end = low + owners[0], low + owners[1]
             arcs = max(first, int(starts[begin])), min(last, int(starts[end]))
@@ -168,20 +162,24 @@ class OrientedReads:
         size = max(room if fits else int(_OWNERS_SHARE * room), 1)
         if tables is None:
             return [low + begin for begin, _ in target_blocks(starts[low : high + 1], size)] + [high]
-        cuts = [low]
+        cuts, held = [low], 0  # words of the tables of the last block so far
         for begin in range(low, high, _VERTICES_AT_ONCE):
             some = starts[begin : min(begin + _VERTICES_AT_ONCE, high) + 1]
             words = np.zeros(some.size, np.int64)
             np.cumsum(table_words(np.diff(some), tables.least_degree), out=words[1:])
             at = 0
-            while at < some.size - 1:
+            while True:
                 ends = (
-                    np.searchsorted(some, some[at] + size, "right"),
-                    np.searchsorted(words, words[at] + tables.table_room, "right"),
+                    np.searchsorted(some, starts[cuts[-1]] + size, "right"),
+                    np.searchsorted(words, words[at] - held + tables.table_room, "right"),
                 )
-                at = min(max(int(min(ends)) - 1, at + 1), some.size - 1)
-                cuts.append(begin + at)
-        return cuts
+                end = max(int(min(ends)) - 1, at if begin + at > cuts[-1] else at + 1)
+                if end >= some.size - 1:
+                    held += int(words[-1] - words[at])
+                    break
+                cuts.append(begin + end)
+                at, held = end, 0
+        return [*cuts, high]
 
     def _owners_of(self, first: int, last: int) -> tuple[int, int]:
         """Return the first owner of a range of arcs, and one past the last."""
@@ -201,12 +199,3 @@ class OrientedReads:
         """Bytes over the link: the owners' lists once, and for every block of owners all lists before its last one."""
         ends = self._starts[owners[1:]]
         return _ARC_BYTES * float(ends[-1] - first + ends.sum())
-
-    def _by_heat(self, first: int, last: int) -> float:
-        """Bytes that take as long in order, for an average range of so many arcs, with the hottest pages copied."""
-        if (room := self._pages.cache_arcs // self._pages.page_arcs) != self._room:
-            every = max(self._graph.num_vertices // _SAMPLE, 1)  # to look at all of R-MAT 24 takes half a second
-            spatial = bytes_per_page(self._graph, self._starts, self._pages.page_arcs, every)
-            hottest = np.sort(spatial)[::-1]
-            self._room, self._left = room, float(hottest[room:].sum())
-        return _SCATTERED * self._left * (last - first) / self._graph.num_edges

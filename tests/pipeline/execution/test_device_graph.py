@@ -61,9 +61,6 @@ def test_triangles_are_counted_by_pairs_of_blocks(
     lab: SimpleNamespace, expected: dict[str, int], page: int, pages: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_page_size(monkeypatch, page)
-    monkeypatch.setattr(
-        "longwall.pipeline.execution.reads.oriented_reads.OrientedReads._by_heat", lambda *_: float("inf")
-    )
     room, held, copied = pages * page // 4, [], 0
     monkeypatch.setattr(GraphPages, "cache_arcs", room)
     hold, copy = GraphPages.hold, GraphPages._copy
@@ -96,7 +93,6 @@ def test_what_running_kernels_read_is_not_written_over(
 ) -> None:
     """Blocks are copied while kernels read the ones before: to other places, behind the kernels before these."""
     set_page_size(monkeypatch, 128)
-    monkeypatch.setattr(OrientedReads, "_by_heat", lambda *_: float("inf"))
     monkeypatch.setattr(GraphPages, "cache_arcs", pages * 32)
     running: set[int] = set()  # places that may be read while copies are made
     marks: list[object] = []
@@ -139,7 +135,7 @@ def test_diamonds_are_counted_block_by_block(
 ) -> None:
     set_page_size(monkeypatch, 128)
     monkeypatch.setattr(GraphPages, "cache_arcs", pages * 32)
-    monkeypatch.setattr("longwall.kernels.cuda.local_counts.arc_diamonds._PAGED_SHARE", 2e-4 if pages == 13 else 1.0)
+    monkeypatch.setattr("longwall.kernels.cuda.local_counts.arc_diamonds._COUNT_BYTES", 2000 if pages == 13 else 4)
     held = []
     hold = GraphPages.hold
     monkeypatch.setattr(GraphPages, "hold", lambda self, *ranges: (held.append(ranges), hold(self, *ranges)))
@@ -192,14 +188,13 @@ def test_columns_are_cut_by_arcs_from_larger_vertices(at_once: int, most: int, m
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("by_heat", [False, True])
+@pytest.mark.parametrize("pages", [5, 13])
 @pytest.mark.parametrize("k", [4, 5])
 def test_cliques_are_counted_in_pieces_whose_tables_have_room(
-    lab: SimpleNamespace, k: int, by_heat: bool, monkeypatch: pytest.MonkeyPatch
+    lab: SimpleNamespace, k: int, pages: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_page_size(monkeypatch, 128)
-    monkeypatch.setattr(OrientedReads, "_by_heat", lambda *_: 0.0 if by_heat else float("inf"))
-    monkeypatch.setattr(GraphPages, "cache_arcs", 13 * 32)
+    monkeypatch.setattr(GraphPages, "cache_arcs", pages * 32)
     monkeypatch.setattr("longwall.kernels.cuda.cliques.tables.WORD_BYTES", 16 << 10)  # a small room
     pieces, held = [], []
     plain, hold = OrientedReads.pieces, GraphPages.hold
@@ -215,9 +210,9 @@ def test_cliques_are_counted_in_pieces_whose_tables_have_room(
     context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
     assert CountCliques(k) == plan_count(parse_pattern(f"clique-{k}"), GRAPH).phase.count
     assert counted(context, f"clique-{k}") == expected
-    assert len(pieces) > 20
+    assert len(pieces) > 12
     assert sum(last - first for first, last in pieces) == GRAPH.num_edges
-    assert by_heat == (not held)
+    assert (pages < 12) == (not held)
 
 
 @pytest.mark.gpu
@@ -225,9 +220,6 @@ def test_triangles_of_vertices_are_counted_by_pairs_of_blocks(
     lab: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_page_size(monkeypatch, 256)
-    monkeypatch.setattr(
-        "longwall.pipeline.execution.reads.oriented_reads.OrientedReads._by_heat", lambda *_: float("inf")
-    )
     monkeypatch.setattr(GraphPages, "cache_arcs", 15 * 64)
     held = []
     hold = GraphPages.hold

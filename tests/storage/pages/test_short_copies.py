@@ -55,20 +55,18 @@ def run(
 def test_copies_are_given_up_where_kernels_find_no_memory(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from longwall.kernels.cuda import triangles
-    from longwall.kernels.cuda.cliques import bitmaps
+    from longwall.kernels.cuda.in_arcs import InArcs
 
-    plain, refused = triangles.heavy_tasks, 0
+    plain, refused = InArcs._make, 0
 
-    def heavy_tasks(device: Any, graph: Any, *rest: Any) -> Any:
+    def make(self: InArcs, *part: Any) -> Any:
         nonlocal refused
-        if graph.pages._buffer is not None:
+        if self._graph.pages._buffer is not None:
             refused += 1
             raise ShortOfMemory("device", 1 << 20)
-        return plain(device, graph, *rest)
+        return plain(self, *part)
 
-    for module in (bitmaps, triangles):
-        monkeypatch.setattr(module, "heavy_tasks", heavy_tasks)
+    monkeypatch.setattr(InArcs, "_make", make)
     found = run(tmp_path, WORKLOADS[name])
     assert refused
     assert found.count == run(tmp_path, WORKLOADS[name], "cpu").count
@@ -80,7 +78,7 @@ def test_what_was_added_in_part_is_not_added_again(tmp_path: Path, monkeypatch: 
     plain = Device.launch
 
     def launch(self: Device, source: str, function: str, *rest: Any, **named: Any) -> None:
-        if function == "add_light":
+        if function == "add_triangles":
             raise ShortOfMemory("device")
         plain(self, source, function, *rest, **named)
 

@@ -1,0 +1,48 @@
+// The arcs first to last - 1 from their other ends: for each of the vertices low to high - 1 those vertices whose
+// out-neighbour it is, in no order. Vertices of fewer than `least` out-neighbours have no arcs.
+#include "smaller_lists.cuh"
+
+// Call visit(v, u) for each of them, a lane for each arc.
+template <typename Visit>
+DEVICE void for_arcs_to(const Rows& graph, i64 num_vertices, i64 first, i64 last, i64 least, i64 low, i64 high,
+                        Visit visit) {
+  const int lane = lane_id();
+  const i64 warps = static_cast<i64>(gridDim.x) * (blockDim.x >> 5);
+  const i64 warp = static_cast<i64>(blockIdx.x) * (blockDim.x >> 5) + warp_in_block();
+  const VertexRange range = vertices_of_slots(graph.indptr, num_vertices, first, last);
+  for (i64 base = range.begin + 32 * warp; base < range.end; base += 32 * warps) {
+    const i64 v = base + lane;
+    List own = {nullptr, 0};
+    if (v < range.end && v > low && graph.split[v] - graph.indptr[v] >= least) {
+      const i64 row = graph.indptr[v];
+      own = list_of(graph, static_cast<u32>(v));
+      const int begin = static_cast<int>(max(first - row, i64(0)));
+      const int end = static_cast<int>(min(last - row, i64(own.length)));
+      own = {own.entries + begin, max(end - begin, 0)};
+      if (v > high) own.length = lower_bound(own.entries, own.length, static_cast<u32>(high));
+      const int before = low ? lower_bound(own.entries, own.length, static_cast<u32>(low)) : 0;
+      own = {own.entries + before, own.length - before};
+    }
+    for (u32 todo = __ballot_sync(kAll, own.length > 0); todo; todo &= todo - 1) {
+      const int i = __ffs(todo) - 1;
+      const List list = list_of_lane(own, i);
+      for (int j = lane; j < list.length; j += 32) visit(static_cast<u32>(base + i), list.entries[j]);
+    }
+  }
+}
+
+// counts: u64[high - low], zeros.
+extern "C" __global__ void __launch_bounds__(256)
+    count_in_arcs(const i64* indptr, const u32* indices, const i64* split, const i64* places, i64 num_vertices, i64 first,
+                  i64 last, i64 least, i64 low, i64 high, u64* counts) {
+  for_arcs_to({indptr, indices, split, places}, num_vertices, first, last, least, low, high,
+              [&](u32, u32 u) { atomicAdd(&counts[u - low], 1ull); });
+}
+
+// ends: u64[high - low], where those of each vertex end; afterwards, where they begin.
+extern "C" __global__ void __launch_bounds__(256)
+    place_in_arcs(const i64* indptr, const u32* indices, const i64* split, const i64* places, i64 num_vertices, i64 first,
+                  i64 last, i64 least, i64 low, i64 high, u64* ends, u32* vertices) {
+  for_arcs_to({indptr, indices, split, places}, num_vertices, first, last, least, low, high,
+              [&](u32 v, u32 u) { vertices[atomicAdd(&ends[u - low], ~0ull) - 1] = v; });
+}

@@ -1,0 +1,107 @@
+"""Arcs from their smaller ends: those of a graph that is whole, or made of lists of smaller neighbours.
+
+Launches of ``in_arcs.cu``; see ``prefixes.cuh`` for what they are looked up for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from longwall.kernels.cuda.local_counts.arc_triangles import ArcTasks, arc_tasks
+from longwall.kernels.cuda.runtime.launch import THREADS, Device
+from longwall.kernels.cuda.runtime.page_buffer import places_of
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.workspaces import Targets
+
+Array = Any  # a CuPy array
+
+_ARC_BYTES, _END_BYTES = 4, 8
+_ARCS_SHARE = 2 / 3  # of the memory; the rest says where those of each vertex end
+_LEAST = 1 << 10  # arcs and vertices of a part, whatever the memory
+_BLOCKS = 8  # per multiprocessor
+
+
+class LargerArcs(NamedTuple):
+    """Arcs to larger vertices; see ``LargerArcs`` in ``prefixes.cuh``."""
+
+    ptr: Array
+    vertices: Array
+    split: Array
+    number: int
+    base: int
+    arcs: int
+    """No fewer than there are."""
+
+    @classmethod
+    def of_whole(cls, graph: GraphArrays, targets: Targets | None = None) -> LargerArcs:
+        """Return those of some vertices of a graph that has its larger neighbours, too; None: all."""
+        low, high = targets or (0, graph.num_vertices)
+        vertices = graph.indices[int(graph.indptr[low]) :] if low else graph.indices
+        return cls(graph.indptr[low:], vertices, graph.split[low:], high - low, low, graph.num_arcs)
+
+    @property
+    def arguments(self) -> tuple[Array, Array, Array, int, int]:
+        """What kernels take."""
+        return self.ptr, self.vertices, self.split, self.number, self.base
+
+    def tasks(self, device: Device, graph: GraphArrays, words_each: int = 1) -> ArcTasks:
+        """Cut them into tasks of blocks."""
+        return arc_tasks(device, graph, self.arcs, words_each)
+
+
+class InArcs:
+    """The arcs of ranges of a graph from their smaller ends, as many at a time as there is room for.
+
+    Parameters
+    ----------
+    device
+        The device.
+    graph
+        A graph there, of arcs to smaller neighbours alone.
+    memory
+        Bytes that they may take; a few thousand, at least.
+    least
+        Vertices of fewer out-neighbours have none.
+    """
+
+    def __init__(self, device: Device, graph: GraphArrays, memory: int, least: int = 1):
+        self._device, self._graph, self._least = device, graph, least
+        arcs = max(int(_ARCS_SHARE * memory) // _ARC_BYTES, _LEAST)
+        self._arcs = min(arcs, max(graph.num_arcs, 1))
+        number = max((memory - _ARC_BYTES * self._arcs) // _END_BYTES - 2, _LEAST)
+        self._number = min(number, max(graph.num_vertices, 1))
+        self._vertices = device.xp.empty(self._arcs, device.xp.uint32)
+        self._ends = device.xp.empty(self._number + 2, device.xp.int64)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the device that they take."""
+        return int(self._vertices.nbytes + self._ends.nbytes)
+
+    def parts(self, first: int, last: int, targets: Targets | None) -> Iterator[LargerArcs]:
+        """Make those of the arcs `first` to `last` - 1 that lead to `targets`, part by part; None: all.
+
+        Kernels that read a part are launched before the next one is asked for, which takes its place.
+        """
+        low, high = targets or (0, self._graph.num_vertices)
+        for begin in range(first, last, self._arcs):
+            for vertex in range(low, high, self._number):
+                arcs = begin, min(begin + self._arcs, last)
+                yield self._make(arcs, vertex, min(vertex + self._number, high))
+
+    def _make(self, arcs: tuple[int, int], low: int, high: int) -> LargerArcs:
+        device, graph = self._device, self._graph
+        number = high - low
+        ends = self._ends[: number + 2]
+        ends.fill(0)
+        arrays = (graph.indptr, graph.indices, graph.split, places_of(graph))
+        owners = (*arrays, graph.num_vertices, *arcs, self._least, low, high)
+        self._launch("count_in_arcs", (*owners, ends[1:]))
+        device.xp.cumsum(ends[1:], out=ends[1:])
+        self._launch("place_in_arcs", (*owners, ends[1:], self._vertices))
+        return LargerArcs(ends[1:], self._vertices, ends[1:], number, low, arcs[1] - arcs[0])
+
+    def _launch(self, function: str, arguments: tuple[Any, ...]) -> None:
+        blocks = self._device.multiprocessors * _BLOCKS
+        self._device.launch("in_arcs.cu", function, arguments, blocks=blocks, threads=THREADS)
