@@ -9,14 +9,14 @@ struct ArcCounts {
   u64 first, size;
   bool largest, smaller;
 
-  DEVICE bool wants(const Rows&, u32, int) const { return true; }
-  DEVICE void at_entry(u32 v, int j) const { add(largest, v, j, 1); }
-  DEVICE void at_larger(u32 v, int place, u32 number) const { add(largest, v, place, number); }
-  DEVICE void at_own(i64, u64) const {}
-  DEVICE void at_place(i64 u, const Row&, int place, u32 number) const { add(smaller, u, place, number); }
+  DEVICE bool wants(const Prefix&) const { return true; }
+  DEVICE void at_entry(const Prefix& prefix, int j) const { add(largest, prefix.v, j, 1); }
+  DEVICE void at_larger(const Prefix& prefix, u32 number) const { add(largest, prefix.v, prefix.size, number); }
+  DEVICE void at_own(const Prefix&, u32) const {}
+  DEVICE void at_place(const Prefix& prefix, int place, u32 number) const { add(smaller, prefix.u, place, number); }
 
  private:
-  DEVICE void add(bool counts, i64 vertex, int place, u32 number) const {
+  DEVICE void add(bool counts, u32 vertex, int place, u32 number) const {
     if (!counts) return;
     const u64 at = static_cast<u64>(starts[vertex] + place) - first;
     if (at < size) atomicAdd(&values[at], number);
@@ -30,12 +30,12 @@ extern "C" __global__ void __launch_bounds__(256, 6)
                   u32* next, const u32* stop, u32* counts, const i64* starts, u64 first_count, u64 num_counts,
                   i64 largest, i64 smaller) {
   const LargerArcs larger = {in_ptr, in_vertices, in_split, number, base, low, 0};
-  TriangleCorners<ArcCounts> kind = {{{indptr, indices, split, places}, larger},
-                                     {counts, starts, first_count, num_counts, largest != 0, smaller != 0},
-                                     dynamic_shared + 4 + 2 * words,
-                                     static_cast<int>(room)};
+  TriangleCorners<ArcCounts> kind = {{counts, starts, first_count, num_counts, largest != 0, smaller != 0},
+                                     prefix_bits() + 2 * words,
+                                     static_cast<int>(room),
+                                     0};
   kind.clear();
-  for_arcs<true>(larger.graph(), kind, larger.tasks(size, words, next, stop));
+  for_prefixes<true>({indptr, indices, split, places}, larger, larger.tasks(size, words, next, stop), kind);
 }
 
 // Add the pairs of triangles of each of the arcs.

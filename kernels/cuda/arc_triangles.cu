@@ -8,8 +8,6 @@
 // Writes the numbers of both arcs of every edge, or lists.
 template <bool LIST>
 struct Common {
-  static constexpr i64 kBlockArcs = 1;
-
   u32* triangles;     // counts are written here,
   const i64* starts;  // or lists from here on
   u32* common;
@@ -19,7 +17,6 @@ struct Common {
   }
 
   DEVICE i64 begin(const Graph& g, i64 x) const { return g.split[x]; }
-  DEVICE i64 end(const Graph& g, i64 x) const { return g.indptr[x + 1]; }
 
   template <typename Place>
   DEVICE void visit(const Graph& g, i64 x, i64 begin, i64 end, const Row&, int warp, int warps, const Place& place) {

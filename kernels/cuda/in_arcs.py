@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from longwall.kernels.cuda.local_counts.arc_triangles import ArcTasks, arc_tasks
-from longwall.kernels.cuda.runtime.launch import THREADS, Device
+from longwall.kernels.cuda.local_counts.arc_triangles import ArcTasks
+from longwall.kernels.cuda.runtime.launch import THREADS, WARP, Device
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import Targets
@@ -20,6 +20,9 @@ _ARC_BYTES, _END_BYTES = 4, 8
 _ARCS_SHARE = 2 / 3  # of the memory; the rest says where those of each vertex end
 _LEAST = 1 << 10  # arcs and vertices of a part, whatever the memory
 _BLOCKS = 8  # per multiprocessor
+_PREFIX_BYTES = 64 + 40 * THREADS  # kPrefixWords
+_MOST_BYTES = 36 << 10  # with a block's bitmap: six blocks fit, and lists have few of the vertices beyond it
+_TASKS = 4  # that a block has at least, if there are enough
 
 
 class LargerArcs(NamedTuple):
@@ -46,8 +49,13 @@ class LargerArcs(NamedTuple):
         return self.ptr, self.vertices, self.split, self.number, self.base
 
     def tasks(self, device: Device, graph: GraphArrays, words_each: int = 1) -> ArcTasks:
-        """Cut them into tasks of blocks."""
-        return arc_tasks(device, graph, self.arcs, words_each)
+        """Cut them into tasks of blocks, with a bitmap of so many words for every 32 vertices."""
+        room = min(device.shared_memory, _MOST_BYTES) - _PREFIX_BYTES
+        words = min(-(-graph.num_vertices // 32), room // (4 * words_each))
+        shared = _PREFIX_BYTES + 4 * words_each * words
+        blocks = max(min(_BLOCKS, device.shared_memory // (shared + 1024)), 1) * device.multiprocessors
+        size = min(max(self.arcs // (blocks * _TASKS), WARP), THREADS)
+        return ArcTasks(size, words, shared, min(blocks, max(-(-self.arcs // size), 1)))
 
 
 class InArcs:

@@ -4,8 +4,6 @@
 
 // Pairs of triangles whose common edge leads from a vertex to a larger one: whole rows are looked up.
 struct Diamonds {
-  static constexpr i64 kBlockArcs = 1;
-
   u64 total;
 
   DEVICE Row row(const Graph& g, i64 x) const {
@@ -13,7 +11,6 @@ struct Diamonds {
   }
 
   DEVICE i64 begin(const Graph& g, i64 x) const { return g.split[x]; }
-  DEVICE i64 end(const Graph& g, i64 x) const { return g.indptr[x + 1]; }
 
   // By some warps; each lane adds its part to the total.
   template <typename Place>
@@ -55,8 +52,9 @@ extern "C" __global__ void __launch_bounds__(256, 6)
                     i64 low, i64 high, i64 size, i64 words, LaunchState* state, const u32* stop, u64* result) {
   LargerArcs larger = {indptr + low, indices + indptr[low], split + low, high - low, low, 0, 0};
   larger.narrow(indptr, num_vertices, first, last);
-  Triangles kind = {{{indptr, indices, split, nullptr}, larger}, first, last, 0};
-  for_arcs<false>(larger.graph(), kind, larger.tasks(size, words, &state->next, stop));
+  Triangles kind = {indptr, first, last, 0};
+  const ArcTasks tasks = larger.tasks(size, words, &state->next, stop);
+  for_prefixes<false>({indptr, indices, split, nullptr}, larger, tasks, kind);
   finish(state, kind.total, result);
 }
 

@@ -6,8 +6,8 @@ extern "C" __global__ void __launch_bounds__(256, 6)
                     const u32* in_vertices, const i64* in_split, i64 number, i64 base, i64 first, i64 last, i64 size,
                     i64 words, u32* next, const u32* stop, u64* result) {
   const LargerArcs larger = {in_ptr, in_vertices, in_split, number, base, 0, 0};
-  Triangles kind = {{{indptr, indices, split, places}, larger}, first, last, 0};
-  for_arcs<false>(larger.graph(), kind, larger.tasks(size, words, next, stop));
+  Triangles kind = {indptr, first, last, 0};
+  for_prefixes<false>({indptr, indices, split, places}, larger, larger.tasks(size, words, next, stop), kind);
   add_parts(result, kind.total);
 }
 
@@ -15,17 +15,18 @@ extern "C" __global__ void __launch_bounds__(256, 6)
 struct VertexCounts {
   u64* values;
   u64 first_count, size;
+  const i64* indptr;
   i64 first, last;
 
-  DEVICE bool wants(const Rows& rows, u32 v, int place) const {
-    const i64 arc = rows.indptr[v] + place;
+  DEVICE bool wants(const Prefix& prefix) const {
+    const i64 arc = indptr[prefix.v] + prefix.size;
     return arc >= first && arc < last;
   }
 
-  DEVICE void at_entry(u32, int) const {}
-  DEVICE void at_larger(u32 v, int, u32 number) const { add(v, number); }
-  DEVICE void at_own(i64 u, u64 number) const { add(u, number); }
-  DEVICE void at_place(i64, const Row& row, int place, u32 number) const { add(row.entries[place], number); }
+  DEVICE void at_entry(const Prefix&, int) const {}
+  DEVICE void at_larger(const Prefix& prefix, u32 number) const { add(prefix.v, number); }
+  DEVICE void at_own(const Prefix& prefix, u32 number) const { add(prefix.u, number); }
+  DEVICE void at_place(const Prefix& prefix, int place, u32 number) const { add(prefix.own[place], number); }
 
  private:
   DEVICE void add(u64 vertex, u64 number) const {
@@ -41,10 +42,10 @@ extern "C" __global__ void __launch_bounds__(256, 6)
                   u64 num_counts) {
   LargerArcs larger = {in_ptr, in_vertices, in_split, number, base, 0, 0};
   if (whole) larger.narrow(indptr, whole, first, last);
-  TriangleCorners<VertexCounts> kind = {{{indptr, indices, split, places}, larger},
-                                        {counts, first_count, num_counts, first, last},
-                                        dynamic_shared + 4 + 2 * words,
-                                        static_cast<int>(room)};
+  TriangleCorners<VertexCounts> kind = {{counts, first_count, num_counts, indptr, first, last},
+                                        prefix_bits() + 2 * words,
+                                        static_cast<int>(room),
+                                        0};
   kind.clear();
-  for_arcs<true>(larger.graph(), kind, larger.tasks(size, words, next, stop));
+  for_prefixes<true>({indptr, indices, split, places}, larger, larger.tasks(size, words, next, stop), kind);
 }

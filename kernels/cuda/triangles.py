@@ -73,7 +73,7 @@ class CudaTriangleCounter:
         if graph.oriented or graph.pages is not None:
             self._in_arcs = InArcs(device, graph, int(_IN_ARCS_SHARE * memory), least=2)
             return
-        self._rows = RowPairs(device, graph, "count_triangles")
+        self._rows = RowPairs(device, graph, "count_triangles", LargerArcs.of_whole(graph).tasks(device, graph))
         if graph.max_out_degree <= _SHORT and graph.num_arcs < 1 << 32:
             self._short = ShortTriangles(device, graph)
 

@@ -19,8 +19,8 @@ _STEPS_PER_TASK, _MOST_TASKS = 1e11, 256  # about a second of a GPU: a task that
 _ARCS_PER_TASK, _LEAST_STEPS = 1 << 8, 1e5
 _READ_BYTES = 64  # of an arc in a list of what is read
 _WORK_BYTES = 1  # of an arc of a list of the tasks of blocks
-# The part of the memory that lists of tasks may take, with what a pool cannot join of it; where blocks are as long as
-# there is room for, twice as much.
+# The part of the memory that lists of tasks may take, with what a pool cannot join of it; twice as much where blocks
+# are as long as there is room for, and half where there are no lists.
 _WORK_SHARE = 10
 _READS_SHARE = 2  # the part of the memory that lists of what is read may take
 _PAGED_SHARE = 0.5  # of the memory, that a workspace may take beside pages that are not copied
@@ -42,7 +42,7 @@ def range_reads(env: Environment, roots: Roots, tasks: Sequence[Task], graph: Gr
     if roots.streams or reads_known(env):
         # A longer range is cut where memory is short, and by the room for pages where it is brought block by block.
         most = env.resources.work.free // _WORK_SHARE
-        lists = 2 * most if roots.streams else min(_WORK_BYTES * longest, most) if roots.lists_tasks else 0
+        lists = 2 * most if roots.streams else min(_WORK_BYTES * longest, most) if roots.lists_tasks else most // 2
     else:
         lists = _READ_BYTES * longest
     return lists + state_bytes(graph.num_arcs)

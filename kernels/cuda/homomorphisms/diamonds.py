@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from longwall.kernels.cuda.local_counts.arc_triangles import arc_tasks
+from longwall.kernels.cuda.local_counts.arc_triangles import ArcTasks, arc_tasks
 from longwall.kernels.cuda.runtime.launch import THREADS, Device, sum_of_parts
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
@@ -28,8 +28,8 @@ def launch_state(device: Device) -> tuple[Array, Array]:
 class RowPairs:
     """What is shared by the blocks of a launch, and the launch."""
 
-    def __init__(self, device: Device, graph: GraphArrays, function: str):
-        self._device, self._graph, self._function = device, graph, function
+    def __init__(self, device: Device, graph: GraphArrays, function: str, tasks: ArcTasks):
+        self._device, self._graph, self._function, self._tasks = device, graph, function, tasks
         self._state, self._result = launch_state(device)
 
     def start(self, *roots: int) -> Array:
@@ -45,8 +45,7 @@ class RowPairs:
         uint64[2]
             What :func:`longwall.kernels.cuda.runtime.launch.sum_of_parts` fetches, until the next launch.
         """
-        device, graph = self._device, self._graph
-        tasks = arc_tasks(device, graph, graph.num_arcs)
+        device, graph, tasks = self._device, self._graph, self._tasks
         arrays = (graph.indptr, graph.indices, graph.split, graph.num_vertices)
         device.launch(
             "row_pairs.cu",
@@ -67,7 +66,7 @@ class CudaDiamondCounter:
     def __init__(self, device: Device, graph: GraphArrays):
         if graph.pages is not None:  # rows are read too often for that
             raise WorkspaceTooLarge(4 * graph.num_arcs)
-        self._pairs = RowPairs(device, graph, "count_diamonds")
+        self._pairs = RowPairs(device, graph, "count_diamonds", arc_tasks(device, graph, graph.num_arcs))
 
     def count(self, first: int, last: int) -> int:
         """Count the diamonds whose inner edge has its smaller end in a range of vertices."""

@@ -28,8 +28,7 @@ DEVICE int arcs_at_once(i64 arcs, int warps) {
 }
 
 // Call kind.visit(g, x, begin, end, row, warp, warps, place) for the arcs of every vertex x; kind.row(g, x) is the row that
-// is searched by place(y), and kind.begin(g, x) to kind.end(g, x) - 1 are the arcs of x that count. A row of which there are
-// fewer than Kind::kBlockArcs arcs is searched by a warp, however long it is.
+// is searched by place(y), and kind.begin(g, x) the first arc of x that counts.
 template <bool PLACES, typename Kind>
 DEVICE void for_arcs(const Graph& g, Kind& kind, const ArcTasks& tasks) {
   const int warp = warp_in_block(), lane = lane_id();
@@ -45,10 +44,9 @@ DEVICE void for_arcs(const Graph& g, Kind& kind, const ArcTasks& tasks) {
          base < g.num_vertices && g.indptr[base] < to; base += 32) {
       const i64 own = base + lane;
       const bool in = own < g.num_vertices;
-      const i64 own_begin = in ? max(kind.begin(g, own), from) : 0, own_end = in ? min(kind.end(g, own), to) : 0;
+      const i64 own_begin = in ? max(kind.begin(g, own), from) : 0, own_end = in ? min(g.indptr[own + 1], to) : 0;
       const int length = own_begin < own_end ? kind.row(g, own).length : 0;
-      const i64 arcs = own_end - own_begin;
-      const bool heavy = length && (arcs > kManyArcs || (length > kFew && arcs >= Kind::kBlockArcs));
+      const bool heavy = length > kFew || (length && own_end - own_begin > kManyArcs);
       for (u32 todo = __ballot_sync(kAll, heavy); todo; todo &= todo - 1) {
         const int i = __ffs(todo) - 1;
         const i64 begin = __shfl_sync(kAll, own_begin, i), end = __shfl_sync(kAll, own_end, i);

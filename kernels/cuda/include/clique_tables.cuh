@@ -14,9 +14,10 @@ DEVICE u32 row_start(int i) {
   return (16 * group + rest) * (group + 1);
 }
 
-// Mark row i, by one warp; it holds zeros, and the out-neighbours begin at arc `a`, or at their copy.
-DEVICE void mark_row(const Rows& graph, i64 a, int i, u32* row) {
+// Fill in row i of a table that holds zeros there, by one warp; the out-neighbours begin at arc `a`, or at their copy.
+DEVICE void build_row(const Rows& graph, i64 a, int i, u32* table) {
   const u32* neighbours = graph.indices + a;
+  u32* row = table + row_start(i);
   const u32 u = neighbours[i];
   i64 begin = graph.indptr[u];
   const int length = static_cast<int>(graph.split[u] - begin);
@@ -27,9 +28,6 @@ DEVICE void mark_row(const Rows& graph, i64 a, int i, u32* row) {
     if (at < i && neighbours[at] == x) atomicOr(&row[at >> 5], 1u << (at & 31));
   }
 }
-
-// Fill in row i of a table that holds zeros there; see mark_row.
-DEVICE void build_row(const Rows& graph, i64 a, int i, u32* table) { mark_row(graph, a, i, table + row_start(i)); }
 
 // Tables of the vertices from `first` on that were made before, one behind the other; null: they are made here.
 struct Tables {

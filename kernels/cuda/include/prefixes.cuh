@@ -8,8 +8,8 @@
 
 constexpr int kAhead = 4;  // entries that a lane reads before it looks them up
 
-// Arcs to larger vertices: those of vertex `base` + x are vertices[split[x]:ptr[x + 1]], for x below `number`. If only
-// arcs to the vertices low to high - 1 count, they are in order of these; high is 0 if all do.
+// Arcs to larger vertices: those of vertex `base` + x are vertices[split[x]:ptr[x + 1]], for x below `number`, of which
+// `vertices` has those from ptr[0] on. Only arcs to the vertices low to high - 1 count; high is 0 if there is no such end.
 struct LargerArcs {
   const i64* ptr;
   const u32* vertices;
@@ -23,57 +23,98 @@ struct LargerArcs {
     high = range.end < num_vertices ? range.end : 0;
   }
 
-  // As for_arcs reads them: `vertices` begins with the first one.
-  DEVICE Graph graph() const { return {ptr, vertices - ptr[0], split, number}; }
-
   DEVICE ArcTasks tasks(i64 size, i64 words, u32* next, const u32* stop) const {
     return {ptr[0], ptr[number], size, words, next, stop};
   }
 };
 
-// Which vertices are looked up from, for `for_arcs`; the lists of smaller neighbours are in `rows`.
-struct Prefixes {
-  static constexpr i64 kBlockArcs = kWarps;  // so that all of a block's warps have some
-
-  Rows rows;
-  LargerArcs larger;
-
-  DEVICE Row row(const Graph&, i64 x) const {
-    const List list = list_of(rows, static_cast<u32>(larger.base + x));
-    return {list.entries, list.length};
-  }
-
-  DEVICE i64 begin(const Graph& g, i64 x) const { return larger.low ? place(g, x, larger.low) : g.split[x]; }
-  DEVICE i64 end(const Graph& g, i64 x) const { return larger.high ? place(g, x, larger.high) : g.indptr[x + 1]; }
-
-  DEVICE static i64 place(const Graph& g, i64 x, i64 vertex) {
-    const i64 from = g.split[x];
-    return from + lower_bound(g.indices + from, g.indptr[x + 1] - from, static_cast<u32>(vertex));
-  }
+// A prefix that is looked up.
+struct Prefix {
+  const u32* entries;
+  const u32* own;  // the out-neighbours of u
+  u64 more;        // what a kind notes of it
+  u32 v, u;
+  int size, length;  // of the prefix, which is the place of u in the list; of the out-neighbours of u
 };
+static_assert(sizeof(Prefix) == 40);
 
-// Call scan(entries, size, lane) for the prefix of the list of every vertex that the arcs begin to end - 1 of `x` lead to,
-// where take(v, size), by the lane, says that it is wanted; and done() after 32 of them at most.
-template <typename Visit>
-DEVICE void for_prefixes(const Prefixes& of, const Graph& g, i64 x, i64 begin, i64 end, int warp, int warps,
-                         Visit& visit) {
-  const int lane = lane_id(), step = arcs_at_once(end - begin, warps);
-  for (i64 base = begin + static_cast<i64>(step) * warp; base < end; base += static_cast<i64>(step) * warps) {
-    // The lanes fetch the next lists' bounds together.
-    List own = {nullptr, 0};
-    u32 v = kNoVertex;
-    if (lane < step && base + lane < end) {
-      v = g.indices[base + lane];
-      own = list_of(of.rows, v);
-      own.length = lower_bound(own.entries, own.length, static_cast<u32>(of.larger.base + x));
+constexpr int kMostPrefixes = 32 * kWarps;  // of a task: one for each thread of a block
+constexpr int kControlWords = 16, kPrefixWords = kControlWords + kMostPrefixes * sizeof(Prefix) / 4;
+
+// The bitmap of a block, and what is behind it.
+DEVICE u32* prefix_bits() { return dynamic_shared + kPrefixWords; }
+
+// Bring the prefixes of the arcs from to to - 1 to shared memory, by a block, in the order of u; kind.wants(prefix) says, of
+// each, whether it counts, and may note something. Returns how many do.
+template <typename Kind>
+DEVICE int take_prefixes(const Rows& rows, const LargerArcs& larger, i64 from, i64 to, Kind& kind) {
+  const int warp = warp_in_block(), lane = lane_id();
+  Prefix* prefixes = reinterpret_cast<Prefix*>(dynamic_shared + kControlWords);
+  const i64 first = warp_lower_bound(larger.ptr, larger.number + 1, from + 1) - 1;
+  const i64 last = warp_lower_bound(larger.ptr, larger.number + 1, to) - 1;
+  const i64 arc = from + threadIdx.x;
+  Prefix own = {nullptr, nullptr, 0, 0, 0, 0, 0};
+  bool wanted = false;
+  if (arc < to) {
+    const i64 x = first + lower_bound(larger.ptr + first, last - first + 1, arc + 1) - 1;
+    own.v = larger.vertices[arc - larger.ptr[0]];
+    if (arc >= larger.split[x] && own.v >= larger.low && (!larger.high || own.v < larger.high)) {
+      own.u = static_cast<u32>(larger.base + x);
+      const List list = list_of(rows, own.v), others = list_of(rows, own.u);
+      own.entries = list.entries;
+      own.own = others.entries;
+      own.length = others.length;
+      own.size = others.length ? lower_bound(list.entries, list.length, own.u) : 0;
+      wanted = own.size > 0 && kind.wants(own);
     }
-    const bool wanted = visit.take(v, own.length) && own.length > 0;
-    for (u32 todo = __ballot_sync(kAll, wanted); todo; todo &= todo - 1) {
-      const int i = __ffs(todo) - 1;
-      const List list = list_of_lane(own, i);
-      visit.scan(list.entries, list.length, i);
+  }
+  const u32 mask = __ballot_sync(kAll, wanted);
+  u32* numbers = dynamic_shared + kControlWords - kWarps;
+  if (lane == 0) numbers[warp] = __popc(mask);
+  __syncthreads();
+  u32 before = 0, all = 0;
+  for (int w = 0; w < kWarps; ++w) {
+    if (w == warp) before = all;
+    all += numbers[w];
+  }
+  if (wanted) prefixes[before + __popc(mask & lanes_before())] = own;
+  __syncthreads();
+  return static_cast<int>(all);
+}
+
+// Call kind.scan(prefix, place, shared) for all of them, by a warp each, with `shared` where a block looks up of the same
+// u; afterwards this calls kind.flush(prefix) for one of these.
+template <bool PLACES, typename Kind>
+DEVICE void for_prefixes(const Rows& rows, const LargerArcs& larger, const ArcTasks& tasks, Kind& kind) {
+  const int warp = warp_in_block(), lane = lane_id();
+  const Prefix* prefixes = reinterpret_cast<const Prefix*>(dynamic_shared + kControlWords);
+  u32 *bits = prefix_bits(), *before = bits + tasks.words;
+  for (i64 w = threadIdx.x; w < tasks.words; w += blockDim.x) bits[w] = 0;
+  for (;;) {
+    __syncthreads();
+    if (threadIdx.x == 0) dynamic_shared[0] = load_volatile(tasks.stop) ? kNoVertex : atomicAdd(tasks.next, 1u);
+    __syncthreads();
+    const i64 from = tasks.first + dynamic_shared[0] * tasks.size, to = min(from + tasks.size, tasks.last);
+    if (from >= tasks.last) return;
+    const int number = take_prefixes(rows, larger, from, to, kind);
+    for (int begin = 0, end = 0; begin < number; begin = end) {
+      const u32 u = prefixes[begin].u;
+      for (u32 same = kAll; same == kAll; end += __popc(same))
+        same = __ballot_sync(kAll, end + lane < number && prefixes[end + lane].u == u);
+      const Row row = {prefixes[begin].own, prefixes[begin].length};
+      if (row.length > kFew && end - begin >= kWarps) {
+        const Bitmap<PLACES> place = fill_bitmap<PLACES>(row, tasks.words, bits, before);
+        __syncthreads();
+        for (int i = begin + warp; i < end; i += kWarps) kind.scan(prefixes[i], place, true);
+        __syncthreads();
+        kind.flush(prefixes[begin]);
+        clear_bitmap(place, bits);
+        __syncthreads();
+      } else {
+        for (int i = begin; i < end; ++i)
+          if (i % kWarps == warp) kind.scan(prefixes[i], row, false);
+      }
     }
-    visit.done();
   }
 }
 
