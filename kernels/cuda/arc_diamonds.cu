@@ -25,11 +25,11 @@ struct ArcCounts {
 
 // Add the triangles of arcs to larger vertices, to those from `low` on.
 extern "C" __global__ void __launch_bounds__(256, 6)
-    add_triangles(const i64* indptr, const u32* indices, const i64* split, const i64* places, const i64* in_ptr,
-                  const u32* in_vertices, const i64* in_split, i64 number, i64 base, i64 low, i64 size, i64 words, i64 room,
-                  u32* next, const u32* stop, u32* counts, const i64* starts, u64 first_count, u64 num_counts,
-                  i64 largest, i64 smaller) {
-  const LargerArcs larger = {in_ptr, in_vertices, in_split, number, base, low, 0};
+    add_triangles(const i64* indptr, const u32* indices, const i64* split, const i64* places, LARGER_ARCS, i64 low,
+                  i64 size, i64 words, i64 room, u32* next, const u32* stop, u32* counts, const i64* starts,
+                  u64 first_count, u64 num_counts, i64 largest, i64 smaller) {
+  const LargerArcs larger = {larger_ptr, larger_vertices, larger_split, number, base, pairs, number_of_pairs,
+                             low, 0};
   TriangleCorners<ArcCounts> kind = {{counts, starts, first_count, num_counts, largest != 0, smaller != 0},
                                      prefix_bits() + 2 * words,
                                      static_cast<int>(room),

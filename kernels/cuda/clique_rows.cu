@@ -13,6 +13,20 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 }
 
+// Where the table of each of these vertices begins, one behind the other in no order; *used, 0 before, is how long all are.
+extern "C" __global__ void __launch_bounds__(256)
+    place_tables(const i64* indptr, const i64* split, i64 first, i64 last, i64 least, i64* starts, u64* used) {
+  const i64 threads = static_cast<i64>(gridDim.x) * blockDim.x;
+  for (i64 base = first + static_cast<i64>(blockIdx.x) * blockDim.x + 32 * warp_in_block(); base < last; base += threads) {
+    const i64 v = base + lane_id(), degree = v < last ? split[v] - indptr[v] : 0;
+    const u32 own = degree < least ? 0 : row_start(static_cast<int>(degree));
+    const u64 upto = warp_prefix_sum(static_cast<u64>(own));
+    u64 start = lane_id() == 31 && upto ? atomicAdd(used, upto) : 0;
+    start = __shfl_sync(kAll, start, 31);
+    if (v < last) starts[v - first] = static_cast<i64>(start + upto - own);
+  }
+}
+
 // Makes row i of the table of a vertex v from the other end: of u, the out-neighbour i of v, the out-neighbours are a
 // bitmap, in which those of v before u are looked up, 32 for a word.
 struct TableRows {
@@ -52,10 +66,11 @@ struct TableRows {
 
 // The rows of those vertices that have tables, from `first_table` on, for which there are arcs to larger vertices.
 extern "C" __global__ void __launch_bounds__(256, 6)
-    make_rows(const i64* indptr, const u32* indices, const i64* split, const i64* places, const i64* in_ptr,
-              const u32* in_vertices, const i64* in_split, i64 number, i64 base, i64 low, i64 high, u32* table_words,
-              const i64* table_ends, i64 first_table, i64 least, i64 size, i64 words, u32* next, const u32* stop) {
-  const LargerArcs larger = {in_ptr, in_vertices, in_split, number, base, low, high};
-  TableRows kind = {indptr, split, {table_words, table_ends, first_table}, least};
+    make_rows(const i64* indptr, const u32* indices, const i64* split, const i64* places, LARGER_ARCS, i64 low, i64 high,
+              u32* table_words, const i64* table_starts, i64 first_table, i64 least, i64 size, i64 words, u32* next,
+              const u32* stop) {
+  const LargerArcs larger = {larger_ptr, larger_vertices, larger_split, number, base, pairs, number_of_pairs,
+                             low, high};
+  TableRows kind = {indptr, split, {table_words, table_starts, first_table}, least};
   for_prefixes<false>({indptr, indices, split, places}, larger, larger.tasks(size, words, next, stop), kind);
 }

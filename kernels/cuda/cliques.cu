@@ -56,12 +56,12 @@ DEVICE u64 count_below(const u32* table, const u32* chosen, int words, const Wor
 // Whole vertices of few out-neighbours, a warp each.
 extern "C" __global__ void __launch_bounds__(256, 4)
     count_light(const i64* indptr, const u32* indices, const i64* split, const i64* places, u32* table_words,
-                const i64* table_ends, i64 first_table, i64 num_vertices, i64 first, i64 last, u32* next,
+                const i64* table_starts, i64 first_table, i64 num_vertices, i64 first, i64 last, u32* next,
                 const u32* stop, u64* result) {
   constexpr int most_words = 16 * kLightWords * (kLightWords + 1);
   const int lane = lane_id();
   const Rows graph = {indptr, indices, split, places};
-  const Tables tables = {table_words, table_ends, first_table};
+  const Tables tables = {table_words, table_starts, first_table};
   const VertexRange range = vertices_of_slots(indptr, num_vertices, first, last);
   u32* table = dynamic_shared + warp_in_block() * (most_words + kQueue + kWalked * kLightWords);
   const Workspace workspace = {table + most_words, table + most_words + kQueue, kLightWords, stop};
@@ -179,11 +179,11 @@ DEVICE u64 count_part(const Rows& graph, i64 a, int degree, int from, int to, in
 // Vertices of many out-neighbours, a block for each part of one; `tasks` as find_heavy lists them.
 extern "C" __global__ void __launch_bounds__(512, 2)
     count_heavy(const i64* indptr, const u32* indices, const i64* split, const i64* places, u32* table_words,
-                const i64* table_ends, i64 first_table, const u32* tasks, const u32* num_tasks, i64 first, i64 last,
+                const i64* table_starts, i64 first_table, const u32* tasks, const u32* num_tasks, i64 first, i64 last,
                 i64 shared_words, i64 shared_root_words, u32* store, i64 store_words, i64 root_words, u32* next,
                 const u32* stop, u64* result) {
   const Rows graph = {indptr, indices, split, places};
-  const Tables tables = {table_words, table_ends, first_table};
+  const Tables tables = {table_words, table_starts, first_table};
   const int warps = blockDim.x >> 5;
   u32* own_store = store + blockIdx.x * store_words;
   u32* shared_store = dynamic_shared + kControlWords;

@@ -15,11 +15,7 @@ extern "C" __global__ void __launch_bounds__(256)
     const bool heavy = z - a > light && max(a, first) < min(z, last);
     if (!__ballot_sync(kAll, heavy)) continue;
     const u32 own = heavy ? static_cast<u32>((z - a + rows - 1) / rows) : 0;
-    u32 upto = own;
-    for (int distance = 1; distance < 32; distance *= 2) {
-      const u32 before = __shfl_up_sync(kAll, upto, distance);
-      if (lane_id() >= distance) upto += before;
-    }
+    const u32 upto = warp_prefix_sum(own);
     const u32 at = take(num_tasks, __shfl_sync(kAll, upto, 31)) + upto - own;
     for (u32 i = 0; i < own; ++i) {
       tasks[2 * (at + i)] = static_cast<u32>(v);

@@ -1,5 +1,5 @@
 // The arcs first to last - 1 from their other ends: for each of the vertices low to high - 1 those vertices whose
-// out-neighbour it is, in no order. Vertices of fewer than `least` out-neighbours have no arcs.
+// out-neighbour it is, together, in no order. Vertices of fewer than `least` out-neighbours have no arcs.
 #include "smaller_lists.cuh"
 
 // Call visit(v, u) for each of them, a lane for each arc.
@@ -31,18 +31,32 @@ DEVICE void for_arcs_to(const Rows& graph, i64 num_vertices, i64 first, i64 last
   }
 }
 
-// counts: u64[high - low], zeros.
+// counts: u32[high - low], zeros.
 extern "C" __global__ void __launch_bounds__(256)
     count_in_arcs(const i64* indptr, const u32* indices, const i64* split, const i64* places, i64 num_vertices, i64 first,
-                  i64 last, i64 least, i64 low, i64 high, u64* counts) {
+                  i64 last, i64 least, i64 low, i64 high, u32* counts) {
   for_arcs_to({indptr, indices, split, places}, num_vertices, first, last, least, low, high,
-              [&](u32, u32 u) { atomicAdd(&counts[u - low], 1ull); });
+              [&](u32, u32 u) { atomicAdd(&counts[u - low], 1u); });
 }
 
-// ends: u64[high - low], where those of each vertex end; afterwards, where they begin.
+// Change what was counted to where the arcs of each vertex begin, one vertex behind the other in no order; `all`, which is
+// 0, to how many there are.
+extern "C" __global__ void __launch_bounds__(256) start_in_arcs(u32* counts, i64 number, u64* all) {
+  const i64 threads = static_cast<i64>(gridDim.x) * blockDim.x;
+  for (i64 base = static_cast<i64>(blockIdx.x) * blockDim.x + 32 * warp_in_block(); base < number; base += threads) {
+    const i64 x = base + lane_id();
+    const u32 own = x < number ? counts[x] : 0;
+    const u32 upto = warp_prefix_sum(own);
+    u64 start = lane_id() == 31 && upto ? atomicAdd(all, static_cast<u64>(upto)) : 0;
+    start = __shfl_sync(kAll, start, 31);
+    if (own) counts[x] = static_cast<u32>(start) + upto - own;
+  }
+}
+
+// starts: as above; afterwards, where those of each vertex end. arcs: u32[][2], both ends, the smaller one first.
 extern "C" __global__ void __launch_bounds__(256)
     place_in_arcs(const i64* indptr, const u32* indices, const i64* split, const i64* places, i64 num_vertices, i64 first,
-                  i64 last, i64 least, i64 low, i64 high, u64* ends, u32* vertices) {
+                  i64 last, i64 least, i64 low, i64 high, u32* starts, u64* arcs) {
   for_arcs_to({indptr, indices, split, places}, num_vertices, first, last, least, low, high,
-              [&](u32 v, u32 u) { vertices[atomicAdd(&ends[u - low], ~0ull) - 1] = v; });
+              [&](u32 v, u32 u) { arcs[atomicAdd(&starts[u - low], 1u)] = static_cast<u64>(v) << 32 | u; });
 }

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from longwall.kernels.cuda.local_counts.arc_triangles import ArcTasks
 from longwall.kernels.cuda.runtime.launch import THREADS, WARP, Device
 from longwall.kernels.cuda.runtime.page_buffer import places_of
@@ -16,8 +18,9 @@ from longwall.kernels.interface.workspaces import Targets
 
 Array = Any  # a CuPy array
 
-_ARC_BYTES, _END_BYTES = 4, 8
-_ARCS_SHARE = 2 / 3  # of the memory; the rest says where those of each vertex end
+_NONE = np.uintp(0)  # instead of an array
+_ARC_BYTES, _START_BYTES = 8, 4
+_ARCS_SHARE = 3 / 4  # of the memory; the rest says where those of each vertex begin
 _LEAST = 1 << 10  # arcs and vertices of a part, whatever the memory
 _BLOCKS = 8  # per multiprocessor
 _PREFIX_BYTES = 64 + 40 * THREADS  # kPrefixWords
@@ -26,13 +29,10 @@ _TASKS = 4  # that a block has at least, if there are enough
 
 
 class LargerArcs(NamedTuple):
-    """Arcs to larger vertices; see ``LargerArcs`` in ``prefixes.cuh``."""
+    """Arcs to larger vertices, of a whole graph or in pairs; see ``LargerArcs`` in ``prefixes.cuh``."""
 
-    ptr: Array
-    vertices: Array
-    split: Array
-    number: int
-    base: int
+    arguments: tuple[Any, ...]
+    """What kernels take."""
     arcs: int
     """No fewer than there are."""
 
@@ -41,12 +41,13 @@ class LargerArcs(NamedTuple):
         """Return those of some vertices of a graph that has its larger neighbours, too; None: all."""
         low, high = targets or (0, graph.num_vertices)
         vertices = graph.indices[int(graph.indptr[low]) :] if low else graph.indices
-        return cls(graph.indptr[low:], vertices, graph.split[low:], high - low, low, graph.num_arcs)
+        there = (graph.indptr[low:], vertices, graph.split[low:], high - low, low)
+        return cls((*there, _NONE, _NONE), graph.num_arcs)
 
-    @property
-    def arguments(self) -> tuple[Array, Array, Array, int, int]:
-        """What kernels take."""
-        return self.ptr, self.vertices, self.split, self.number, self.base
+    @classmethod
+    def of_pairs(cls, pairs: Array, number: Array, arcs: int) -> LargerArcs:
+        """Return those of ``number[0]`` pairs, `arcs` at most."""
+        return cls((_NONE, _NONE, _NONE, 0, 0, pairs, number), arcs)
 
     def tasks(self, device: Device, graph: GraphArrays, words_each: int = 1) -> ArcTasks:
         """Cut them into tasks of blocks, with a bitmap of so many words for every 32 vertices."""
@@ -77,15 +78,15 @@ class InArcs:
         self._device, self._graph, self._least = device, graph, least
         arcs = max(int(_ARCS_SHARE * memory) // _ARC_BYTES, _LEAST)
         self._arcs = min(arcs, max(graph.num_arcs, 1))
-        number = max((memory - _ARC_BYTES * self._arcs) // _END_BYTES - 2, _LEAST)
+        number = max((memory - _ARC_BYTES * self._arcs) // _START_BYTES, _LEAST)
         self._number = min(number, max(graph.num_vertices, 1))
-        self._vertices = device.xp.empty(self._arcs, device.xp.uint32)
-        self._ends = device.xp.empty(self._number + 2, device.xp.int64)
+        self._pairs = device.xp.empty(self._arcs, device.xp.uint64)
+        self._starts = device.xp.empty(self._number, device.xp.uint32)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the device that they take."""
-        return int(self._vertices.nbytes + self._ends.nbytes)
+        return int(self._pairs.nbytes + self._starts.nbytes)
 
     def parts(self, first: int, last: int, targets: Targets | None) -> Iterator[LargerArcs]:
         """Make those of the arcs `first` to `last` - 1 that lead to `targets`, part by part; None: all.
@@ -100,15 +101,14 @@ class InArcs:
 
     def _make(self, arcs: tuple[int, int], low: int, high: int) -> LargerArcs:
         device, graph = self._device, self._graph
-        number = high - low
-        ends = self._ends[: number + 2]
-        ends.fill(0)
-        arrays = (graph.indptr, graph.indices, graph.split, places_of(graph))
-        owners = (*arrays, graph.num_vertices, *arcs, self._least, low, high)
-        self._launch("count_in_arcs", (*owners, ends[1:]))
-        device.xp.cumsum(ends[1:], out=ends[1:])
-        self._launch("place_in_arcs", (*owners, ends[1:], self._vertices))
-        return LargerArcs(ends[1:], self._vertices, ends[1:], number, low, arcs[1] - arcs[0])
+        starts, all_ = self._starts[: high - low], device.xp.zeros(1, device.xp.uint64)
+        starts.fill(0)
+        rows = (graph.indptr, graph.indices, graph.split, places_of(graph))
+        owners = (*rows, graph.num_vertices, *arcs, self._least, low, high, starts)
+        self._launch("count_in_arcs", owners)
+        self._launch("start_in_arcs", (starts, high - low, all_))
+        self._launch("place_in_arcs", (*owners, self._pairs))
+        return LargerArcs.of_pairs(self._pairs, all_, arcs[1] - arcs[0])
 
     def _launch(self, function: str, arguments: tuple[Any, ...]) -> None:
         blocks = self._device.multiprocessors * _BLOCKS

@@ -50,7 +50,8 @@ struct Diamonds {
 extern "C" __global__ void __launch_bounds__(256, 6)
     count_triangles(const i64* indptr, const u32* indices, const i64* split, i64 num_vertices, i64 first, i64 last,
                     i64 low, i64 high, i64 size, i64 words, LaunchState* state, const u32* stop, u64* result) {
-  LargerArcs larger = {indptr + low, indices + indptr[low], split + low, high - low, low, 0, 0};
+  LargerArcs larger = {
+      indptr + low, indices + indptr[low], split + low, high - low, low, nullptr, nullptr, 0, 0};
   larger.narrow(indptr, num_vertices, first, last);
   Triangles kind = {indptr, first, last, 0};
   const ArcTasks tasks = larger.tasks(size, words, &state->next, stop);

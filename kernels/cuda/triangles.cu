@@ -2,10 +2,10 @@
 #include "triangles.cuh"
 
 extern "C" __global__ void __launch_bounds__(256, 6)
-    count_triangles(const i64* indptr, const u32* indices, const i64* split, const i64* places, const i64* in_ptr,
-                    const u32* in_vertices, const i64* in_split, i64 number, i64 base, i64 first, i64 last, i64 size,
-                    i64 words, u32* next, const u32* stop, u64* result) {
-  const LargerArcs larger = {in_ptr, in_vertices, in_split, number, base, 0, 0};
+    count_triangles(const i64* indptr, const u32* indices, const i64* split, const i64* places, LARGER_ARCS, i64 first,
+                    i64 last, i64 size, i64 words, u32* next, const u32* stop, u64* result) {
+  const LargerArcs larger = {larger_ptr, larger_vertices, larger_split, number, base, pairs, number_of_pairs,
+                             0, 0};
   Triangles kind = {indptr, first, last, 0};
   for_prefixes<false>({indptr, indices, split, places}, larger, larger.tasks(size, words, next, stop), kind);
   add_parts(result, kind.total);
@@ -34,14 +34,12 @@ struct VertexCounts {
   }
 };
 
-// whole: the number of vertices of a graph whose larger neighbours are in order; else 0.
 extern "C" __global__ void __launch_bounds__(256, 6)
-    add_triangles(const i64* indptr, const u32* indices, const i64* split, const i64* places, const i64* in_ptr,
-                  const u32* in_vertices, const i64* in_split, i64 number, i64 base, i64 whole, i64 first, i64 last,
-                  i64 size, i64 words, i64 room, u32* next, const u32* stop, u64* counts, u64 first_count,
-                  u64 num_counts) {
-  LargerArcs larger = {in_ptr, in_vertices, in_split, number, base, 0, 0};
-  if (whole) larger.narrow(indptr, whole, first, last);
+    add_triangles(const i64* indptr, const u32* indices, const i64* split, const i64* places, LARGER_ARCS,
+                  i64 num_vertices, i64 first, i64 last, i64 size, i64 words, i64 room, u32* next, const u32* stop,
+                  u64* counts, u64 first_count, u64 num_counts) {
+  LargerArcs larger = {larger_ptr, larger_vertices, larger_split, number, base, pairs, number_of_pairs, 0, 0};
+  larger.narrow(indptr, num_vertices, first, last);
   TriangleCorners<VertexCounts> kind = {{counts, first_count, num_counts, indptr, first, last},
                                         prefix_bits() + 2 * words,
                                         static_cast<int>(room),

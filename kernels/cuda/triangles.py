@@ -167,14 +167,13 @@ class CudaTriangleVertexCounter:
         """Add those of the vertices from `begin` on."""
         device, graph = self._device, self._graph
         tasks, hits = larger.tasks(device, graph, 2), min(graph.max_out_degree, MOST_HITS)
-        whole = graph.num_vertices if self._in_arcs is None else 0
         progress.fill(0)
         rows = (graph.indptr, graph.indices, graph.split, places_of(graph))
         work = (tasks.size, tasks.words, hits, progress, device.stop_flag)
         device.launch(
             "triangles.cu",
             "add_triangles",
-            (*rows, *larger.arguments, whole, *arcs, *work, self._counts, begin, self._counts.size),
+            (*rows, *larger.arguments, graph.num_vertices, *arcs, *work, self._counts, begin, self._counts.size),
             blocks=tasks.blocks,
             threads=THREADS,
             shared=tasks.shared + 4 * hits,

@@ -15,6 +15,7 @@ from longwall.storage.memory.sizes import size_from
 from longwall.storage.pages.paged_graph import state_bytes
 
 _STEPS_PER_TASK, _MOST_TASKS = 1e11, 256  # about a second of a GPU: a task that is cut short is lost
+_STREAMED_STEPS = 3e12  # the same, where lists of smaller neighbours are looked up
 # A task takes about 10 us besides its work, so it has so many arcs or, where more work is estimated, so many steps.
 _ARCS_PER_TASK, _LEAST_STEPS = 1 << 8, 1e5
 _READ_BYTES = 64  # of an arc in a list of what is read
@@ -97,9 +98,10 @@ def _arc_tasks(env: Environment, roots: Roots, cost: float) -> list[Task]:
     if roots.arcs and env.resources.on_device and graph.pages is None:
         pieces = min(pieces, max(arcs // roots.arcs, 1))
     if graph.pages is not None:
-        if reads_known(env) or (
-            roots.streams and graph.pages.staged
-        ):  # every range brings lists anew: the fewer, the better
+        # Every range brings lists anew: the fewer, the better.
+        if reads_known(env):
+            pieces = min(pieces, max(int(cost / _STREAMED_STEPS), _LEAST_TASKS))
+        elif roots.streams and graph.pages.staged:
             pieces = min(pieces, max(int(cost / _STEPS_PER_TASK), _LEAST_TASKS))
         else:
             pieces = max(pieces, -(-arcs * _READ_BYTES // (memory // _READS_SHARE)))

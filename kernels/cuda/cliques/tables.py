@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from longwall.kernels.cuda.cliques.bitmaps import CudaCliqueCounter
-from longwall.kernels.cuda.cliques.tables_ahead import make_rows, measure_tables
+from longwall.kernels.cuda.cliques.tables_ahead import make_rows, place_tables
 from longwall.kernels.cuda.in_arcs import InArcs
 from longwall.kernels.cuda.runtime.launch import Device, sum_of_parts
 from longwall.kernels.interface.cliques.tables import WORD_BYTES, table_words
@@ -13,7 +13,7 @@ from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import Targets
 
-_ARCS_SHARE = 1 / 5  # of the memory, for arcs from their smaller ends
+_ARCS_SHARE = 1 / 4  # of the memory, for arcs from their smaller ends
 
 
 def tabled_clique_counter(device: Device, graph: GraphArrays, k: int, memory: int) -> "CudaTabledCliqueCounter":
@@ -50,9 +50,9 @@ class CudaTabledCliqueCounter(CudaCliqueCounter):
         high = int(xp.searchsorted(graph.indptr, last, side="left"))
         owned = int(graph.indptr[low]), int(graph.indptr[high])
         self._memory.fill(0)
-        ends, words = self._memory[: high - low].view(xp.int64), self._memory[high - low :].view(xp.uint32)
-        measure_tables(device, graph, low, high, self.least_degree, ends)
-        tables = (words, ends, low)
+        starts, words = self._memory[: high - low].view(xp.int64), self._memory[high - low :].view(xp.uint32)
+        place_tables(device, graph, low, high, self.least_degree, starts)
+        tables = (words, starts, low)
         for some in targets:
             for arcs in self._in_arcs.parts(*owned, some or (0, high)):
                 make_rows(device, graph, arcs, (0, 0), tables, self.least_degree)

@@ -10,29 +10,28 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 
 Array = Any  # a CuPy array
 
-Tables = tuple[Array, Array, int]  # their words, where each ends, and the first vertex that has one
+Tables = tuple[Array, Array, int]  # their words, where each begins, and the first vertex that has one
 
-# Of the memory: for tables, where each ends, and arcs from their smaller ends; what is left lists the tasks of blocks.
-_WORDS_SHARE, _ENDS_SHARE, _ARCS_SHARE = 5 / 8, 1 / 8, 1 / 8
-_END_BYTES = 8
+# Of the memory: for tables, where each begins, and arcs from their smaller ends; the rest lists the tasks of blocks.
+_WORDS_SHARE, _STARTS_SHARE, _ARCS_SHARE = 5 / 8, 1 / 8, 1 / 8
+_START_BYTES = 16  # with what is needed to add them up
 _FROM = 1 << 20  # arcs of a graph that is worth the launches
 _LONG = 32  # out-neighbours of a vertex that are worth them
 _BLOCKS = 8  # per multiprocessor
 
 
-def measure_tables(device: Device, graph: GraphArrays, first: int, last: int, least: int, ends: Array) -> None:
-    """Write where the tables of the vertices `first` to `last` - 1 end, in words: int64[last - first].
+def place_tables(device: Device, graph: GraphArrays, first: int, last: int, least: int, starts: Array) -> None:
+    """Write where the tables of the vertices `first` to `last` - 1 begin, in words: int64[last - first].
 
-    Those of fewer than `least` out-neighbours have none.
+    They are one behind the other, in no order. Vertices of fewer than `least` out-neighbours have none.
     """
-    device.launch(
-        "clique_rows.cu",
-        "measure_tables",
-        (graph.indptr, graph.split, first, last, least, ends),
-        blocks=device.multiprocessors * _BLOCKS,
-        threads=THREADS,
-    )
-    device.xp.cumsum(ends, out=ends)
+    used = device.xp.zeros(1, device.xp.uint64)
+    _launch(device, "place_tables", (graph.indptr, graph.split, first, last, least, starts, used))
+
+
+def _launch(device: Device, function: str, arguments: tuple[Any, ...]) -> None:
+    blocks = device.multiprocessors * _BLOCKS
+    device.launch("clique_rows.cu", function, arguments, blocks=blocks, threads=THREADS)
 
 
 def make_rows(
@@ -42,8 +41,10 @@ def make_rows(
 
     Parameters
     ----------
-    device, graph, tables, least
-        See `measure_tables`.
+    device, graph, least
+        See `place_tables`.
+    tables
+        Their words, where each begins, and the first vertex that has one.
     larger
         The arcs between the vertices of the rows and those of the tables.
     between
@@ -80,9 +81,9 @@ class TablesAhead:
     def __init__(self, device: Device, graph: GraphArrays, least: int, memory: int):
         self._device, self._graph, self._least = device, graph, least
         self._room = int(_WORDS_SHARE * memory) // WORD_BYTES
-        self._most = int(_ENDS_SHARE * memory) // _END_BYTES
+        self._most = int(_STARTS_SHARE * memory) // _START_BYTES
         self._in_arcs = InArcs(device, graph, int(_ARCS_SHARE * memory), least) if graph.oriented else None
-        self._words = self._ends = device.xp.empty(0, device.xp.uint32)
+        self._words = self._starts = device.xp.empty(0, device.xp.uint32)
         self._first = self._last = 0
 
     @classmethod
@@ -92,27 +93,29 @@ class TablesAhead:
         if graph.pages is not None or arcs < _FROM or graph.max_out_degree <= _LONG:
             return None
         fits = longest_table(graph.max_out_degree) <= int(_WORDS_SHARE * memory) // WORD_BYTES
-        return cls(device, graph, least, memory) if fits and _ENDS_SHARE * memory >= _END_BYTES else None
+        return cls(device, graph, least, memory) if fits and _STARTS_SHARE * memory >= _START_BYTES else None
 
     def of(self, vertex: int) -> tuple[Tables, int]:
         """Return tables that a vertex has one of, and the first vertex after it that has none there."""
         if not self._first <= vertex < self._last:
             self._make(vertex)
-        return (self._words, self._ends, self._first), self._last
+        return (self._words, self._starts, self._first), self._last
 
     def _make(self, first: int) -> None:
         device, graph, xp = self._device, self._graph, self._device.xp
-        self._ends, self._last = None, 0
+        self._starts, self._last = None, 0
         high = min(first + self._most, graph.num_vertices)
-        self._ends = xp.empty(high - first, xp.int64)
-        measure_tables(device, graph, first, high, self._least, self._ends)
-        number = int(xp.searchsorted(self._ends, self._room, side="right"))
-        size, last = int(self._ends[number - 1]), first + number
+        self._starts = xp.zeros(high - first + 1, xp.int64)
+        ends = self._starts[1:]
+        _launch(device, "measure_tables", (graph.indptr, graph.split, first, high, self._least, ends))
+        xp.cumsum(ends, out=ends)
+        number = int(xp.searchsorted(ends, self._room, side="right"))
+        size, last = int(ends[number - 1]), first + number
         if size > self._words.size:
             self._words = None  # its memory first
             self._words = xp.empty(size if last == graph.num_vertices else self._room, xp.uint32)
         self._words[:size] = 0
-        tables = (self._words, self._ends, first)
+        tables = (self._words, self._starts, first)
         if self._in_arcs is None:
             beyond = last if last < graph.num_vertices else 0
             make_rows(device, graph, LargerArcs.of_whole(graph), (first, beyond), tables, self._least)

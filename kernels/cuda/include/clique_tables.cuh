@@ -29,13 +29,13 @@ DEVICE void build_row(const Rows& graph, i64 a, int i, u32* table) {
   }
 }
 
-// Tables of the vertices from `first` on that were made before, one behind the other; null: they are made here.
+// Tables of the vertices from `first` on that were made before; null: they are made here.
 struct Tables {
   u32* words;
-  const i64* ends;  // where those of all vertices up to each end
+  const i64* starts;
   i64 first;
 
-  DEVICE u32* of(i64 v) const { return words + (v > first ? ends[v - first - 1] : 0); }
+  DEVICE u32* of(i64 v) const { return words + starts[v - first]; }
 };
 
 // Call visit(x) for the members of a bitmap, each lane for members of its own, 32 at a time.

@@ -71,6 +71,16 @@ DEVICE T warp_sum(T value) {
   return value;
 }
 
+// Sums over the lanes up to each.
+template <typename T>
+DEVICE T warp_prefix_sum(T value) {
+  for (int distance = 1; distance < 32; distance *= 2) {
+    const T before = __shfl_up_sync(kAll, value, distance);
+    if (lane_id() >= distance) value += before;
+  }
+  return value;
+}
+
 // Add the lanes' counts to result[0] (modulo 2^64) and their floating-point twins to result[1].
 DEVICE void add_result(u64* result, u64 total, double estimate) {
   total = warp_sum(total);

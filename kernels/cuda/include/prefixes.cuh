@@ -6,25 +6,55 @@
 #include "arc_tasks.cuh"
 #include "smaller_lists.cuh"
 
+// Of a kernel, what tells which arcs there are; see LargerArcs.
+#define LARGER_ARCS                                                                                          \
+  const i64 *larger_ptr, const u32 *larger_vertices, const i64 *larger_split, i64 number, i64 base, const u64 *pairs, \
+      const u64 *number_of_pairs
+
 constexpr int kAhead = 4;  // entries that a lane reads before it looks them up
 
-// Arcs to larger vertices: those of vertex `base` + x are vertices[split[x]:ptr[x + 1]], for x below `number`, of which
-// `vertices` has those from ptr[0] on. Only arcs to the vertices low to high - 1 count; high is 0 if there is no such end.
+// Arcs between a vertex u and larger ones v, those of the same u together: of a whole graph, in which the larger neighbours
+// of `base` + x are vertices[split[x]:ptr[x + 1]], for x below `number`, and `vertices` has those from ptr[0] on; or, where
+// there is no ptr, `pairs` of u and v, *number_of_pairs of them. Only arcs to v from low to high - 1 count; high is 0 if there
+// is no such end.
 struct LargerArcs {
   const i64* ptr;
   const u32* vertices;
   const i64* split;
-  i64 number, base, low, high;
+  i64 number, base;
+  const u64* pairs;
+  const u64* number_of_pairs;
+  i64 low, high;
 
-  // Let those vertices count that own some of the arcs first to last - 1 of a graph.
+  // Let those vertices count that own some of the arcs first to last - 1 of a graph, if this is a whole one.
   DEVICE void narrow(const i64* indptr, i64 num_vertices, i64 first, i64 last) {
+    if (!ptr) return;
     const VertexRange range = vertices_of_slots(indptr, num_vertices, first, last);
     low = range.begin;
     high = range.end < num_vertices ? range.end : 0;
   }
 
   DEVICE ArcTasks tasks(i64 size, i64 words, u32* next, const u32* stop) const {
-    return {ptr[0], ptr[number], size, words, next, stop};
+    const i64 first = ptr ? ptr[0] : 0, last = ptr ? ptr[number] : static_cast<i64>(*number_of_pairs);
+    return {first, last, size, words, next, stop};
+  }
+
+  // The ends of the thread's arc of a block's, which are from to to - 1; false if there is none that counts.
+  DEVICE bool ends(i64 from, i64 to, u32& u, u32& v) const {
+    const i64 arc = from + threadIdx.x;
+    if (!ptr) {
+      if (arc >= to) return false;
+      u = static_cast<u32>(pairs[arc]);
+      v = static_cast<u32>(pairs[arc] >> 32);
+    } else {
+      const i64 begin = warp_lower_bound(ptr, number + 1, from + 1) - 1, end = warp_lower_bound(ptr, number + 1, to) - 1;
+      if (arc >= to) return false;
+      const i64 x = begin + lower_bound(ptr + begin, end - begin + 1, arc + 1) - 1;
+      if (arc < split[x]) return false;
+      u = static_cast<u32>(base + x);
+      v = vertices[arc - ptr[0]];
+    }
+    return v >= low && (!high || v < high);
   }
 };
 
@@ -50,23 +80,15 @@ template <typename Kind>
 DEVICE int take_prefixes(const Rows& rows, const LargerArcs& larger, i64 from, i64 to, Kind& kind) {
   const int warp = warp_in_block(), lane = lane_id();
   Prefix* prefixes = reinterpret_cast<Prefix*>(dynamic_shared + kControlWords);
-  const i64 first = warp_lower_bound(larger.ptr, larger.number + 1, from + 1) - 1;
-  const i64 last = warp_lower_bound(larger.ptr, larger.number + 1, to) - 1;
-  const i64 arc = from + threadIdx.x;
   Prefix own = {nullptr, nullptr, 0, 0, 0, 0, 0};
-  bool wanted = false;
-  if (arc < to) {
-    const i64 x = first + lower_bound(larger.ptr + first, last - first + 1, arc + 1) - 1;
-    own.v = larger.vertices[arc - larger.ptr[0]];
-    if (arc >= larger.split[x] && own.v >= larger.low && (!larger.high || own.v < larger.high)) {
-      own.u = static_cast<u32>(larger.base + x);
-      const List list = list_of(rows, own.v), others = list_of(rows, own.u);
-      own.entries = list.entries;
-      own.own = others.entries;
-      own.length = others.length;
-      own.size = others.length ? lower_bound(list.entries, list.length, own.u) : 0;
-      wanted = own.size > 0 && kind.wants(own);
-    }
+  bool wanted = larger.ends(from, to, own.u, own.v);
+  if (wanted) {
+    const List list = list_of(rows, own.v), others = list_of(rows, own.u);
+    own.entries = list.entries;
+    own.own = others.entries;
+    own.length = others.length;
+    own.size = others.length ? lower_bound(list.entries, list.length, own.u) : 0;
+    wanted = own.size > 0 && kind.wants(own);
   }
   const u32 mask = __ballot_sync(kAll, wanted);
   u32* numbers = dynamic_shared + kControlWords - kWarps;

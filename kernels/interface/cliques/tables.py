@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 WORD_BYTES = 4
-_END_WORDS = 2  # where a table ends, 64 bits
+_START_WORDS = 2  # where a table begins, 64 bits
 
 
 def table_words(degrees: NDArray[np.int64], least: int) -> NDArray[np.int64]:
-    """Return the words that the tables of vertices take, with what says where each ends.
+    """Return the words that the tables of vertices take, with what says where each begins.
 
     Row i of a table has a bit for each of the out-neighbours before out-neighbour i, in words of 32 bits.
 
@@ -27,7 +27,7 @@ def table_words(degrees: NDArray[np.int64], least: int) -> NDArray[np.int64]:
     """
     groups, rest = degrees >> 5, degrees & 31
     words: Any = (16 * groups + rest) * (groups + 1)
-    found: NDArray[np.int64] = np.where(degrees < least, 0, words) + _END_WORDS
+    found: NDArray[np.int64] = np.where(degrees < least, 0, words) + _START_WORDS
     return found
 
 
