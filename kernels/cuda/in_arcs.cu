@@ -2,6 +2,8 @@
 // out-neighbour it is, together, in no order. Vertices of fewer than `least` out-neighbours have no arcs.
 #include "smaller_lists.cuh"
 
+constexpr int kOwners = 8;  // of lists that a warp looks at together: few, since there may be few in all
+
 // Call visit(v, u) for each of them, a lane for each arc.
 template <typename Visit>
 DEVICE void for_arcs_to(const Rows& graph, i64 num_vertices, i64 first, i64 last, i64 least, i64 low, i64 high,
@@ -10,10 +12,10 @@ DEVICE void for_arcs_to(const Rows& graph, i64 num_vertices, i64 first, i64 last
   const i64 warps = static_cast<i64>(gridDim.x) * (blockDim.x >> 5);
   const i64 warp = static_cast<i64>(blockIdx.x) * (blockDim.x >> 5) + warp_in_block();
   const VertexRange range = vertices_of_slots(graph.indptr, num_vertices, first, last);
-  for (i64 base = range.begin + 32 * warp; base < range.end; base += 32 * warps) {
+  for (i64 base = range.begin + kOwners * warp; base < range.end; base += kOwners * warps) {
     const i64 v = base + lane;
     List own = {nullptr, 0};
-    if (v < range.end && v > low && graph.split[v] - graph.indptr[v] >= least) {
+    if (lane < kOwners && v < range.end && v > low && graph.split[v] - graph.indptr[v] >= least) {
       const i64 row = graph.indptr[v];
       own = list_of(graph, static_cast<u32>(v));
       const int begin = static_cast<int>(max(first - row, i64(0)));

@@ -20,12 +20,13 @@ Array = Any  # a CuPy array
 
 _NONE = np.uintp(0)  # instead of an array
 _ARC_BYTES, _START_BYTES = 8, 4
-_ARCS_SHARE = 3 / 4  # of the memory; the rest says where those of each vertex begin
+_ARCS_SHARE = 5 / 6  # of the memory; the rest says where those of each vertex begin
 _LEAST = 1 << 10  # arcs and vertices of a part, whatever the memory
 _BLOCKS = 8  # per multiprocessor
 _PREFIX_BYTES = 64 + 40 * THREADS  # kPrefixWords
 _MOST_BYTES = 36 << 10  # with a block's bitmap: six blocks fit, and lists have few of the vertices beyond it
-_TASKS = 4  # that a block has at least, if there are enough
+_STATES = 1 << 7
+_TASKS = 4  # kTasks
 
 
 class LargerArcs(NamedTuple):
@@ -82,6 +83,7 @@ class InArcs:
         self._number = min(number, max(graph.num_vertices, 1))
         self._pairs = device.xp.empty(self._arcs, device.xp.uint64)
         self._starts = device.xp.empty(self._number, device.xp.uint32)
+        self._states, self._used = device.xp.zeros(_STATES, device.xp.uint64), 0
 
     @property
     def nbytes(self) -> int:
@@ -100,15 +102,23 @@ class InArcs:
                 yield self._make(arcs, vertex, min(vertex + self._number, high))
 
     def _make(self, arcs: tuple[int, int], low: int, high: int) -> LargerArcs:
-        device, graph = self._device, self._graph
-        starts, all_ = self._starts[: high - low], device.xp.zeros(1, device.xp.uint64)
+        graph = self._graph
+        starts, number = self._starts[: high - low], self._state()
         starts.fill(0)
         rows = (graph.indptr, graph.indices, graph.split, places_of(graph))
         owners = (*rows, graph.num_vertices, *arcs, self._least, low, high, starts)
         self._launch("count_in_arcs", owners)
-        self._launch("start_in_arcs", (starts, high - low, all_))
+        self._launch("start_in_arcs", (starts, high - low, number))
         self._launch("place_in_arcs", (*owners, self._pairs))
-        return LargerArcs.of_pairs(self._pairs, all_, arcs[1] - arcs[0])
+        return LargerArcs.of_pairs(self._pairs, number, arcs[1] - arcs[0])
+
+    def _state(self) -> Array:
+        """Return a number on the device that is 0; after many others it is used again."""
+        if self._used == _STATES:
+            self._states.fill(0)
+            self._used = 0
+        self._used += 1
+        return self._states[self._used - 1 : self._used]
 
     def _launch(self, function: str, arguments: tuple[Any, ...]) -> None:
         blocks = self._device.multiprocessors * _BLOCKS

@@ -13,7 +13,7 @@ from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import Targets
 
-_ARCS_SHARE = 1 / 4  # of the memory, for arcs from their smaller ends
+_ARCS_SHARE = 1 / 3  # of the memory, for arcs from their smaller ends
 
 
 def tabled_clique_counter(device: Device, graph: GraphArrays, k: int, memory: int) -> "CudaTabledCliqueCounter":

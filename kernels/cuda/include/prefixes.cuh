@@ -11,6 +11,7 @@
   const i64 *larger_ptr, const u32 *larger_vertices, const i64 *larger_split, i64 number, i64 base, const u64 *pairs, \
       const u64 *number_of_pairs
 
+constexpr int kTasks = 4;  // that a block has at least, if there are enough
 constexpr int kAhead = 4;  // entries that a lane reads before it looks them up
 
 // Arcs between a vertex u and larger ones v, those of the same u together: of a whole graph, in which the larger neighbours
@@ -35,8 +36,11 @@ struct LargerArcs {
   }
 
   DEVICE ArcTasks tasks(i64 size, i64 words, u32* next, const u32* stop) const {
-    const i64 first = ptr ? ptr[0] : 0, last = ptr ? ptr[number] : static_cast<i64>(*number_of_pairs);
-    return {first, last, size, words, next, stop};
+    if (ptr) return {ptr[0], ptr[number], size, words, next, stop};
+    // The host does not know how many there are: all blocks should have some.
+    const i64 all = static_cast<i64>(*number_of_pairs);
+    size = min(max(all / (gridDim.x * kTasks), i64(32)), size);
+    return {0, all, size, words, next, stop};
   }
 
   // The ends of the thread's arc of a block's, which are from to to - 1; false if there is none that counts.
