@@ -18,6 +18,7 @@ from longwall.pipeline.planning.hubs.hub_terms import MAX_VERTICES, hub_terms
 from longwall.pipeline.planning.hubs.parts import TooManyParts
 from longwall.storage.graph.derived.hubs import count_hubs
 from longwall.storage.graph.graph import Graph
+from longwall.storage.streaming.stored_graph import StoredGraph
 
 _GAIN = 0.5  # of the steps of the whole count, that counts around hubs may take
 
@@ -93,6 +94,8 @@ def plan_around_hubs(pattern: Pattern, graph: Graph, *, induced: bool = False) -
     """
     whole = plan_in_core(pattern, graph, induced=induced)
     if pattern.labels is not None or not 3 < pattern.num_vertices <= MAX_VERTICES or pattern.is_clique:
+        return whole
+    if isinstance(graph, StoredGraph):  # what is left without hubs is made of its rows
         return whole
     hubs = count_hubs(graph) if worth_making(whole.cost, graph) else 0
     return CountAroundHubs(pattern, whole.cost, whole, induced, hubs) if hubs else whole

@@ -87,6 +87,17 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         yield Place(tmp_path_factory.mktemp("streamed"), generate(**RMAT))
 
 
+@pytest.mark.parametrize("workload", ["paths of 4", "tailed triangles"])
+def test_hubs_are_not_looked_for_in_a_store(place: Place, workload: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longwall.pipeline.phases.hubs.hub_plan.worth_making", lambda *_: True)
+    parts: list[GraphParts] = []
+    made = GraphParts.__init__
+    monkeypatch.setattr(GraphParts, "__init__", lambda self, *given: (parts.append(self), made(self, *given))[1])
+    budget = BUDGET + 8 * place.graph.num_vertices
+    assert place.answer(workload, "cpu", budget)[0] == place.answer(workload, "cpu", 1 << 26)[0]
+    assert len(parts) == 1
+
+
 @pytest.mark.parametrize(
     "workload", [one if one in TWO else pytest.param(one, marks=pytest.mark.slow) for one in WORKLOADS]
 )
