@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cuda.homomorphisms.diamonds import RowPairs, launch_state
-from longwall.kernels.cuda.in_arcs import InArcs, LargerArcs
+from longwall.kernels.cuda.local_counts.in_arcs import InArcs, LargerArcs
 from longwall.kernels.cuda.runtime.launch import THREADS, WARP, Device, sum_of_parts, units_that_fit
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.interface.engine import EngineLost

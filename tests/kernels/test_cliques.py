@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from strategies import graphs
 
 from longwall.kernels.cpu.engine import CpuEngine
-from longwall.kernels.cuda.in_arcs import InArcs
+from longwall.kernels.cuda.local_counts.in_arcs import InArcs
 from longwall.kernels.interface.cliques.degeneracy import NARROW
 from longwall.kernels.interface.cliques.leaves import (
     ALL_SIZES,

@@ -6,7 +6,7 @@ import numpy as np
 
 from longwall.kernels.cuda.cliques.bitmaps import CudaCliqueCounter
 from longwall.kernels.cuda.cliques.tables_ahead import make_rows, place_tables
-from longwall.kernels.cuda.in_arcs import InArcs
+from longwall.kernels.cuda.local_counts.in_arcs import InArcs
 from longwall.kernels.cuda.runtime.launch import Device, sum_of_parts
 from longwall.kernels.interface.cliques.tables import WORD_BYTES, table_words
 from longwall.kernels.interface.engine import WorkspaceTooLarge

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from longwall.kernels.cuda.in_arcs import InArcs, LargerArcs
+from longwall.kernels.cuda.local_counts.in_arcs import InArcs, LargerArcs
 from longwall.kernels.cuda.runtime.launch import THREADS, Device
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.interface.cliques.tables import WORD_BYTES, longest_table

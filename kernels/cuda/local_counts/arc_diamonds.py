@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from longwall.kernels.cuda.in_arcs import InArcs, LargerArcs
+from longwall.kernels.cuda.local_counts.in_arcs import InArcs, LargerArcs
 from longwall.kernels.cuda.runtime.launch import THREADS, Device, sum_of_parts
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.cuda.triangles import MOST_HITS

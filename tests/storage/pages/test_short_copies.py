@@ -55,7 +55,7 @@ def run(
 def test_copies_are_given_up_where_kernels_find_no_memory(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from longwall.kernels.cuda.in_arcs import InArcs
+    from longwall.kernels.cuda.local_counts.in_arcs import InArcs
 
     plain, refused = InArcs._make, 0
 
