@@ -124,7 +124,7 @@ class CudaCliqueCounter:
             return result
         vertex = int(self._device.xp.searchsorted(graph.indptr, first, side="right")) - 1
         while first < last:
-            tables, vertex = self._ahead.of(vertex)
+            tables, vertex = self._ahead.of(vertex, last)
             end = min(last, int(graph.indptr[vertex]))
             self._start(first, end, tables, result)
             first = end

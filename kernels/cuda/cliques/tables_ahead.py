@@ -17,6 +17,7 @@ _WORDS_SHARE, _STARTS_SHARE, _ARCS_SHARE = 5 / 8, 1 / 8, 1 / 8
 _START_BYTES = 16  # with what is needed to add them up
 _FROM = 1 << 20  # arcs of a graph that is worth the launches
 _LONG = 32  # out-neighbours of a vertex that are worth them
+_GROWTH = 4  # of the arcs whose tables are made at once
 _BLOCKS = 8  # per multiprocessor
 
 
@@ -84,7 +85,7 @@ class TablesAhead:
         self._most = int(_STARTS_SHARE * memory) // _START_BYTES
         self._in_arcs = InArcs(device, graph, int(_ARCS_SHARE * memory), least) if graph.oriented else None
         self._words = self._starts = device.xp.empty(0, device.xp.uint32)
-        self._first = self._last = 0
+        self._first = self._last = self._arcs = 0
 
     @classmethod
     def fitting(cls, device: Device, graph: GraphArrays, least: int, memory: int) -> "TablesAhead | None":
@@ -95,31 +96,43 @@ class TablesAhead:
         fits = longest_table(graph.max_out_degree) <= int(_WORDS_SHARE * memory) // WORD_BYTES
         return cls(device, graph, least, memory) if fits and _STARTS_SHARE * memory >= _START_BYTES else None
 
-    def of(self, vertex: int) -> tuple[Tables, int]:
-        """Return tables that a vertex has one of, and the first vertex after it that has none there."""
+    def of(self, vertex: int, last: int) -> tuple[Tables, int]:
+        """Return tables that a vertex has one of, and the first vertex after it that has none there.
+
+        Parameters
+        ----------
+        vertex
+            The first whose table is wanted.
+        last
+            One past the last arc that is counted now. Tables are made beyond it where ranges follow one another, ever
+            more of them: to make some takes a look at all arcs, and a worker may be made for a few ranges alone.
+        """
         if not self._first <= vertex < self._last:
-            self._make(vertex)
+            self._make(vertex, last)
         return (self._words, self._starts, self._first), self._last
 
-    def _make(self, first: int) -> None:
+    def _make(self, first: int, last: int) -> None:
         device, graph, xp = self._device, self._graph, self._device.xp
+        begin = int(graph.indptr[first])
+        self._arcs = max(last - begin, _GROWTH * self._arcs if first == self._last else 0)
         self._starts, self._last = None, 0
-        high = min(first + self._most, graph.num_vertices)
+        high = int(xp.searchsorted(graph.indptr, min(begin + self._arcs, graph.num_arcs), side="left"))
+        high = min(high, first + self._most)
         self._starts = xp.zeros(high - first + 1, xp.int64)
         ends = self._starts[1:]
         _launch(device, "measure_tables", (graph.indptr, graph.split, first, high, self._least, ends))
         xp.cumsum(ends, out=ends)
         number = int(xp.searchsorted(ends, self._room, side="right"))
-        size, last = int(ends[number - 1]), first + number
+        size, beyond = int(ends[number - 1]), first + number
         if size > self._words.size:
             self._words = None  # its memory first
-            self._words = xp.empty(size if last == graph.num_vertices else self._room, xp.uint32)
+            self._words = xp.empty(size, xp.uint32)
         self._words[:size] = 0
         tables = (self._words, self._starts, first)
         if self._in_arcs is None:
-            beyond = last if last < graph.num_vertices else 0
-            make_rows(device, graph, LargerArcs.of_whole(graph), (first, beyond), tables, self._least)
+            between = first, beyond if beyond < graph.num_vertices else 0
+            make_rows(device, graph, LargerArcs.of_whole(graph), between, tables, self._least)
         else:
-            for arcs in self._in_arcs.parts(int(graph.indptr[first]), int(graph.indptr[last]), None):
+            for arcs in self._in_arcs.parts(begin, int(graph.indptr[beyond]), None):
                 make_rows(device, graph, arcs, (0, 0), tables, self._least)
-        self._first, self._last = first, last
+        self._first, self._last = first, beyond
