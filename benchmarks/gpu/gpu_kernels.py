@@ -58,10 +58,12 @@ def works(engine: Any, graph: Graph, loaded: GraphArrays, memory: int) -> Iterat
     on_device = engine.name == "cuda"
     fetch: Fetch = exact if on_device else int
     for k in (3, 4, 5, 6):
-        cliques = engine.kernels.clique_counter(engine.device, loaded, k, memory)
-        run = cliques.start if on_device else cliques.count
-        yield f"clique-{k}", lambda run=run: run(0, loaded.num_arcs), sum_of_parts if on_device else int
-        del cliques, run
+
+        def run(k: int = k) -> Any:  # a counter keeps the tables that it made
+            cliques = engine.kernels.clique_counter(engine.device, loaded, k, memory)
+            return (cliques.start if on_device else cliques.count)(0, loaded.num_arcs)
+
+        yield f"clique-{k}", run, sum_of_parts if on_device else int
     diamonds = engine.kernels.diamond_counter(engine.device, loaded, memory)
     run = diamonds.start if on_device else diamonds.count
     yield "diamond", lambda run=run: run(0, loaded.num_vertices), sum_of_parts if on_device else int

@@ -11,7 +11,6 @@ import argparse
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -20,6 +19,7 @@ from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.cuda import triangles
 from longwall.kernels.cuda.engine import CudaEngine
 from longwall.kernels.cuda.homomorphisms.diamonds import RowPairs
+from longwall.kernels.cuda.local_counts.in_arcs import LargerArcs
 from longwall.kernels.cuda.runtime import compile as compiler
 from longwall.kernels.cuda.runtime.launch import WARP, sum_of_parts
 from longwall.storage.generators.kinds import generate
@@ -76,6 +76,19 @@ def in_place(variant: Variant) -> Iterator[None]:
         forget()
 
 
+class Blocks:
+    """Triangles by bitmaps of blocks."""
+
+    def __init__(self, device: Any, graph: Any):
+        larger = LargerArcs.of_whole(graph)
+        self._rows = RowPairs(device, graph, "count_triangles", larger.tasks(device, graph))
+        self._vertices = 0, graph.num_vertices
+
+    def start(self, first: int, last: int) -> Any:
+        """Launch the kernel; see `RowPairs.start`."""
+        return self._rows.start(first, last, *self._vertices)
+
+
 def measured(engine: CudaEngine, launch: Any, num_arcs: int, busy: Any) -> tuple[float, float, float]:
     """Return microseconds of the kernel alone, by events with the host's part, and of the host."""
     xp = engine.xp
@@ -116,8 +129,7 @@ def compare(title: str, graph: Graph, end: float) -> None:
         if variant.ahead and longest > _MOST_OUT:
             continue
         with in_place(variant):
-            launch: Any = triangles.ShortTriangles if variant.ahead else partial(RowPairs, function="count_triangles")
-            launch = launch(engine.device, loaded)
+            launch: Any = (triangles.ShortTriangles if variant.ahead else Blocks)(engine.device, loaded)
             for first, last in ((0, loaded.num_arcs), (loaded.num_arcs // 3, loaded.num_arcs), (0, loaded.num_arcs)):
                 found = sum_of_parts(launch.start(first, last))
                 if last - first == loaded.num_arcs and found != expected:

@@ -20,7 +20,8 @@ from longwall.kernels.interface.workspaces import Block, Targets
 Array = Any  # a CuPy array
 
 _WARPS = 8  # per block of the kernel for short lists
-_IN_ARCS_SHARE = 1 / 2  # of the memory, for arcs from their smaller ends
+# Of the memory, for arcs from their smaller ends: alone, and beside counts of vertices.
+_IN_ARCS_SHARE, _IN_ARCS_BESIDE = 1 / 2, 1 / 8
 _SHORT, _SHARE = 128, 4  # most smaller neighbours of a vertex where each is a warp's work; kShare
 _SHORT_BLOCKS = 6  # per multiprocessor, of that kernel: all at once
 MOST_HITS = 4096  # out-neighbours of a vertex whose counts are in shared memory
@@ -84,19 +85,26 @@ class CudaTriangleCounter:
     def count_blocks(self, blocks: Iterable[Block]) -> int:
         """Count the triangles of blocks, while their lists come in turn: the host does not wait for their kernels."""
         if self._in_arcs is None:
-            return sum(sum_of_parts(self._start(*block)) for block in blocks)
+            return sum(sum_of_parts(self.start(*block)) for block in blocks)
         result = self._device.result()
-        for first, last, targets in blocks:
-            for arcs in self._in_arcs.parts(first, last, targets):
-                self._launch(first, last, arcs, result)
+        for block in blocks:
+            self._add(self._in_arcs, block, result)
         return sum_of_parts(result)
 
-    def _start(self, first: int, last: int, targets: Targets | None) -> Array:
-        """Launch the kernel for a whole graph. Return what ``sum_of_parts`` fetches."""
+    def start(self, first: int, last: int, targets: Targets | None = None) -> Array:
+        """Launch the kernels. Return what :func:`longwall.kernels.cuda.runtime.launch.sum_of_parts` fetches."""
+        if self._in_arcs is not None:
+            result = self._device.result()
+            self._add(self._in_arcs, (first, last, targets), result)
+            return result
         if self._short is not None and targets is None:
             return self._short.start(first, last)
         assert self._rows is not None
         return self._rows.start(first, last, *(targets or (0, self._graph.num_vertices)))
+
+    def _add(self, in_arcs: InArcs, block: Block, result: Array) -> None:
+        for arcs in in_arcs.parts(*block):
+            self._launch(*block[:2], arcs, result)
 
     def _launch(self, first: int, last: int, arcs: LargerArcs, result: Array) -> None:
         device, graph = self._device, self._graph
@@ -119,25 +127,23 @@ class CudaTriangleVertexCounter:
     def __init__(self, device: Device, graph: GraphArrays, memory: int):
         self._device, self._graph = device, graph
         n, whole = graph.num_vertices, not graph.oriented and graph.pages is None
-        share = 0 if whole else int(_IN_ARCS_SHARE * memory)
+        share = 0 if whole else int(_IN_ARCS_BESIDE * memory)
         self._in_arcs = None if whole else InArcs(device, graph, share, least=2)
         memory -= share
         least = -(-n // _MOST_PASSES)
         self._counts = device.xp.zeros(least * units_that_fit(_MOST_PASSES, 8 * least, memory), np.int64)
         self._sums: NDArray[np.int64] | None = None if self._counts.size >= n else np.zeros(n, np.int64)
         self.workspace_bytes = 0 if self._sums is None else self._sums.nbytes + self._counts.nbytes
+        self._begun = False
 
     def add(self, first: int, last: int, targets: Targets | None = None) -> None:
         """Add the triangles of a range of arcs, or those of its arcs to `targets`."""
-        begun = False
+        self._begun = False
         try:
-            for arcs in self._larger(first, last, targets):
-                progress = self._device.xp.zeros(1, np.uint32)
-                begun = True  # what fails before is tried again
-                self._add_all(arcs, (first, last), progress)
+            self._add_all(first, last, targets)
             self._device.synchronize()
         except Exception as error:
-            if begun:
+            if self._begun:
                 raise EngineLost(f"triangles of a range were added in part: {error}") from error
             raise
 
@@ -148,13 +154,15 @@ class CudaTriangleVertexCounter:
         host: NDArray[np.int64] = self._counts[: self._graph.num_vertices].get()
         return host
 
-    def _add_all(self, larger: LargerArcs, arcs: tuple[int, int], progress: Array) -> None:
+    def _add_all(self, first: int, last: int, targets: Targets | None) -> None:
         if self._sums is None:
-            self._add(larger, arcs, progress, 0)
+            for arcs in self._larger(first, last, targets):
+                self._add(arcs, (first, last), 0)
             return
         for begin in range(0, self._sums.size, self._counts.size):
             self._counts.fill(0)
-            self._add(larger, arcs, progress, begin)
+            for arcs in self._larger(first, last, targets):
+                self._add(arcs, (first, last), begin)
             some = self._sums[begin : begin + self._counts.size]
             some += self._counts[: some.size].get()
 
@@ -163,11 +171,12 @@ class CudaTriangleVertexCounter:
             return [LargerArcs.of_whole(self._graph, targets)]
         return self._in_arcs.parts(first, last, targets)
 
-    def _add(self, larger: LargerArcs, arcs: tuple[int, int], progress: Array, begin: int) -> None:
+    def _add(self, larger: LargerArcs, arcs: tuple[int, int], begin: int) -> None:
         """Add those of the vertices from `begin` on."""
         device, graph = self._device, self._graph
+        progress = device.xp.zeros(1, np.uint32)
+        self._begun = True  # what fails before is tried again
         tasks, hits = larger.tasks(device, graph, 2), min(graph.max_out_degree, MOST_HITS)
-        progress.fill(0)
         rows = (graph.indptr, graph.indices, graph.split, places_of(graph))
         work = (tasks.size, tasks.words, hits, progress, device.stop_flag)
         device.launch(

@@ -115,7 +115,7 @@ class TablesAhead:
         device, graph, xp = self._device, self._graph, self._device.xp
         begin = int(graph.indptr[first])
         self._arcs = max(last - begin, _GROWTH * self._arcs if first == self._last else 0)
-        self._starts, self._last = None, 0
+        self._first = self._last = 0  # until all are made
         high = int(xp.searchsorted(graph.indptr, min(begin + self._arcs, graph.num_arcs), side="left"))
         high = min(high, first + self._most)
         self._starts = xp.zeros(high - first + 1, xp.int64)
@@ -125,7 +125,8 @@ class TablesAhead:
         number = int(xp.searchsorted(ends, self._room, side="right"))
         size, beyond = int(ends[number - 1]), first + number
         if size > self._words.size:
-            self._words = None  # its memory first
+            self._words = xp.empty(0, xp.uint32)
+            device.memory.release()  # the pool joins no pieces of what was given back
             self._words = xp.empty(size, xp.uint32)
         self._words[:size] = 0
         tables = (self._words, self._starts, first)
