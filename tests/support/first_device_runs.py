@@ -37,7 +37,7 @@ WORK: list[list[dict[str, Any]]] = [
     *([{"kind": "maximal-cliques", "output": output}] for output in ("count", "embeddings", "vertices")),
     [{"kind": "frequent", "min_support": 20, "max_edges": 2}],
 ]
-"""Work of one name each: what all of it compiles, on both graphs, is in the table; also what `LARGE` does for `WIDE`."""
+"""Work of one name each: what all of it compiles, on both graphs, is in the table, and what `LARGE` does for `WIDE`."""
 
 
 @contextmanager
