@@ -125,8 +125,7 @@ class TablesAhead:
         number = int(xp.searchsorted(ends, self._room, side="right"))
         size, beyond = int(ends[number - 1]), first + number
         if size > self._words.size:
-            self._words = xp.empty(0, xp.uint32)
-            device.memory.release()  # the pool joins no pieces of what was given back
+            self._words = xp.empty(0, xp.uint32)  # its memory first
             self._words = xp.empty(size, xp.uint32)
         self._words[:size] = 0
         tables = (self._words, self._starts, first)
