@@ -1,6 +1,6 @@
 """Triangles on the device, in all or per vertex: launches of ``triangles.cu``.
 
-Those of most arcs of a resident graph are one launch, of ``warp_triangles.cu`` or ``row_pairs.cu``.
+Those of a range of a whole graph are one launch, of ``warp_triangles.cu`` or ``row_pairs.cu``.
 """
 
 from collections.abc import Iterable

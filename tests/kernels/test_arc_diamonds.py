@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from longwall.kernels import select_engine
+from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.workspaces import Corner
 from longwall.stages.source import host_arrays
 from longwall.storage.generators.kinds import generate
@@ -70,3 +71,13 @@ def test_pairs_of_triangles_block_by_block(name: str) -> None:
         above = [(starts[a], starts[b], (low, high), Corner.SMALLER) for a, b in pairwise(cuts)]
         for first, last in pairwise([own[0], (own[0] + own[1]) // 2, own[1]]):
             assert counter.count(first, last, iter(below + above)) == expected[first:last].sum()
+
+
+@pytest.mark.gpu
+def test_counts_without_room_are_refused_before_anything_is_made() -> None:
+    graph, chosen = GRAPHS["rmat"], select_engine("cuda")
+    loaded = chosen.load(host_arrays(graph))
+    with pytest.raises(WorkspaceTooLarge):
+        chosen.kernels.arc_diamond_counter(chosen.device, loaded, 16 * (graph.num_vertices + 1))
+    least = chosen.kernels.arc_diamond_counter(chosen.device, loaded, 16 * (graph.num_vertices + 1) + 4)
+    assert least.arc_room > 0

@@ -310,7 +310,7 @@ def test_cliques_in_tables_that_are_made_ahead(name, oriented, memory, monkeypat
     host = orient(graph, np.empty) if oriented else host_arrays(graph)
     for k in (4, 5, 7):
         counter = engine.kernels.clique_counter(engine.device, engine.load(host), k, memory)
-        assert counter.tables_ahead
+        assert counter._ahead is not None
         expected = plain.kernels.clique_counter(plain.device, host, k, MEMORY)
         third = host.num_arcs // 3
         for cuts in ([0, host.num_arcs], [0, 1, third, third + 5, host.num_arcs], [third, third + 90]):

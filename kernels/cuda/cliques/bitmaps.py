@@ -107,11 +107,6 @@ class CudaCliqueCounter:
         self._blocks = units_that_fit(wanted, self._store_words * 4, memory)
         self._store = device.xp.empty(max(self._blocks * self._store_words, 1), device.xp.uint32)
 
-    @property
-    def tables_ahead(self) -> bool:
-        """Whether the tables of many vertices are made before they are read."""
-        return self._ahead is not None
-
     def count(self, first: int, last: int) -> int:
         """Count the cliques of a range of arcs."""
         return sum_of_parts(self.start(first, last))

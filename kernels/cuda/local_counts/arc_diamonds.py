@@ -36,6 +36,8 @@ class CudaArcDiamondCounter:
     def __init__(self, device: Device, graph: GraphArrays, memory: int):
         self._device, self._graph = device, graph
         whole = not graph.oriented and graph.pages is None
+        if (needed := HalfArcs.most_bytes(graph)) >= memory:
+            raise WorkspaceTooLarge(needed + _COUNT_BYTES)
         self._half = HalfArcs(device, graph)
         self._in_arcs = None if whole else InArcs(device, graph, int(_IN_ARCS_SHARE * memory), least=2)
         memory -= self._half.nbytes + (0 if self._in_arcs is None else self._in_arcs.nbytes)
@@ -116,6 +118,11 @@ class HalfArcs:
             self._xp.cumsum(self.starts, out=self.starts)
             self.nbytes = int(self.starts.nbytes)
         self.number = int(self.starts[-1])
+
+    @staticmethod
+    def most_bytes(graph: GraphArrays) -> int:
+        """Return the bytes that making them takes: CuPy adds up in an array of its own."""
+        return 0 if graph.oriented else 2 * 8 * (graph.num_vertices + 1)
 
     def place(self, arc: int) -> tuple[int, int]:
         """Return the vertex of an arc of the graph, and where the arc, or the next that is counted, is among these."""

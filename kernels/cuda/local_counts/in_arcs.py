@@ -22,6 +22,7 @@ _NONE = np.uintp(0)  # instead of an array
 _ARC_BYTES, _START_BYTES = 8, 4
 _ARCS_SHARE = 5 / 6  # of the memory; the rest says where those of each vertex begin
 _LEAST = 1 << 10  # arcs and vertices of a part, whatever the memory
+_MOST = (1 << 32) - 1  # arcs of a part: places of 32 bits
 _BLOCKS = 8  # per multiprocessor
 _PREFIX_BYTES = 64 + 40 * THREADS  # kPrefixWords
 _MOST_BYTES = 36 << 10  # with a block's bitmap: six blocks fit, and lists have few of the vertices beyond it
@@ -78,7 +79,7 @@ class InArcs:
     def __init__(self, device: Device, graph: GraphArrays, memory: int, least: int = 1):
         self._device, self._graph, self._least = device, graph, least
         arcs = max(int(_ARCS_SHARE * memory) // _ARC_BYTES, _LEAST)
-        self._arcs = min(arcs, max(graph.num_arcs, 1))
+        self._arcs = min(arcs, max(graph.num_arcs, 1), _MOST)
         number = max((memory - _ARC_BYTES * self._arcs) // _START_BYTES, _LEAST)
         self._number = min(number, max(graph.num_vertices, 1))
         self._pairs = device.xp.empty(self._arcs, device.xp.uint64)
