@@ -21,6 +21,7 @@ from longwall.kernels.interface.workspaces import (
     Block,
     RangeCounter,
     TabledCliqueCounter,
+    TablePiece,
     Targets,
     TriangleCounter,
     TriangleVertexCounter,
@@ -62,9 +63,7 @@ class CountingBench(RootsBench, Protocol):
         """Prepare the pages for a range of arcs, for some of them and of the vertices that they lead to at a time."""
         ...
 
-    def pieces(
-        self, first: int, last: int, tables: TabledCliqueCounter
-    ) -> Iterator[tuple[int, int, Iterator[Targets | None]]]:
+    def pieces(self, first: int, last: int, tables: TabledCliqueCounter) -> Iterator[TablePiece]:
         """Prepare the pages for pieces of a range whose tables have room, for some of the vertices there at a time."""
         ...
 
@@ -220,7 +219,7 @@ class _TabledSum(SubgraphCounter):
     _kernel: TabledCliqueCounter
 
     def add_pieces(self, first: int, last: int, bench: CountingBench) -> None:
-        self._sum += sum(self._kernel.count(*piece) for piece in bench.pieces(first, last, self._kernel))
+        self._sum += self._kernel.count_pieces(bench.pieces(first, last, self._kernel))
 
 
 @dataclass(frozen=True)

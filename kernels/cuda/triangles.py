@@ -21,7 +21,7 @@ Array = Any  # a CuPy array
 
 _WARPS = 8  # per block of the kernel for short lists
 # Of the memory, for arcs from their smaller ends: alone, and beside counts of vertices.
-_IN_ARCS_SHARE, _IN_ARCS_BESIDE = 1 / 2, 1 / 8
+_IN_ARCS_SHARE, _IN_ARCS_BESIDE = 1 / 4, 1 / 8
 _SHORT, _SHARE = 128, 4  # most smaller neighbours of a vertex where each is a warp's work; kShare
 _SHORT_BLOCKS = 6  # per multiprocessor, of that kernel: all at once
 MOST_HITS = 4096  # out-neighbours of a vertex whose counts are in shared memory

@@ -1,6 +1,6 @@
 """Interface of a paged adjacency: one of which not all is on the device."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -67,6 +67,27 @@ class Pages(Protocol):
         reading
             Ranges that were held before: what kernels read that were launched since the last call. Pages are copied
             while these run, beside those of their ranges. Without, copies wait for all kernels.
+        """
+        ...
+
+    def cut(
+        self, arcs: tuple[int, int], vertices: tuple[int, int], most: int
+    ) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+        """Cut a range of arcs, and of the vertices that they lead to, so that a piece has few enough arcs.
+
+        Parameters
+        ----------
+        arcs
+            The range, which is held.
+        vertices
+            The first vertex, and one past the last.
+        most
+            The most arcs of a piece, at least 1.
+
+        Yields
+        ------
+        ((int, int), (int, int))
+            A range of arcs, of which at most so many lead to the range of vertices.
         """
         ...
 

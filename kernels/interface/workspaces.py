@@ -128,6 +128,27 @@ class TriangleCounter(Workspace, Protocol):
         ...
 
 
+class TablePiece(NamedTuple):
+    """A range of arcs whose vertices' tables have room.
+
+    Attributes
+    ----------
+    arcs
+        The first arc, and one past the last.
+    vertices
+        The first vertex that has some of them, and one past the last.
+    owned
+        The first arc of these vertices, and one past the last.
+    targets
+        See `TabledCliqueCounter.count`.
+    """
+
+    arcs: tuple[int, int]
+    vertices: tuple[int, int]
+    owned: tuple[int, int]
+    targets: Iterable[Targets | None]
+
+
 class TabledCliqueCounter(RangeCounter, Protocol):
     """Workspace of one worker that counts cliques over ranges of arcs, while the lists of vertices come in turn.
 
@@ -153,6 +174,10 @@ class TabledCliqueCounter(RangeCounter, Protocol):
             All vertices that arcs of these vertices lead to, in parts; None: at once. When the next part is asked for,
             kernels that read the lists of the last one have been launched.
         """
+        ...
+
+    def count_pieces(self, pieces: Iterable[TablePiece]) -> int:
+        """Count the cliques of ranges, each as `count` does, without waiting for kernels between them."""
         ...
 
 

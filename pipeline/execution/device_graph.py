@@ -10,9 +10,10 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.environment import LAID_OUT, DeviceGraph, Environment
 from longwall.stages.source import host_arrays
 from longwall.storage.memory.reservations import BudgetExceeded, Reservation
-from longwall.storage.pages.orientation import orient, oriented_arc, oriented_bytes
+from longwall.storage.pages.orientation import oriented_arc, oriented_arrays, oriented_bytes
+from longwall.storage.pages.oriented_copy import OrientedCopy
 from longwall.storage.pages.paged_graph import GraphPages
-from longwall.storage.pages.placement import access_of, adjacency_maker, bring_graph, place_graph
+from longwall.storage.pages.placement import access_of, adjacency_maker, bring_graph, in_place, place_graph
 from longwall.storage.streaming.stored_graph import StoredGraph
 
 NEED_LESS = (
@@ -151,29 +152,41 @@ def _bring(env: Environment, part: NeighbourRange, copies: bool) -> DeviceGraph:
             reserved = resources.host.reserve(oriented_bytes(env.graph), "the arcs to smaller neighbours")
         except BudgetExceeded:
             return _placed(env, whole)  # the kernels read the whole adjacency as well
+        copy: OrientedCopy | None = None
         try:
-            host = orient(env.graph, adjacency_maker(resources, wanted))
-            loaded = _placed(env, host)
+            host = oriented_arrays(env.graph, adjacency_maker(resources, wanted))
+            copy = OrientedCopy(env.graph, host)
+            loaded = _placed(env, host, copy=copy)
         except BaseException:
+            if copy is not None:
+                copy.close()
             reserved.release()
             raise
         # The device's copy is the only one that is left of a resident graph's arcs.
         kept = 0 if loaded.placement.access == "resident" else host.indices.nbytes
         reserved.resize(host.indptr.nbytes + kept, "")
-        return replace(loaded, starts=host.indptr, charged=(loaded.charged[0] + reserved.size, loaded.charged[1]))
+        charged = loaded.charged[0] + reserved.size, loaded.charged[1]
+        return replace(loaded, starts=host.indptr, charged=charged, copy=copy)
     return _placed(env, whole, copies)
 
 
-def _placed(env: Environment, host: GraphArrays, copies: bool = True) -> DeviceGraph:
+def _placed(env: Environment, host: GraphArrays, copies: bool = True, copy: OrientedCopy | None = None) -> DeviceGraph:
+    """Bring what is on the host; where it is a copy that is not begun, begin it: if possible, it goes on afterwards."""
     resources = env.resources
     before = resources.host.used, resources.work.used
     placement = place_graph(host, resources, env.spec.memory.access, None if copies else 0.0)
+    coming = copy if copy is not None and in_place(host, resources, placement) else None
+    if copy is not None and coming is None:
+        copy.begin()
+        copy.wait()
     try:
-        graph = bring_graph(host, resources, placement)
+        graph = bring_graph(host, resources, placement, coming)
     except BudgetExceeded as error:
         if env.graph.files is None:
             raise
         raise BudgetExceeded(f"{error}; {NEED_LESS}") from error
+    if coming is not None:
+        coming.begin()  # what is written later need not be looked at when it is made known to the device
     charged = resources.host.used - before[0], resources.work.used - before[1]
     return DeviceGraph(graph, placement, None, charged, copies=copies)
 
@@ -191,6 +204,8 @@ def forget_graph(env: Environment) -> None:
     """Forget the graph on the engine; its memory goes to what takes memory next."""
     assert env.device_graph is not None
     resources, (host, work) = env.resources, env.device_graph.charged
+    if env.device_graph.copy is not None:
+        env.device_graph.copy.close()
     env.device_graph = None
     resources.host.charge(-host, "")
     if resources.on_device:

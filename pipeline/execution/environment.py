@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from longwall.storage.graph.graph import Graph
     from longwall.storage.memory.resources import Resources
     from longwall.storage.observer import Observer
-    from longwall.storage.pages.placement import Placement
-
+    from longwall.storage.pages.oriented_copy import OrientedCopy
+from longwall.storage.pages.placement import Placement
 
 LAID_OUT = "the graph by label"
 """Key of `Environment.kept`: a graph that a process has made of the run's, which may be on the engine in its place."""
@@ -160,6 +160,8 @@ class DeviceGraph:
         The labels of the edges on the device, once a phase has read them there.
     copies
         Whether there is room for copies of its pages, where it lies page by page.
+    copy
+        What fills its adjacency on the host, perhaps still.
     """
 
     graph: GraphArrays
@@ -168,6 +170,7 @@ class DeviceGraph:
     charged: tuple[int, int] = (0, 0)
     edge_labels: Any = None
     copies: bool = True
+    copy: OrientedCopy | None = None
 
 
 @dataclass(kw_only=True)

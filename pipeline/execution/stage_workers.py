@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from longwall.kernels.interface.workspaces import ArcBlock, Block, TabledCliqueCounter, Targets, Workspace
+from longwall.kernels.interface.workspaces import ArcBlock, Block, TabledCliqueCounter, TablePiece, Targets, Workspace
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, shrink_page_cache
 from longwall.pipeline.execution.device_graph import arc_of, load_graph, reads_known
 from longwall.pipeline.execution.environment import Environment
@@ -95,9 +95,7 @@ class RangeBench(StageWorker):
         else:
             yield from self._reads.blocks(first, last)
 
-    def pieces(
-        self, first: int, last: int, tables: TabledCliqueCounter
-    ) -> Iterator[tuple[int, int, Iterator[Targets | None]]]:
+    def pieces(self, first: int, last: int, tables: TabledCliqueCounter) -> Iterator[TablePiece]:
         """Prepare the pages for pieces of a range whose tables have room, for some of the vertices there at a time."""
         assert self._reads is not None
         return self._reads.pieces(first, last, tables)

@@ -5,7 +5,6 @@ that are read often are short, and lie together here. In the whole adjacency, li
 """
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,19 +12,18 @@ from numpy.typing import NDArray
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.graph.graph import Graph, NewArray
-from longwall.storage.lazy_kernel import lazy_kernel
+from longwall.storage.pages.oriented_copy import OrientedCopy
 
-_ARCS_AT_ONCE = 1 << 20
 _VERTICES_AT_ONCE = 1 << 20
 
 
 def oriented_bytes(graph: Graph) -> int:
     """Return the bytes of the arrays of `orient`, with what it needs for a moment."""
-    return 4 * graph.num_edges + 16 * (graph.num_vertices + 1)
+    return 4 * graph.num_edges + 16 * (graph.num_vertices + 1) + OrientedCopy.nbytes(graph.num_edges)
 
 
-def orient(graph: Graph, new_array: NewArray) -> GraphArrays:
-    """Copy the arcs to smaller neighbours, on all cores.
+def oriented_arrays(graph: Graph, new_array: NewArray) -> GraphArrays:
+    """Make the arrays for the arcs to smaller neighbours, which an `OrientedCopy` fills.
 
     Parameters
     ----------
@@ -37,22 +35,47 @@ def orient(graph: Graph, new_array: NewArray) -> GraphArrays:
     Returns
     -------
     GraphArrays
-        On the host, in `oriented_bytes` bytes: `indptr` int64[n + 1], `indices` uint32[m], rows ascending.
+        On the host, in `oriented_bytes` bytes: `indptr` int64[n + 1], `indices` uint32[m], which is empty.
     """
     starts = np.zeros(graph.num_vertices + 1, np.int64)
-    np.subtract(graph.split, graph.indptr[:-1], out=starts[1:])
-    np.cumsum(starts[1:], out=starts[1:])
-    arcs = new_array(graph.num_edges, np.dtype(np.uint32))
-    cuts = np.searchsorted(starts, range(0, graph.num_edges, _ARCS_AT_ONCE), side="left")
-    bounds = np.unique([0, *cuts, graph.num_vertices]).tolist()
+    parts = [*pairwise([*range(0, graph.num_vertices, _VERTICES_AT_ONCE), graph.num_vertices])]
 
-    def copy(rows: tuple[int, int]) -> None:
-        _copy_rows(graph.indptr, graph.indices, starts, *rows, arcs)
+    def add_up(part: tuple[int, int]) -> None:
+        first, last = part
+        ends = starts[first + 1 : last + 1]
+        np.subtract(graph.split[first:last], graph.indptr[first:last], out=ends)
+        np.cumsum(ends, out=ends)
 
-    for _ in map_ordered(copy, pairwise(bounds), min(core_count(), len(bounds))):
+    def move(part: tuple[int, int]) -> None:
+        starts[part[0] + 1 : part[1]] += starts[part[0]]
+
+    workers = min(core_count(), max(len(parts), 1))
+    for _ in map_ordered(add_up, parts, workers):
+        pass
+    for first, last in parts[1:]:
+        starts[last] += starts[first]
+    for _ in map_ordered(move, parts[1:], workers):
         pass
     longest = graph.stats.max_out_degree
+    arcs = new_array(graph.num_edges, np.dtype(np.uint32))
     return GraphArrays(starts, arcs, starts[1:], np.zeros(1, np.int32), longest, longest, oriented=True)
+
+
+def orient(graph: Graph, new_array: NewArray) -> GraphArrays:
+    """Copy the arcs to smaller neighbours, on all cores.
+
+    Parameters are those of `oriented_arrays`.
+
+    Returns
+    -------
+    GraphArrays
+        Those of `oriented_arrays`, filled: rows ascend.
+    """
+    arrays = oriented_arrays(graph, new_array)
+    copy = OrientedCopy(graph, arrays)
+    copy.begin()
+    copy.wait()
+    return arrays
 
 
 def oriented_arc(graph: Graph, starts: NDArray[np.int64], at: int) -> int:
@@ -128,12 +151,3 @@ def target_blocks(starts: NDArray[np.int64], arcs: int) -> list[tuple[int, int]]
         end = int(np.searchsorted(starts, starts[cuts[-1]] + arcs, side="right")) - 1
         cuts.append(min(max(end, cuts[-1] + 1), number))
     return list(pairwise(cuts))
-
-
-@lazy_kernel
-def _copy_rows(indptr: Any, indices: Any, starts: Any, first: int, last: int, out: Any) -> None:
-    """Copy the beginnings of the rows first to last - 1, each as long as `starts` says."""
-    for v in range(first, last):
-        begin, shift = starts[v], indptr[v] - starts[v]
-        for i in range(begin, starts[v + 1]):
-            out[i] = indices[i + shift]

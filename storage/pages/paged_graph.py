@@ -5,7 +5,7 @@ IV), and the hottest pages that fit are copied to the device; the others are rea
 are counted by the engine: they are a few KiB, which come to the host at once; all else is done there.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from longwall.kernels.interface.pages import PageFrames
 from longwall.storage.pages.access_heat import AccessHeat
 from longwall.storage.pages.heat_record import HeatRecord
 from longwall.storage.pages.hot_pages import HeatPolicy, LruPolicy, Moves
+from longwall.storage.pages.oriented_copy import OrientedCopy
 
 Array = Any  # a NumPy or a CuPy array
 
@@ -30,11 +31,19 @@ _ARC_BYTES = 4
 _LEVELS = 16  # that are recorded, at most: the levels of a pattern
 _POOL_UNIT = 512  # bytes: the unit of allocations on a device
 _TABLES = 2  # page tables that take turns, beside that of an empty cache
+Range = tuple[int, int]
 _COPY_SHARE = 0.25  # of a page's bytes: the admission cost, by which a page must be hotter than the one it displaces
 
 
 def load_paged(
-    engine: Engine, host: GraphArrays, access: Access, room: int, vertices: Collection[str] = VERTEX_ARRAYS
+    engine: Engine,
+    host: GraphArrays,
+    access: Access,
+    room: int,
+    vertices: Collection[str] = VERTEX_ARRAYS,
+    *,
+    coming: OrientedCopy | None = None,
+    buffers: int = 0,
 ) -> GraphArrays:
     """Bring a graph to an engine, page by page.
 
@@ -50,9 +59,13 @@ def load_paged(
         Bytes of the device for the page cache, and for the state of the pages.
     vertices
         The arrays with an entry per vertex that are brought to the device.
+    coming
+        What fills the adjacency, if that is not there yet.
+    buffers
+        Bytes of the host for copies to the device.
     """
-    arrays = engine.load(host, access, vertices)
-    return replace(arrays, pages=GraphPages(engine, arrays, access, room))
+    arrays = engine.load(host, access, vertices, room=buffers)
+    return replace(arrays, pages=GraphPages(engine, arrays, access, room, coming))
 
 
 class GraphPages:
@@ -64,7 +77,7 @@ class GraphPages:
         The engine.
     arrays
         The graph on the engine.
-    access, room
+    access, room, coming
         See `load_paged`.
 
     Attributes
@@ -73,8 +86,10 @@ class GraphPages:
         Bytes by which the page cache may exceed `room`.
     """
 
-    def __init__(self, engine: Engine, arrays: GraphArrays, access: Access, room: int):
-        self._engine, self._arrays, self._access = engine, arrays, access
+    def __init__(
+        self, engine: Engine, arrays: GraphArrays, access: Access, room: int, coming: OrientedCopy | None = None
+    ):
+        self._engine, self._arrays, self._access, self._coming = engine, arrays, access, coming
         # The driver keeps managed memory on the device in blocks as large as the largest pages.
         self._page_bytes = PAGE_BYTES if access == "managed" else page_bytes(arrays.num_arcs)
         self.page_arcs = self._page_bytes // _ARC_BYTES
@@ -116,6 +131,7 @@ class GraphPages:
 
         Heat is the bytes that will be read: nothing of the phase is in the history.
         """
+        self._wait()
         if not self._chosen:
             coming = spatial()
             self._choose(coming.astype(np.float64))
@@ -124,6 +140,7 @@ class GraphPages:
 
     def hold(self, ranges: Sequence[tuple[int, int]], reading: Sequence[tuple[int, int]] = ()) -> None:
         """Have the pages of ranges of arcs in the page cache, as many as fit; see `Pages`."""
+        self._wait(max(-(-last // self.page_arcs) for _, last in ranges) * self.page_arcs)
         beside = self._pages_of([*ranges, *reading])
         fits = bool(reading) and np.count_nonzero(beside) <= self._room
         wanted = beside if fits else self._pages_of(ranges)
@@ -134,6 +151,14 @@ class GraphPages:
         self._admit(lambda: self._pages.take(wanted), behind)
         if self._buffer is not None:
             self._mark = self._buffer.mark()
+
+    def cut(self, arcs: Range, vertices: Range, most: int) -> Iterator[tuple[Range, Range]]:
+        """Cut a range of arcs, and of the vertices that they lead to; see `Pages`."""
+        if self._coming is not None:
+            yield from self._coming.cut(arcs, vertices, most)
+            return
+        for first in range(*arcs, most):
+            yield (first, min(first + most, arcs[1])), vertices
 
     @property
     def cache_arcs(self) -> int:
@@ -191,6 +216,11 @@ class GraphPages:
         """Write what every level read of every page; see :class:`longwall.storage.pages.heat_record.HeatRecord`."""
         self._record.write(path)
 
+    def _wait(self, arcs: int | None = None) -> None:
+        """Wait for the first so many arcs; None: for all."""
+        if self._coming is not None:
+            self._coming.wait(arcs)
+
     def _pages_of(self, ranges: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
         pages = np.zeros(self.hot.size, bool)
         for first, last in ranges:
@@ -222,6 +252,7 @@ class GraphPages:
 
     def _observe(self, reads: Sequence[RowReads]) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
         """The bytes that will be read of every page, and its heat."""
+        self._wait()
         spatial = self._engine.kernels.bytes_per_page(self._engine.device, self._arrays, reads, self.page_arcs)
         if self._access == "managed":
             self._demand(spatial)
@@ -231,8 +262,9 @@ class GraphPages:
         if self._buffer is None:
             self._frames = np.full(self._room, -1)
             self._buffer = self._engine.paging.frames(self._arrays, self._room, self.page_arcs)
-        frames = self._frames.copy()
-        frames[np.isin(frames, moves.evict)] = -1
+        leaves = np.zeros(self.hot.size + 1, bool)  # the last one: of a free frame, -1
+        leaves[moves.evict] = True
+        frames = np.where(leaves[self._frames], -1, self._frames)
         # Both ascend, so consecutive pages mostly get consecutive frames, and lists across two pages are in one piece.
         free = np.flatnonzero(frames < 0)[: moves.admit.size]
         frames[free] = moves.admit

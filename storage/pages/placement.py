@@ -16,6 +16,7 @@ from longwall.storage.memory.machine_budget import require
 from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 from longwall.storage.memory.resources import Resources
 from longwall.storage.memory.sizes import round_size
+from longwall.storage.pages.oriented_copy import OrientedCopy
 from longwall.storage.pages.paged_graph import frame_bytes, host_state_bytes, load_paged, state_bytes
 
 Wanted = Literal["auto", "resident", "adaptive", "managed", "zero-copy"]
@@ -179,7 +180,9 @@ def _access(engine: Engine, size: int, wanted: Wanted, available: int) -> Access
     return "adaptive" if engine.paging.supported else "zero-copy"
 
 
-def bring_graph(graph: GraphArrays, resources: Resources, placement: Placement) -> GraphArrays:
+def bring_graph(
+    graph: GraphArrays, resources: Resources, placement: Placement, coming: OrientedCopy | None = None
+) -> GraphArrays:
     """Bring a graph to the engine; what it takes there, and on the host besides, is charged to the budgets.
 
     Parameters
@@ -188,6 +191,8 @@ def bring_graph(graph: GraphArrays, resources: Resources, placement: Placement) 
         See `place_graph`.
     placement
         Where its parts are.
+    coming
+        What fills the adjacency, if that is not there yet and `in_place`.
 
     Raises
     ------
@@ -208,11 +213,11 @@ def bring_graph(graph: GraphArrays, resources: Resources, placement: Placement) 
     if placement.access != "resident":
         host.charge(host_state_bytes(graph.num_arcs), "the state of the graph's pages")
     try:
-        with engine.faults():
+        with engine.faults(), _buffers(host, _whole(graph)) as buffers:
             if placement.access == "resident":
-                with _buffers(host, _whole(graph)) as room:
-                    return engine.load(graph, room=room)
-            return load_paged(engine, graph, placement.access, placement.pages, placement.vertices)
+                return engine.load(graph, room=buffers)
+            there = placement.pages, placement.vertices
+            return load_paged(engine, graph, placement.access, *there, coming=coming, buffers=buffers)
     except EngineUnavailable as reason:
         raise InputError(f'{options.access} = "{placement.access}": {reason}') from None
     except ShortOfMemory:
@@ -220,6 +225,15 @@ def bring_graph(graph: GraphArrays, resources: Resources, placement: Placement) 
         raise InputError(
             f"the device has less room than {options.device} says ({size}): lower it, or end what else uses the device"
         ) from None
+
+
+def in_place(graph: GraphArrays, resources: Resources, placement: Placement) -> bool:
+    """Return whether kernels will read copies of an adjacency's pages, or its own memory, in which it may come later.
+
+    Parameters are those of `bring_graph`.
+    """
+    copied = resources.engine.host_copy(graph, placement.access, placement.vertices)
+    return placement.access == "adaptive" and copied < graph.indices.nbytes
 
 
 def bring_arrays(arrays: Sequence[NDArray[Any]], resources: Resources) -> tuple[list[Any], int]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from longwall.kernels.cpu.cliques.bitmaps import CpuCliqueCounter
 from longwall.kernels.cpu.engine import CpuDevice
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.workspaces import Targets
+from longwall.kernels.interface.workspaces import TablePiece, Targets
 
 _ALL = 1 << 62
 
@@ -29,3 +29,7 @@ class CpuTabledCliqueCounter(CpuCliqueCounter):
         for _ in targets:
             pass
         return super().count(first, last)
+
+    def count_pieces(self, pieces: Iterable[TablePiece]) -> int:
+        """Count the cliques of ranges of arcs."""
+        return sum(self.count(*piece.arcs, piece.targets) for piece in pieces)

@@ -1,6 +1,7 @@
 """Cliques of arcs whose lists come to the device in turn: tables in its memory; launches of ``clique_rows.cu``."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +12,11 @@ from longwall.kernels.cuda.runtime.launch import Device, sum_of_parts
 from longwall.kernels.interface.cliques.tables import WORD_BYTES, table_words
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.workspaces import Targets
+from longwall.kernels.interface.workspaces import TablePiece, Targets
 
-_ARCS_SHARE = 1 / 3  # of the memory, for arcs from their smaller ends
+Array = Any  # a CuPy array
+
+_ARCS_SHARE = 1 / 6  # of the memory, for arcs from their smaller ends
 
 
 def tabled_clique_counter(device: Device, graph: GraphArrays, k: int, memory: int) -> "CudaTabledCliqueCounter":
@@ -45,17 +48,27 @@ class CudaTabledCliqueCounter(CudaCliqueCounter):
 
     def count(self, first: int, last: int, targets: Iterable[Targets | None] = (None,)) -> int:
         """Count the cliques of a range of arcs, while the lists of the vertices that they lead to come in turn."""
+        starts, xp = self._graph.indptr, self._device.xp
+        low = int(xp.searchsorted(starts, first, side="right")) - 1
+        high = int(xp.searchsorted(starts, last, side="left"))
+        owned = int(starts[low]), int(starts[high])
+        return self.count_pieces([TablePiece((first, last), (low, high), owned, targets)])
+
+    def count_pieces(self, pieces: Iterable[TablePiece]) -> int:
+        """Count the cliques of ranges of arcs, while lists come in turn: the host does not wait for their kernels."""
+        result = self._device.result()
+        for piece in pieces:
+            self._add(piece, result)
+        return sum_of_parts(result)
+
+    def _add(self, piece: TablePiece, result: Array) -> None:
         device, graph, xp = self._device, self._graph, self._device.xp
-        low = int(xp.searchsorted(graph.indptr, first, side="right")) - 1
-        high = int(xp.searchsorted(graph.indptr, last, side="left"))
-        owned = int(graph.indptr[low]), int(graph.indptr[high])
+        low, high = piece.vertices
         self._memory.fill(0)
         starts, words = self._memory[: high - low].view(xp.int64), self._memory[high - low :].view(xp.uint32)
         place_tables(device, graph, low, high, self.least_degree, starts)
         tables = (words, starts, low)
-        for some in targets:
-            for arcs in self._in_arcs.parts(*owned, some or (0, high)):
+        for some in piece.targets:
+            for arcs in self._in_arcs.parts(*piece.owned, some or (0, high)):
                 make_rows(device, graph, arcs, (0, 0), tables, self.least_degree)
-        result = device.result()
-        self._start(first, last, tables, result)
-        return sum_of_parts(result)
+        self._start(*piece.arcs, tables, result)

@@ -14,7 +14,7 @@ from longwall.kernels.interface.workspaces import ArcBlock, Corner
 Array = Any  # a CuPy array
 
 _COUNT_BYTES = 4
-_IN_ARCS_SHARE = 1 / 4  # of the memory
+_IN_ARCS_SHARE = 1 / 8  # of the memory
 
 
 def arc_diamond_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaArcDiamondCounter":

@@ -17,6 +17,7 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import Targets
 
 Array = Any  # a CuPy array
+Range = tuple[int, int]
 
 _NONE = np.uintp(0)  # instead of an array
 _ARC_BYTES, _START_BYTES = 8, 4
@@ -96,11 +97,18 @@ class InArcs:
 
         Kernels that read a part are launched before the next one is asked for, which takes its place.
         """
-        low, high = targets or (0, self._graph.num_vertices)
-        for begin in range(first, last, self._arcs):
+        vertices = targets or (0, self._graph.num_vertices)
+        for arcs, (low, high) in self._cut((first, last), vertices):
             for vertex in range(low, high, self._number):
-                arcs = begin, min(begin + self._arcs, last)
                 yield self._make(arcs, vertex, min(vertex + self._number, high))
+
+    def _cut(self, arcs: Range, vertices: Range) -> Iterator[tuple[Range, Range]]:
+        """Cut ranges of arcs and of the vertices that they lead to, so that there is room for the arcs of a piece."""
+        if self._graph.pages is not None:
+            yield from self._graph.pages.cut(arcs, vertices, self._arcs)
+            return
+        for first in range(*arcs, self._arcs):
+            yield (first, min(first + self._arcs, arcs[1])), vertices
 
     def _make(self, arcs: tuple[int, int], low: int, high: int) -> LargerArcs:
         graph = self._graph
@@ -111,7 +119,7 @@ class InArcs:
         self._launch("count_in_arcs", owners)
         self._launch("start_in_arcs", (starts, high - low, number))
         self._launch("place_in_arcs", (*owners, self._pairs))
-        return LargerArcs.of_pairs(self._pairs, number, arcs[1] - arcs[0])
+        return LargerArcs.of_pairs(self._pairs, number, min(arcs[1] - arcs[0], self._arcs))
 
     def _state(self) -> Array:
         """Return a number on the device that is 0; after many others it is used again."""

@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from longwall.kernels.interface.cliques.tables import table_words
-from longwall.kernels.interface.workspaces import ArcBlock, Block, Corner, TabledCliqueCounter, Targets
+from longwall.kernels.interface.workspaces import ArcBlock, Block, Corner, TabledCliqueCounter, TablePiece, Targets
 from longwall.pipeline.execution.environment import Environment
 from longwall.storage.pages.orientation import bytes_per_page, target_blocks
 
@@ -48,6 +48,7 @@ class OrientedReads:
         assert loaded.graph.pages is not None
         self._graph, self._starts, self._pages = env.graph, loaded.starts, loaded.graph.pages
         self.predicted = 0.0
+        self._reading: list[tuple[int, int]] = []  # what kernels read that were launched last
 
     def prepare(self) -> None:
         """Have the hottest pages of the phase in the page cache."""
@@ -61,13 +62,11 @@ class OrientedReads:
         (int, int, (int, int) or None)
             A part of the range, and the vertices to which its arcs should be counted next; None: all.
         """
-        for begin, end, targets in self.pieces(first, last):
-            for some in targets:
-                yield begin, end, some
+        for piece in self.pieces(first, last):
+            for some in piece.targets:
+                yield *piece.arcs, some
 
-    def pieces(
-        self, first: int, last: int, tables: TabledCliqueCounter | None = None
-    ) -> Iterator[tuple[int, int, Iterator[Targets | None]]]:
+    def pieces(self, first: int, last: int, tables: TabledCliqueCounter | None = None) -> Iterator[TablePiece]:
         """Cut a range of arcs into pieces, and prepare the pages for each of them, block by block.
 
         Parameters
@@ -75,24 +74,24 @@ class OrientedReads:
         first, last
             The range.
         tables
-            What has room for the tables of a piece.
+            What has room for the tables of a piece; None: none are made.
 
         Yields
         ------
-        (int, int, iterator of (int, int) or None)
-            A piece, and the vertices that its arcs lead to, in parts, to be asked for when those before were read.
+        TablePiece
+            The vertices that its arcs lead to are in parts, to be asked for when those before were read.
         """
-        owners = self._owners(first, last, tables)
         too_few = self._pages.cache_arcs < _LEAST_PAGES * self._pages.page_arcs
         if too_few:
             self.prepare()
-            owners = owners if tables is not None else [owners[0], owners[-1]]
-        else:
-            self.predicted += self._by_blocks(first, owners)
-        backwards = False
+        owners = iter(self._owners_of(first, last)) if too_few and tables is None else self._owners(first, last, tables)
+        backwards, self._reading = False, []
         for low, high in pairwise(owners):
-            arcs = max(first, int(self._starts[low])), min(last, int(self._starts[high]))
-            yield *arcs, iter([None]) if too_few else self._held(low, high, backwards)
+            owned = int(self._starts[low]), int(self._starts[high])
+            if not too_few:  # the owners' lists come once, and all before their last one
+                self.predicted += _ARC_BYTES * float(2 * owned[1] - owned[0])
+            targets = iter([None]) if too_few else self._held(low, high, backwards)
+            yield TablePiece((max(first, owned[0]), min(last, owned[1])), (low, high), owned, targets)
             backwards = not backwards
 
     def arc_pieces(self, first: int, last: int, most: int) -> Iterator[tuple[int, int, Iterator[ArcBlock] | None]]:
@@ -131,7 +130,7 @@ class OrientedReads:
 
     def _triangles_at(self, low: int, high: int) -> Iterator[ArcBlock]:
         """Copy the lists of owners, and in turn all others, for the triangles at the owners' arcs."""
-        starts = self._starts
+        starts, self._reading = self._starts, []
         own = int(starts[low]), int(starts[high])
         for begin, end in self._held(low, high, backwards=False):
             yield *own, (begin, end), Corner.LARGEST
@@ -147,22 +146,24 @@ class OrientedReads:
 
     def _in_turn(self, own: tuple[int, int], blocks: Sequence[Targets]) -> Iterator[Targets]:
         """Copy a range of arcs, and the lists of blocks of vertices, each while kernels read the block before."""
-        reading: list[tuple[int, int]] = []
         for begin, end in blocks:
             arcs = int(self._starts[begin]), int(self._starts[end])
-            self._pages.hold([own, arcs], reading)
+            self._pages.hold([own, arcs], self._reading)
             yield begin, end
-            reading = [own, arcs]
+            self._reading = [own, arcs]
 
-    def _owners(self, first: int, last: int, tables: TabledCliqueCounter | None) -> list[int]:
+    def _owners(self, first: int, last: int, tables: TabledCliqueCounter | None) -> Iterator[int]:
         """Cut the owners of a range of arcs: where each block of them begins, and where the last one ends."""
         room, starts = self._pages.cache_arcs, self._starts
         low, high = self._owners_of(first, last)
         fits = starts[high] <= room - self._pages.page_arcs
         size = max(room if fits else int(_OWNERS_SHARE * room), 1)
         if tables is None:
-            return [low + begin for begin, _ in target_blocks(starts[low : high + 1], size)] + [high]
-        cuts, held = [low], 0  # words of the tables of the last block so far
+            yield from [low + begin for begin, _ in target_blocks(starts[low : high + 1], size)]
+            yield high
+            return
+        yield low
+        cut, held = low, 0  # where the last block began, and the words of its tables so far
         for begin in range(low, high, _VERTICES_AT_ONCE):
             some = starts[begin : min(begin + _VERTICES_AT_ONCE, high) + 1]
             words = np.zeros(some.size, np.int64)
@@ -170,16 +171,16 @@ class OrientedReads:
             at = 0
             while True:
                 ends = (
-                    np.searchsorted(some, starts[cuts[-1]] + size, "right"),
+                    np.searchsorted(some, starts[cut] + size, "right"),
                     np.searchsorted(words, words[at] - held + tables.table_room, "right"),
                 )
-                end = max(int(min(ends)) - 1, at if begin + at > cuts[-1] else at + 1)
+                end = max(int(min(ends)) - 1, at if begin + at > cut else at + 1)
                 if end >= some.size - 1:
                     held += int(words[-1] - words[at])
                     break
-                cuts.append(begin + end)
+                yield (cut := begin + end)
                 at, held = end, 0
-        return [*cuts, high]
+        yield high
 
     def _owners_of(self, first: int, last: int) -> tuple[int, int]:
         """Return the first owner of a range of arcs, and one past the last."""
@@ -194,8 +195,3 @@ class OrientedReads:
         # Two blocks that follow each other, and the range, may begin and end anywhere in a page.
         blocks = target_blocks(starts[low : high + 1], max((room - (own[1] - own[0]) - 3 * page) // 2, page))
         return [(low + begin, low + end) for begin, end in blocks]
-
-    def _by_blocks(self, first: int, owners: list[int]) -> float:
-        """Bytes over the link: the owners' lists once, and for every block of owners all lists before its last one."""
-        ends = self._starts[owners[1:]]
-        return _ARC_BYTES * float(ends[-1] - first + ends.sum())

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import threading
+from typing import Any
+
 import numpy as np
 import pytest
 
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.build import build_graph
-from longwall.storage.pages import orientation
-from longwall.storage.pages.orientation import bytes_per_page, orient, oriented_arc, oriented_bytes, target_blocks
+from longwall.storage.pages import orientation, oriented_copy
+from longwall.storage.pages.orientation import (
+    bytes_per_page,
+    orient,
+    oriented_arc,
+    oriented_arrays,
+    oriented_bytes,
+    target_blocks,
+)
+from longwall.storage.pages.oriented_copy import OrientedCopy
 
 GRAPHS = {
     "one edge": build_graph(np.array([0]), np.array([1])),
@@ -22,7 +33,8 @@ GRAPHS = {
 @pytest.mark.parametrize("name", list(GRAPHS))
 @pytest.mark.parametrize("at_once", [1, 7, 1 << 20])
 def test_rows_have_the_smaller_neighbours(name: str, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(orientation, "_ARCS_AT_ONCE", at_once)
+    monkeypatch.setattr(oriented_copy, "_ARCS_AT_ONCE", at_once)
+    monkeypatch.setattr(orientation, "_VERTICES_AT_ONCE", at_once)
     graph = GRAPHS[name]
     arrays = orient(graph, np.empty)
     assert arrays.oriented
@@ -34,6 +46,66 @@ def test_rows_have_the_smaller_neighbours(name: str, at_once: int, monkeypatch: 
         assert own.tolist() == [w for w in row.tolist() if w < v]
         assert arrays.split[v] == arrays.indptr[v + 1]
     assert arrays.max_degree == arrays.max_out_degree == np.diff(arrays.indptr).max()
+
+
+@pytest.mark.parametrize("name", list(GRAPHS))
+@pytest.mark.parametrize("at_once", [1, 40, 1 << 20])
+@pytest.mark.parametrize("most", [1, 9, 100, 1 << 20])
+def test_pieces_have_every_arc_once_and_few_enough(
+    name: str, at_once: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(oriented_copy, "_ARCS_AT_ONCE", at_once)
+    graph = GRAPHS[name]
+    arrays = oriented_arrays(graph, np.empty)
+    copy = OrientedCopy(graph, arrays)
+    copy.begin()
+    m, n, random = graph.num_edges, graph.num_vertices, np.random.default_rng(3)
+    for _ in range(20):
+        first, last = sorted(random.integers(0, m + 1, 2).tolist())
+        low, high = sorted(random.integers(0, n + 1, 2).tolist())
+        copy.wait(last)
+        own = arrays.indices[first:last]
+        found = np.zeros(own.size, int)
+        for (begin, end), (least, beyond) in copy.cut((first, last), (low, high), most):
+            assert first <= begin < end <= last
+            some = own[begin - first : end - first]
+            there = (some >= least) & (some < beyond)
+            assert np.count_nonzero(there) <= most
+            found[begin - first : end - first] += there
+        assert found.tolist() == ((own >= low) & (own < high)).astype(int).tolist()
+        if at_once == 1 and most == 1 << 20 and first < last and low < high:
+            assert len([*copy.cut((first, last), (low, high), most)]) == bool(found.any())
+    copy.close()
+
+
+def test_an_array_is_filled_from_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(oriented_copy, "_ARCS_AT_ONCE", 50)
+    graph, gate = GRAPHS["even"], threading.Event()
+    expected, arrays = orient(graph, np.empty).indices, oriented_arrays(graph, np.zeros)
+    copy, plain = OrientedCopy(graph, arrays), oriented_copy._copy_rows
+
+    def held(indptr: np.ndarray, indices: np.ndarray, starts: np.ndarray, first: int, *rest: Any) -> None:
+        assert starts[first] < 500 or gate.wait(20)
+        plain(indptr, indices, starts, first, *rest)
+
+    monkeypatch.setattr(oriented_copy, "_copy_rows", held)
+    copy.begin()
+    copy.wait(400)
+    assert arrays.indices[:400].tolist() == expected[:400].tolist()
+    assert not arrays.indices[600:].any()
+    gate.set()
+    copy.wait()
+    assert arrays.indices.tolist() == expected.tolist()
+
+
+def test_a_fault_of_a_thread_is_raised_where_arcs_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = GRAPHS["even"]
+    copy = OrientedCopy(graph, oriented_arrays(graph, np.zeros))
+    monkeypatch.setattr(oriented_copy, "_copy_rows", lambda *_: 1 // 0)
+    copy.begin()
+    with pytest.raises(ZeroDivisionError):
+        copy.wait(1)
+    copy.close()
 
 
 @pytest.mark.parametrize("name", list(GRAPHS))
