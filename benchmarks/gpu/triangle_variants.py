@@ -80,7 +80,7 @@ class Blocks:
     """Triangles by bitmaps of blocks."""
 
     def __init__(self, device: Any, graph: Any):
-        larger = LargerArcs.of_whole(graph)
+        larger = LargerArcs.of_whole(device, graph)
         self._rows = RowPairs(device, graph, "count_triangles", larger.tasks(device, graph))
         self._vertices = 0, graph.num_vertices
 

@@ -45,6 +45,9 @@ class CpuDevice:
         return nullcontext()
 
 
+Int64s = NDArray[np.int64]
+
+
 class _HostMemory:
     """No memory of its own: the kernels work in host memory, which callers reserve."""
 
@@ -73,7 +76,7 @@ class _NoFrames:
     def mark(self) -> None:
         """Nothing is waited for."""
 
-    def fill(self, pages: NDArray[np.int64], places: NDArray[np.int64], behind: Any = None) -> None:
+    def fill(self, moves: tuple[Int64s, Int64s], table: Any, values: Int64s, behind: Any = None) -> None:
         """Nothing is copied."""
 
     def settle(self) -> None:

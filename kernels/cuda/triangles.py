@@ -74,7 +74,7 @@ class CudaTriangleCounter:
         if graph.oriented or graph.pages is not None:
             self._in_arcs = InArcs(device, graph, int(_IN_ARCS_SHARE * memory), least=2)
             return
-        self._rows = RowPairs(device, graph, "count_triangles", LargerArcs.of_whole(graph).tasks(device, graph))
+        self._rows = RowPairs(device, graph, "count_triangles", LargerArcs.of_whole(device, graph).tasks(device, graph))
         if graph.max_out_degree <= _SHORT and graph.num_arcs < 1 << 32:
             self._short = ShortTriangles(device, graph)
 
@@ -110,7 +110,7 @@ class CudaTriangleCounter:
         device, graph = self._device, self._graph
         tasks = arcs.tasks(device, graph)
         rows = (graph.indptr, graph.indices, graph.split, places_of(graph))
-        work = (tasks.size, tasks.words, device.xp.zeros(1, np.uint32), device.stop_flag)
+        work = (tasks.size, tasks.words, arcs.next, device.stop_flag)
         device.launch(
             "triangles.cu",
             "count_triangles",
@@ -168,17 +168,16 @@ class CudaTriangleVertexCounter:
 
     def _larger(self, first: int, last: int, targets: Targets | None) -> Iterable[LargerArcs]:
         if self._in_arcs is None:
-            return [LargerArcs.of_whole(self._graph, targets)]
+            return [LargerArcs.of_whole(self._device, self._graph, targets)]
         return self._in_arcs.parts(first, last, targets)
 
     def _add(self, larger: LargerArcs, arcs: tuple[int, int], begin: int) -> None:
         """Add those of the vertices from `begin` on."""
         device, graph = self._device, self._graph
-        progress = device.xp.zeros(1, np.uint32)
         self._begun = True  # what fails before is tried again
         tasks, hits = larger.tasks(device, graph, 2), min(graph.max_out_degree, MOST_HITS)
         rows = (graph.indptr, graph.indices, graph.split, places_of(graph))
-        work = (tasks.size, tasks.words, hits, progress, device.stop_flag)
+        work = (tasks.size, tasks.words, hits, larger.next, device.stop_flag)
         device.launch(
             "triangles.cu",
             "add_triangles",

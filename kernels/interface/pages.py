@@ -128,8 +128,27 @@ class PageFrames(Protocol):
         """Return the kernels that were launched so far, for `fill`."""
         ...
 
-    def fill(self, pages: NDArray[np.int64], places: NDArray[np.int64], behind: Any = None) -> None:
-        """Begin to copy pages to places, once the kernels have ended that `behind` names; None: all before."""
+    def fill(
+        self,
+        moves: tuple[NDArray[np.int64], NDArray[np.int64]],
+        table: Array,
+        values: NDArray[np.int64],
+        behind: Any = None,
+    ) -> None:
+        """Begin to copy pages to places, once kernels have ended, and write a page table.
+
+        Parameters
+        ----------
+        moves : int64[k], int64[k]
+            The pages, and their places.
+        table : int64[at least len(values) + 2k]
+            The engine's array for the page table; behind that it says what is copied.
+        values : int64[pages + 1]
+            What the page table holds then.
+        behind
+            What `mark` returned: those kernels must have ended, and others look at the page table after `settle`. None:
+            all that were launched, and those that are launched next may look at it.
+        """
         ...
 
     def settle(self) -> None:

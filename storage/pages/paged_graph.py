@@ -30,7 +30,6 @@ _LEAST_PAGES = 256  # where pages are not the smallest: small graphs have budget
 _ARC_BYTES = 4
 _LEVELS = 16  # that are recorded, at most: the levels of a pattern
 _POOL_UNIT = 512  # bytes: the unit of allocations on a device
-_TABLES = 2  # page tables that take turns, beside that of an empty cache
 Range = tuple[int, int]
 _COPY_SHARE = 0.25  # of a page's bytes: the admission cost, by which a page must be hotter than the one it displaces
 
@@ -103,10 +102,12 @@ class GraphPages:
         self._mark: Any = None  # the kernels before the last `hold`
         self._frames = np.empty(0, np.int64)  # the page in each frame, -1 where it is free
         self.growth, self._shrunk, self._chosen = 0, False, False
-        self._tables: list[Array] = []
-        self._empty_table = self._page_table(self._frames) if self.staged or access == "adaptive" else None
+        self._tables: list[Array] = []  # two that take turns
+        empty = self._page_table(self._frames)
+        self._empty_table = engine.bring(empty, mapped=False) if self.staged or access == "adaptive" else None
         if access == "adaptive":
-            self._tables = [self._page_table(self._frames) for _ in range(_TABLES)]
+            # None is allocated while kernels have their arrays: in the pool, it would hold a whole freed block of them.
+            self._tables = [engine.bring(np.zeros(1 + 3 * number, np.int64), mapped=False) for _ in range(2)]
         self.places: Array | None = self._empty_table
 
     @property
@@ -268,11 +269,18 @@ class GraphPages:
         # Both ascend, so consecutive pages mostly get consecutive frames, and lists across two pages are in one piece.
         free = np.flatnonzero(frames < 0)[: moves.admit.size]
         frames[free] = moves.admit
-        places = self._page_table(frames)
+        table, values = self._tables[0], self._page_table(frames)
         self.places = self._empty_table  # until the pages are copied, in case that fails
         if free.size:
-            self._buffer.fill(moves.admit, free, behind)
-        self._frames, self.places = frames, places
+            self._buffer.fill((moves.admit, free), table, values, behind)
+        elif isinstance(table, np.ndarray):
+            table[: values.size] = values
+        else:
+            table[: values.size].set(values)
+        # Kernels that were launched before may still read the other one. A view: who has kept the last one sees that
+        # pages have moved.
+        self._tables.reverse()
+        self._frames, self.places = frames, table[: values.size]
 
     def _limit(self, room: int) -> None:
         """Limit the page cache to so many pages from now on."""
@@ -290,26 +298,15 @@ class GraphPages:
             self._buffer.close()
         self._buffer, self._mark, self._frames = None, None, np.empty(0, np.int64)
 
-    def _page_table(self, frames: NDArray[np.int64]) -> Array:
-        """Return another page table for `places`: kernels launched before may still read the last one.
-
-        No table is allocated while kernels have their arrays: in the pool, it would hold a whole freed block of them.
-        """
+    def _page_table(self, frames: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the values of `places`."""
         places = np.zeros(self.hot.size + 1, np.int64)
         places[0] = self.page_arcs.bit_length() - 1
         (taken,) = np.nonzero(frames >= 0)
         if self._buffer is not None:
             pages = frames[taken]
             places[1 + pages] = self._buffer.origin + (taken - pages) * self.page_arcs
-        if not self._tables:
-            return self._engine.bring(places, mapped=False)
-        table = self._tables.pop(0)
-        if isinstance(table, np.ndarray):
-            table[:] = places
-        else:
-            table.set(places)
-        self._tables.append(table)
-        return table[:]  # an object of its own: who has kept the last one sees that pages have moved
+        return places
 
 
 def page_bytes(num_arcs: int) -> int:
@@ -330,8 +327,8 @@ def state_bytes(num_arcs: int) -> int:
     """Return the bytes of the device for the page tables of so many arcs, and for what is read of each page."""
     number = _pages_of(num_arcs, page_bytes(num_arcs) // _ARC_BYTES)
     places, sums, copied = 8 * (number + 1), 16 * number, 16 * number
-    # One page table is for an empty cache, and there are two more while it changes; staged lists have such tables, too.
-    arrays = (3 * places, sums, 2 * copied)
+    # One page table is for an empty cache, and two take turns, with what is copied; staged lists have such tables, too.
+    arrays = (places, sums, places + copied, places + copied)
     return sum(-(-size // _POOL_UNIT) * _POOL_UNIT for size in arrays)
 
 

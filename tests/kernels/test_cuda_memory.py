@@ -157,11 +157,12 @@ def test_copies_of_pages_take_as_much_of_the_device_as_is_said(cuda: Any) -> Non
         page_arcs = MIB // 2
         buffer = cuda.paging.frames(graph, 64, page_arcs)
         copies = xp.ndarray(64 * page_arcs, np.uint32, graph.indices.data + 4 * buffer.origin)
-        rng = np.random.default_rng(1)
+        rng, table = np.random.default_rng(1), xp.zeros(129 + 128, np.int64)
         for number in (64, 64, 40, 64, 64):  # of 128 pages
             pages, places = rng.permutation(128)[:number], rng.permutation(64)[:number]
-            buffer.fill(pages, places)
+            buffer.fill((pages, places), table, np.arange(129) + number)
             buffer.settle()
+            assert (table[:129] == xp.arange(129) + number).all()
             found = copies.reshape(64, page_arcs)[xp.asarray(places)]
             assert (found == xp.asarray(pages.astype(np.uint32))[:, None] * page_arcs + xp.arange(page_arcs)).all()
             del found

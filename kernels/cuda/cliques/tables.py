@@ -3,8 +3,6 @@
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from longwall.kernels.cuda.cliques.bitmaps import CudaCliqueCounter
 from longwall.kernels.cuda.cliques.tables_ahead import make_rows, place_tables
 from longwall.kernels.cuda.local_counts.in_arcs import InArcs
@@ -41,7 +39,7 @@ class CudaTabledCliqueCounter(CudaCliqueCounter):
         left = max(memory - self._store.nbytes, 0)
         self._in_arcs = InArcs(device, graph, int(_ARCS_SHARE * left), self.least_degree)
         self.table_room = max(left - self._in_arcs.nbytes, 0) // (2 * WORD_BYTES) * 2
-        longest = int(table_words(np.array([graph.max_out_degree]), self.least_degree)[0])
+        longest = table_words(graph.max_out_degree, self.least_degree)
         if longest > self.table_room:
             raise WorkspaceTooLarge(WORD_BYTES * longest)
         self._memory = device.xp.empty(self.table_room // 2, device.xp.uint64)

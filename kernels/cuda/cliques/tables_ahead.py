@@ -53,7 +53,7 @@ def make_rows(
     """
     tasks = larger.tasks(device, graph)
     rows = (graph.indptr, graph.indices, graph.split, places_of(graph))
-    work = (tasks.size, tasks.words, device.xp.zeros(1, device.xp.uint32), device.stop_flag)
+    work = (tasks.size, tasks.words, larger.next, device.stop_flag)
     device.launch(
         "clique_rows.cu",
         "make_rows",
@@ -131,7 +131,7 @@ class TablesAhead:
         tables = (self._words, self._starts, first)
         if self._in_arcs is None:
             between = first, beyond if beyond < graph.num_vertices else 0
-            make_rows(device, graph, LargerArcs.of_whole(graph), between, tables, self._least)
+            make_rows(device, graph, LargerArcs.of_whole(device, graph), between, tables, self._least)
         else:
             for arcs in self._in_arcs.parts(begin, int(graph.indptr[beyond]), None):
                 make_rows(device, graph, arcs, (0, 0), tables, self._least)

@@ -60,7 +60,7 @@ class CudaArcDiamondCounter:
         counts.fill(0)
         out = (counts, self._half.starts, begin, end - begin)
         if self._in_arcs is None:
-            self._add(LargerArcs.of_whole(self._graph), low, out, Corner.ANY)
+            self._add(LargerArcs.of_whole(self._device, self._graph), low, out, Corner.ANY)
         else:
             for block in blocks or self._all(low, min(high + 1, self._graph.num_vertices)):
                 self._add_block(self._in_arcs, block, out)
@@ -85,7 +85,7 @@ class CudaArcDiamondCounter:
         hits = min(graph.max_out_degree, MOST_HITS)
         tasks = arcs.tasks(device, graph, 2)
         rows = (graph.indptr, graph.indices, graph.split, places_of(graph))
-        work = (tasks.size, tasks.words, hits, device.xp.zeros(1, device.xp.uint32), device.stop_flag)
+        work = (tasks.size, tasks.words, hits, arcs.next, device.stop_flag)
         device.launch(
             "arc_diamonds.cu",
             "add_triangles",

@@ -38,19 +38,21 @@ class LargerArcs(NamedTuple):
     """What kernels take."""
     arcs: int
     """No fewer than there are."""
+    next: Array
+    """The next of their tasks: uint32[1], zero; for one launch."""
 
     @classmethod
-    def of_whole(cls, graph: GraphArrays, targets: Targets | None = None) -> LargerArcs:
+    def of_whole(cls, device: Device, graph: GraphArrays, targets: Targets | None = None) -> LargerArcs:
         """Return those of some vertices of a graph that has its larger neighbours, too; None: all."""
         low, high = targets or (0, graph.num_vertices)
         vertices = graph.indices[int(graph.indptr[low]) :] if low else graph.indices
         there = (graph.indptr[low:], vertices, graph.split[low:], high - low, low)
-        return cls((*there, _NONE, _NONE), graph.num_arcs)
+        return cls((*there, _NONE, _NONE), graph.num_arcs, device.xp.zeros(1, device.xp.uint32))
 
     @classmethod
-    def of_pairs(cls, pairs: Array, number: Array, arcs: int) -> LargerArcs:
+    def of_pairs(cls, pairs: Array, number: Array, arcs: int, next_task: Array) -> LargerArcs:
         """Return those of ``number[0]`` pairs, `arcs` at most."""
-        return cls((_NONE, _NONE, _NONE, 0, 0, pairs, number), arcs)
+        return cls((_NONE, _NONE, _NONE, 0, 0, pairs, number), arcs, next_task)
 
     def tasks(self, device: Device, graph: GraphArrays, words_each: int = 1) -> ArcTasks:
         """Cut them into tasks of blocks, with a bitmap of so many words for every 32 vertices."""
@@ -113,13 +115,13 @@ class InArcs:
     def _make(self, arcs: tuple[int, int], low: int, high: int) -> LargerArcs:
         graph = self._graph
         starts, number = self._starts[: high - low], self._state()
-        starts.fill(0)
+        starts.data.memset_async(0, starts.nbytes)
         rows = (graph.indptr, graph.indices, graph.split, places_of(graph))
         owners = (*rows, graph.num_vertices, *arcs, self._least, low, high, starts)
         self._launch("count_in_arcs", owners)
         self._launch("start_in_arcs", (starts, high - low, number))
         self._launch("place_in_arcs", (*owners, self._pairs))
-        return LargerArcs.of_pairs(self._pairs, number, min(arcs[1] - arcs[0], self._arcs))
+        return LargerArcs.of_pairs(self._pairs, number, min(arcs[1] - arcs[0], self._arcs), self._state())
 
     def _state(self) -> Array:
         """Return a number on the device that is 0; after many others it is used again."""

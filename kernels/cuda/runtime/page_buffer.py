@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 from longwall.kernels.cuda.runtime.launch import Device
 from longwall.kernels.interface.graph_arrays import GraphArrays
 
+Array = Any  # a CuPy array
+Int64s = NDArray[np.int64]
+
 _THREADS = 128  # as in the kernel's launch bounds
 
 
@@ -40,32 +43,40 @@ class CudaPageFrames:
 
     def mark(self) -> Any:
         """Return the kernels that were launched so far, for `fill`."""
-        return self._device.xp.cuda.get_current_stream().record()
+        return self._record(self._device.xp.cuda.get_current_stream())
 
-    def fill(self, pages: NDArray[np.int64], places: NDArray[np.int64], behind: Any = None) -> None:
-        """Begin to copy pages to places, once the kernels have ended that `behind` names; None: all before."""
-        xp, indices = self._device.xp, self._graph.indices
+    def fill(self, moves: tuple[Int64s, Int64s], table: Array, values: Int64s, behind: Any = None) -> None:
+        """Begin to copy pages to places; see :class:`longwall.kernels.interface.pages.PageFrames`."""
+        indices, (pages, places), size = self._graph.indices, moves, values.size
+        first, what = 0, np.concatenate([values, pages, places])
         self.settle()
-        self._stream.wait_event(self.mark() if behind is None else behind)
+        if behind is None:  # kernels may look the pages up that are being copied
+            table[:size].set(values)
+            first, behind = size, self.mark()
+        self._stream.wait_event(behind)
         with self._stream:  # also what is copied from the host: on another stream it would wait for its kernels
             try:
-                # Kept until the next copies begin: an interrupt must not free what a kernel reads.
-                self._reading = what = xp.asarray(np.stack([pages, places]))
+                table[first : what.size].set(what[first:])
                 self._device.launch(
                     "page_buffer.cu",
                     "copy_pages",
-                    (indices, indices.size, what, pages.size, self._page_arcs.bit_length() - 1, self._arcs),
+                    (indices, indices.size, table[size:], pages.size, self._page_arcs.bit_length() - 1, self._arcs),
                     blocks=self._device.multiprocessors,
                     threads=_THREADS,
                 )
             finally:
-                self._filled = self._stream.record()
+                self._filled = self._record(self._stream)
 
     def settle(self) -> None:
         """Let kernels that are launched from now on wait for the copies that were begun."""
         if self._filled is not None:
             self._device.xp.cuda.get_current_stream().wait_event(self._filled)
             self._filled = None
+
+    def _record(self, stream: Any) -> Any:
+        event = self._device.xp.cuda.Event(disable_timing=True)
+        event.record(stream)
+        return event
 
     def close(self) -> None:
         """Wait for the copies that were begun; the buffer is of no further use."""

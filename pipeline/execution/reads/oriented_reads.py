@@ -11,20 +11,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from longwall.kernels.interface.cliques.tables import table_words
 from longwall.kernels.interface.workspaces import ArcBlock, Block, Corner, TabledCliqueCounter, TablePiece, Targets
 from longwall.pipeline.execution.environment import Environment
+from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.pages.orientation import bytes_per_page, target_blocks
 
 _ARC_BYTES = 4
 _LEVEL = 1  # of the heat record
 # Of the page cache, that the owners' lists have: all lists before come again for each block of owners.
 _OWNERS_SHARE = 2 / 3
-_VERTICES_AT_ONCE = 1 << 18
+_CUTS_AT_ONCE = 1 << 10
 _LEAST_PAGES = 12  # of the page cache: ranges begin and end anywhere in a page
+_table_words = lazy_kernel(table_words)
 
 
 class OrientedReads:
@@ -163,23 +166,11 @@ class OrientedReads:
             yield high
             return
         yield low
-        cut, held = low, 0  # where the last block began, and the words of its tables so far
-        for begin in range(low, high, _VERTICES_AT_ONCE):
-            some = starts[begin : min(begin + _VERTICES_AT_ONCE, high) + 1]
-            words = np.zeros(some.size, np.int64)
-            np.cumsum(table_words(np.diff(some), tables.least_degree), out=words[1:])
-            at = 0
-            while True:
-                ends = (
-                    np.searchsorted(some, starts[cut] + size, "right"),
-                    np.searchsorted(words, words[at] - held + tables.table_room, "right"),
-                )
-                end = max(int(min(ends)) - 1, at if begin + at > cut else at + 1)
-                if end >= some.size - 1:
-                    held += int(words[-1] - words[at])
-                    break
-                yield (cut := begin + end)
-                at, held = end, 0
+        cuts, number = np.empty(_CUTS_AT_ONCE, np.int64), _CUTS_AT_ONCE
+        while number == cuts.size:
+            number = _cut_by_tables(starts, low, high, size, tables.table_room, tables.least_degree, cuts)
+            yield from cuts[:number].tolist()
+            low = int(cuts[number - 1]) if number else low
         yield high
 
     def _owners_of(self, first: int, last: int) -> tuple[int, int]:
@@ -195,3 +186,22 @@ class OrientedReads:
         # Two blocks that follow each other, and the range, may begin and end anywhere in a page.
         blocks = target_blocks(starts[low : high + 1], max((room - (own[1] - own[0]) - 3 * page) // 2, page))
         return [(low + begin, low + end) for begin, end in blocks]
+
+
+@lazy_kernel
+def _cut_by_tables(starts: Any, low: int, high: int, arcs: int, words: int, least: int, cuts: Any) -> int:
+    """Cut vertices into blocks, each of one or of few enough arcs and words of tables; return how many cuts were found.
+
+    Cuts are where blocks begin, but for the first one; there are no more than `cuts` has room for.
+    """
+    number, begin, held = 0, low, 0
+    for v in range(low, high):
+        own = _table_words(starts[v + 1] - starts[v], least)
+        if v > begin and (starts[v + 1] - starts[begin] > arcs or held + own > words):
+            cuts[number] = v
+            number += 1
+            if number == cuts.size:
+                break
+            begin, held = v, 0
+        held += own
+    return number

@@ -110,13 +110,13 @@ def test_what_running_kernels_read_is_not_written_over(
         assert not reading or len(running) == len(read)  # all of it is there
         hold(self, ranges, reading)
 
-    def filling(self: CudaPageFrames, wanted: Any, places: Any, behind: Any = None) -> None:
+    def filling(self: CudaPageFrames, moves: Any, table: Any, values: Any, behind: Any = None) -> None:
         nonlocal early
         if behind is not None:
             early += 1
             assert behind is marks[-1]
-            assert not running & set(places.tolist())
-        fill(self, wanted, places, behind)
+            assert not running & set(moves[1].tolist())
+        fill(self, moves, table, values, behind)
 
     def marking(self: CudaPageFrames) -> object:
         marks.append(mark(self))
