@@ -5,6 +5,7 @@ that are read often are short, and lie together here. In the whole adjacency, li
 """
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.graph.graph import Graph, NewArray
+from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.pages.oriented_copy import OrientedCopy
 
 _VERTICES_AT_ONCE = 1 << 20
@@ -40,21 +42,19 @@ def oriented_arrays(graph: Graph, new_array: NewArray) -> GraphArrays:
     starts = np.zeros(graph.num_vertices + 1, np.int64)
     parts = [*pairwise([*range(0, graph.num_vertices, _VERTICES_AT_ONCE), graph.num_vertices])]
 
-    def add_up(part: tuple[int, int]) -> None:
-        first, last = part
-        ends = starts[first + 1 : last + 1]
-        np.subtract(graph.split[first:last], graph.indptr[first:last], out=ends)
-        np.cumsum(ends, out=ends)
+    ends = np.zeros(len(parts) + 1, np.int64)
 
-    def move(part: tuple[int, int]) -> None:
-        starts[part[0] + 1 : part[1]] += starts[part[0]]
+    def measure(part: int) -> None:
+        ends[part + 1] = _out_arcs(graph.indptr, graph.split, *parts[part])
+
+    def add_up(part: int) -> None:
+        _add_up(graph.indptr, graph.split, *parts[part], ends[part], starts)
 
     workers = min(core_count(), max(len(parts), 1))
-    for _ in map_ordered(add_up, parts, workers):
+    for _ in map_ordered(measure, range(len(parts)), workers):
         pass
-    for first, last in parts[1:]:
-        starts[last] += starts[first]
-    for _ in map_ordered(move, parts[1:], workers):
+    np.cumsum(ends, out=ends)
+    for _ in map_ordered(add_up, range(len(parts)), workers):
         pass
     longest = graph.stats.max_out_degree
     arcs = new_array(graph.num_edges, np.dtype(np.uint32))
@@ -151,3 +151,20 @@ def target_blocks(starts: NDArray[np.int64], arcs: int) -> list[tuple[int, int]]
         end = int(np.searchsorted(starts, starts[cuts[-1]] + arcs, side="right")) - 1
         cuts.append(min(max(end, cuts[-1] + 1), number))
     return list(pairwise(cuts))
+
+
+@lazy_kernel
+def _out_arcs(indptr: Any, split: Any, first: int, last: int) -> int:
+    """Add up the smaller neighbours of the vertices first to last - 1."""
+    total = 0
+    for v in range(first, last):
+        total += split[v] - indptr[v]
+    return total
+
+
+@lazy_kernel
+def _add_up(indptr: Any, split: Any, first: int, last: int, before: int, starts: Any) -> None:
+    """Write where the smaller neighbours of each of these vertices end, if those before have so many."""
+    for v in range(first, last):
+        before += split[v] - indptr[v]
+        starts[v + 1] = before

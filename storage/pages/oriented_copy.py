@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from itertools import pairwise
 from math import sqrt
 from typing import Any
 
@@ -15,6 +14,7 @@ from longwall.storage.graph.graph import Graph
 from longwall.storage.lazy_kernel import lazy_kernel
 
 _ARCS_AT_ONCE = 1 << 20
+_PARTS_AT_ONCE = 4  # of so many arcs: each takes the reader a moment to begin
 _BUCKETS = 1 << 10  # of vertices, to which arcs are counted
 
 Range = tuple[int, int]
@@ -51,17 +51,17 @@ class OrientedCopy:
 
     def begin(self) -> None:
         """Start the threads: one core is left to who reads."""
-        parts = [*pairwise(self._rows.tolist())]
-        pool = ThreadPoolExecutor(max(min(core_count() - 1, len(parts)), 1))
-        self._copies = [pool.submit(self._copy, number, *rows) for number, rows in enumerate(parts)]
+        firsts = range(0, self._ends.size, _PARTS_AT_ONCE)
+        pool = ThreadPoolExecutor(max(min(core_count() - 1, len(firsts)), 1))
+        self._copies = [pool.submit(self._copy, first) for first in firsts]
         pool.shutdown(wait=False)
 
     def wait(self, arcs: int | None = None) -> None:
         """Wait until the first so many arcs are there; None: all of them."""
         last = self._ends.size if arcs is None else int(np.searchsorted(self._ends, arcs)) + 1
         while self._done < min(last, self._ends.size):
-            self._copies[self._done].result()
-            self._done += 1
+            self._copies[self._done // _PARTS_AT_ONCE].result()
+            self._done += _PARTS_AT_ONCE
 
     def close(self) -> None:
         """End the threads, whether all arcs are there or not."""
@@ -115,9 +115,12 @@ class OrientedCopy:
     def _bucket(self, vertex: int) -> int:
         return int(sqrt(vertex) * self._scale)
 
-    def _copy(self, number: int, first: int, last: int) -> None:
+    def _copy(self, first: int) -> None:
+        """Copy the parts from `first` on that a thread copies together."""
         graph, (starts, arcs) = self._graph, (self._arrays.indptr, self._arrays.indices)
-        _copy_rows(graph.indptr, graph.indices, starts, first, last, arcs, self._counts[number], self._scale)
+        for part in range(first, min(first + _PARTS_AT_ONCE, self._ends.size)):
+            low, high = self._rows[part : part + 2].tolist()
+            _copy_rows(graph.indptr, graph.indices, starts, low, high, arcs, self._counts[part], self._scale)
 
 
 def _first_vertices(scale: float) -> NDArray[np.int64]:

@@ -87,7 +87,8 @@ class InArcs:
         self._number = min(number, max(graph.num_vertices, 1))
         self._pairs = device.xp.empty(self._arcs, device.xp.uint64)
         self._starts = device.xp.empty(self._number, device.xp.uint32)
-        self._states, self._used = device.xp.zeros(_STATES, device.xp.uint64), 0
+        self._numbers, self._used = device.xp.zeros(_STATES, device.xp.uint64), 0
+        self._tasks = device.xp.zeros(_STATES, device.xp.uint32)
 
     @property
     def nbytes(self) -> int:
@@ -114,22 +115,24 @@ class InArcs:
 
     def _make(self, arcs: tuple[int, int], low: int, high: int) -> LargerArcs:
         graph = self._graph
-        starts, number = self._starts[: high - low], self._state()
+        starts, (number, next_task) = self._starts[: high - low], self._zeros()
         starts.data.memset_async(0, starts.nbytes)
         rows = (graph.indptr, graph.indices, graph.split, places_of(graph))
         owners = (*rows, graph.num_vertices, *arcs, self._least, low, high, starts)
         self._launch("count_in_arcs", owners)
         self._launch("start_in_arcs", (starts, high - low, number))
         self._launch("place_in_arcs", (*owners, self._pairs))
-        return LargerArcs.of_pairs(self._pairs, number, min(arcs[1] - arcs[0], self._arcs), self._state())
+        return LargerArcs.of_pairs(self._pairs, number, min(arcs[1] - arcs[0], self._arcs), next_task)
 
-    def _state(self) -> Array:
-        """Return a number on the device that is 0; after many others it is used again."""
+    def _zeros(self) -> tuple[Array, Array]:
+        """Return numbers on the device that are 0, uint64[1] and uint32[1]; after many others they are used again."""
         if self._used == _STATES:
-            self._states.fill(0)
+            self._numbers.fill(0)
+            self._tasks.fill(0)
             self._used = 0
         self._used += 1
-        return self._states[self._used - 1 : self._used]
+        own = slice(self._used - 1, self._used)
+        return self._numbers[own], self._tasks[own]
 
     def _launch(self, function: str, arguments: tuple[Any, ...]) -> None:
         blocks = self._device.multiprocessors * _BLOCKS
