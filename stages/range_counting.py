@@ -275,8 +275,12 @@ class CountCliques(CountSubgraphs):
         if self.k == 3:
             return _TriangleSum(engine.kernels.triangle_counter(engine.device, graph, memory))
         if graph.oriented and graph.pages is not None and graph.pages.staged:
-            return _TabledSum(engine.kernels.tabled_clique_counter(engine.device, graph, self.k, memory))
+            return _TabledSum(self.tabled_counter(engine, graph, memory))
         return SubgraphCounter(engine.kernels.clique_counter(engine.device, graph, self.k, memory))
+
+    def tabled_counter(self, engine: Engine, graph: GraphArrays, memory: int) -> TabledCliqueCounter:
+        """Make a worker's workspace, as `counter` does, for an oriented graph whose lists come in turn; k >= 4."""
+        return engine.kernels.tabled_clique_counter(engine.device, graph, self.k, memory)
 
     @property
     def smallest(self) -> int:

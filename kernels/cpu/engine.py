@@ -61,6 +61,10 @@ class _HostMemory:
     def limit(self, size: int) -> None:
         """Callers reserve what the kernels take."""
 
+    def fill(self, there: NDArray[Any], values: NDArray[Any]) -> None:
+        """Copy an array into another one."""
+        there[...] = values
+
     def release(self) -> None:
         """Nothing is cached here."""
 

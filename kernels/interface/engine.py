@@ -160,6 +160,13 @@ class EngineMemory(Protocol):
         """Let the engine's arrays take at most `size` bytes of the device, all together."""
         ...
 
+    def fill(self, there: Array, values: NDArray[Any]) -> None:
+        """Copy an array of the host into one of the engine's, of the same shape and type; no memory is locked for it.
+
+        Kernels that were launched before read what was there before.
+        """
+        ...
+
     def release(self) -> None:
         """Return cached memory to the device: a failed allocation may succeed then."""
         ...

@@ -47,6 +47,8 @@ class GraphPart:
         Only arcs to these of its vertices count; None: all.
     members : VertexSet
         Its vertices.
+    roots
+        Arcs at its end, of the lists of the window's roots and of the members between them.
     """
 
     graph: GraphArrays
@@ -54,6 +56,7 @@ class GraphPart:
     last: int
     targets: Targets | None
     members: VertexSet
+    roots: int
 
 
 @dataclass(frozen=True)
@@ -203,7 +206,8 @@ class GraphParts:
         longest = int(lengths.max(initial=0))
         graph = GraphArrays(indptr, lists, indptr[1:], np.zeros(1, np.int32), longest, longest, oriented=True)
         first, last = (self._place(at, window, indptr) for at in window.arcs)
-        return GraphPart(graph, first, last, targets, self._set)
+        roots = graph.num_arcs - int(indptr[self._set.rank(window.first)])
+        return GraphPart(graph, first, last, targets, self._set, roots)
 
     def _place(self, arc: int, window: Window, indptr: Int64s) -> int:
         """Return where an arc is in a part, or the end of a range of arcs."""

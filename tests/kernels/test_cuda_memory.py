@@ -131,6 +131,22 @@ def test_a_sort_without_room_for_its_workspace_is_short_of_memory(cuda: Any, met
 
 
 @pytest.mark.gpu
+def test_no_memory_is_locked_for_a_graph(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CuPy locks as much of the host as an array has that it is given, and keeps that: no budget knows of it."""
+    import cupy
+
+    asarray, sizes = cupy.asarray, []
+    monkeypatch.setattr(cupy, "asarray", lambda array: (sizes.append(array.nbytes), asarray(array))[1])
+    starts, lists = np.arange(MIB, dtype=np.int64), np.arange(MIB, dtype=np.uint32)[::-1].copy()
+    zero = np.zeros(1, np.int32)
+    with cuda.faults():
+        there = cuda.load(GraphArrays(starts, lists, starts[1:], zero, 1, 1, oriented=True))
+        assert (there.indptr.get() == starts).all()
+        assert (there.indices.get() == lists).all()
+    assert not sizes
+
+
+@pytest.mark.gpu
 def test_the_peak_is_measured_twice(cuda: Any) -> None:
     xp = cuda.xp
     with cuda.faults():

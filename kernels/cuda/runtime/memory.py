@@ -79,6 +79,10 @@ class DeviceMemory:
         """Let the pool hold at most `size` bytes from now on, what it caches included."""
         self._pool.set_limit(size=max(size, 1))  # to CuPy, 0 is no limit
 
+    def fill(self, there: Array, values: NDArray[Any]) -> None:
+        """Copy an array of the host, by way of what the driver keeps for that."""
+        there.set(values)
+
     def release(self) -> None:
         """Return cached blocks to the device."""
         gc.collect()  # an error that is handled may have left arrays in cycles
@@ -132,12 +136,19 @@ def copied(xp: Any, arrays: Mapping[str, NDArray[Any]]) -> dict[str, Array]:
         if size + room > _TOGETHER:
             break
         places[name], size = size, size + room
-    there = {name: xp.asarray(array) for name, array in arrays.items() if name not in places}
+    there = {name: _copied(xp, array) for name, array in arrays.items() if name not in places}
     if places:
         whole = np.zeros(size, np.uint8)
         for name, at in places.items():
             whole[at : at + arrays[name].nbytes] = np.ascontiguousarray(arrays[name]).view(np.uint8)
-        bytes_there = xp.asarray(whole)
+        bytes_there = _copied(xp, whole)
         for name, at in places.items():
             there[name] = bytes_there[at : at + arrays[name].nbytes].view(arrays[name].dtype)
+    return there
+
+
+def _copied(xp: Any, array: NDArray[Any]) -> Array:
+    """Copy an array by way of what the driver keeps: CuPy would lock, and keep, as much memory of the host besides."""
+    there = xp.empty(array.shape, array.dtype)
+    there.set(array)
     return there

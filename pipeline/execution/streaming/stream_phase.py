@@ -13,6 +13,9 @@ import numpy as np
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Task
 from longwall.pipeline.execution.streaming.stream_worker import StreamWorker
+from longwall.pipeline.execution.streaming.tabled_ways import TabledWay, tabled_way
+from longwall.pipeline.execution.streaming.tabled_worker import TabledWorker
+from longwall.stages.range_counting import CountCliques
 from longwall.storage.arrays import array_hash
 from longwall.storage.concurrency import core_count
 from longwall.storage.memory.resources import Resources
@@ -70,18 +73,35 @@ def open_stream(env: Environment, phase: RangePhase) -> Iterator[MakeWorker]:
         if resources.on_device:
             env.engine.memory.limit(resources.work.free)
         size, whole = _part_size(resources, resources.host.free)
+        way, _ = _way(graph, phase, resources, size, whole)
         if resources.on_device:
             reserved.enter_context(resources.host.reserve(size, "a part of the graph"))
         reserved.enter_context(resources.work.reserve(whole, "a part of the graph, and the workspaces for it"))
-        parts = reserved.enter_context(closing(GraphParts(graph, lists, size, core_count())))
-        yield partial(StreamWorker, env, phase.count, parts, sums, phase.take(env), whole)
+        part = size if way is None else way.part
+        parts = reserved.enter_context(closing(GraphParts(graph, lists, part, core_count())))
+        if way is None:
+            yield partial(StreamWorker, env, phase.count, parts, sums, phase.take(env), whole)
+        else:
+            yield partial(TabledWorker, env, way.stage, parts, sums, phase.take(env), whole, size)
 
 
 def expected_reads(graph: StoredGraph, phase: RangePhase, resources: Resources) -> Reads:
     """Return what a phase will read, estimated before any of the lists is there."""
     free = resources.host.free - _fixed_bytes(graph, array_hash.SEGMENT_BYTES) - phase.part_sums(graph).nbytes
-    size, _ = _part_size(resources, max(free, 0))
-    return estimate_reads(graph, size, _pieces(phase.cost), split=phase.count.splits)
+    return _way(graph, phase, resources, *_part_size(resources, max(free, 0)))[1]
+
+
+def _way(
+    graph: StoredGraph, phase: RangePhase, resources: Resources, size: int, whole: int
+) -> tuple[TabledWay | None, Reads]:
+    """Return how tables are made where less is read so than part after part, else None; and what is read."""
+    count, pieces = phase.count, _pieces(phase.cost)
+    reads = estimate_reads(graph, size, pieces, split=count.splits)
+    if resources.on_device and isinstance(count, CountCliques) and not count.splits:
+        way = tabled_way(graph, count, size, whole, pieces)
+        if way is not None and way.reads.size < reads.size:
+            return way, way.reads
+    return None, reads
 
 
 def _fixed_bytes(graph: StoredGraph, segment: int) -> int:
