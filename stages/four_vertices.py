@@ -16,7 +16,12 @@ class _Diamonds(SubgraphCounter):
     _kernel: ArcDiamondCounter
 
     def add_pieces(self, first: int, last: int, bench: CountingBench) -> None:
-        self._sum += sum(self._kernel.count(*piece) for piece in bench.arc_pieces(first, last, self._kernel.arc_room))
+        kernel = self._kernel
+        with bench.counts_in_turn(first, last, kernel) as pieces:
+            if pieces is None:
+                self._sum += sum(kernel.count(*piece) for piece in bench.arc_pieces(first, last, kernel.arc_room))
+            else:
+                self._sum += kernel.count_pieces(pieces)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from operator import methodcaller
@@ -18,6 +19,8 @@ from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import (
     ArcBlock,
+    ArcDiamondCounter,
+    ArcPiece,
     Block,
     RangeCounter,
     TabledCliqueCounter,
@@ -69,6 +72,12 @@ class CountingBench(RootsBench, Protocol):
 
     def arc_pieces(self, first: int, last: int, most: int) -> Iterator[tuple[int, int, Iterator[ArcBlock] | None]]:
         """Prepare the pages for pieces of a range, of at most so many arcs, for one block of triangles at a time."""
+        ...
+
+    def counts_in_turn(
+        self, first: int, last: int, counter: ArcDiamondCounter
+    ) -> AbstractContextManager[Iterator[ArcPiece] | None]:
+        """Prepare the pages for all arcs, piece by piece, where counts of arcs have room on the host; else None."""
         ...
 
     def columns(

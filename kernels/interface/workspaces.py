@@ -29,6 +29,26 @@ ArcBlock = tuple[int, int, Targets | None, Corner]
 """A `Block` whose triangles are counted, and at which of their arcs."""
 
 
+class ArcPiece(NamedTuple):
+    """All arcs of some vertices, and the vertices that they lead to, in parts.
+
+    Attributes
+    ----------
+    arcs
+        The first arc, and one past the last.
+    targets
+        The smaller vertices of pieces before, each a part of one of them, then those of this piece; each with the first
+        of its arcs and one past its last. When the next part is asked for, kernels that read the lists of the last one
+        have been launched.
+    final
+        Whether there are no more pieces.
+    """
+
+    arcs: tuple[int, int]
+    targets: Iterable[tuple[Targets, tuple[int, int]]]
+    final: bool
+
+
 @dataclass(frozen=True)
 class Extension:
     """Rows that were extended by one level, as many as there was room for.
@@ -188,9 +208,13 @@ class ArcDiamondCounter(RangeCounter, Protocol):
     ----------
     arc_room
         The most arcs of a range.
+    piece_room, part_room
+        The most arcs of an `ArcPiece`, and of a part of its targets; 0 where lists do not come in turn.
     """
 
     arc_room: int
+    piece_room: int
+    part_room: int
 
     def count(self, first: int, last: int, blocks: Iterable[ArcBlock] | None = None) -> int:
         """Count the pairs of triangles that share the edge of an arc first to last - 1, one to a smaller neighbour.
@@ -202,6 +226,18 @@ class ArcDiamondCounter(RangeCounter, Protocol):
         blocks
             All blocks that have triangles at these arcs, each once for a corner. When the next one is asked for,
             kernels that read the lists of the last one have been launched. None: lists are read where they are.
+        """
+        ...
+
+    def count_pieces(self, pieces: Iterable[ArcPiece]) -> int:
+        """Count the pairs of triangles at all arcs, each triangle once, while lists come in turn.
+
+        Takes four bytes of the host for each arc.
+
+        Parameters
+        ----------
+        pieces
+            One after the other, from the first arc to the last one.
         """
         ...
 

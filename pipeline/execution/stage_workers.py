@@ -1,10 +1,20 @@
 """Workers that send their roots through stages; those of kernels that go over ranges of roots on their own."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from longwall.kernels.interface.workspaces import ArcBlock, Block, TabledCliqueCounter, TablePiece, Targets, Workspace
+from longwall.kernels.interface.workspaces import (
+    ArcBlock,
+    ArcDiamondCounter,
+    ArcPiece,
+    Block,
+    TabledCliqueCounter,
+    TablePiece,
+    Targets,
+    Workspace,
+)
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, shrink_page_cache
 from longwall.pipeline.execution.device_graph import arc_of, load_graph, reads_known
 from longwall.pipeline.execution.environment import Environment
@@ -15,6 +25,9 @@ from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.base import Stage, stream
 from longwall.stages.range_counting import Counter, CountRanges
 from longwall.stages.source import Roots
+from longwall.storage.memory.reservations import BudgetExceeded
+
+_COUNT_BYTES = 4
 
 
 class StageWorker(Worker):
@@ -109,6 +122,21 @@ class RangeBench(StageWorker):
             end = min(begin + most, last)
             self._source.prepare(begin, end, self)
             yield begin, end, None
+
+    @contextmanager
+    def counts_in_turn(self, first: int, last: int, counter: ArcDiamondCounter) -> Iterator[Iterator[ArcPiece] | None]:
+        """Prepare the pages for all arcs, piece by piece, where counts of arcs have room on the host; else None."""
+        pieces = None if self._reads is None else self._reads.counted_pieces(first, last, counter)
+        if pieces is None:
+            yield None
+            return
+        try:
+            room = self.env.resources.host.reserve(_COUNT_BYTES * (last - first), "triangles of arcs")
+        except BudgetExceeded:
+            yield None
+            return
+        with room:
+            yield pieces
 
     def columns(
         self, first: int, last: int, most: int

@@ -10,7 +10,7 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.device_graph import load_graph, reads_known
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import Task, equal_tasks
-from longwall.stages.source import Roots
+from longwall.stages.source import ALL_ARCS, Roots
 from longwall.storage.memory.sizes import size_from
 from longwall.storage.pages.paged_graph import state_bytes
 
@@ -100,7 +100,7 @@ def _arc_tasks(env: Environment, roots: Roots, cost: float) -> list[Task]:
     if graph.pages is not None:
         # Every range brings lists anew: the fewer, the better.
         if reads_known(env):
-            pieces = min(pieces, max(int(cost / _STREAMED_STEPS), _LEAST_TASKS))
+            pieces = 1 if roots.arcs >= ALL_ARCS else min(pieces, max(int(cost / _STREAMED_STEPS), _LEAST_TASKS))
         elif roots.streams and graph.pages.staged:
             pieces = min(pieces, max(int(cost / _STEPS_PER_TASK), _LEAST_TASKS))
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -11,12 +12,12 @@ import pytest
 
 from longwall.kernels import select_engine
 from longwall.kernels.interface.engine import WorkspaceTooLarge
-from longwall.kernels.interface.workspaces import Corner
+from longwall.kernels.interface.workspaces import ArcPiece, Corner
 from longwall.stages.source import host_arrays
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.build import build_graph
-from longwall.storage.pages.orientation import orient
+from longwall.storage.pages.orientation import orient, target_blocks
 
 GRAPHS = {
     "rmat": generate("rmat", seed=4, scale=7, edge_factor=8),
@@ -71,6 +72,31 @@ def test_pairs_of_triangles_block_by_block(name: str) -> None:
         above = [(starts[a], starts[b], (low, high), Corner.SMALLER) for a, b in pairwise(cuts)]
         for first, last in pairwise([own[0], (own[0] + own[1]) // 2, own[1]]):
             assert counter.count(first, last, iter(below + above)) == expected[first:last].sum()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", list(GRAPHS))
+@pytest.mark.parametrize("owned", [100, 300, 1000])
+@pytest.mark.parametrize("most", [30, 90, 1000])
+def test_pairs_of_triangles_while_counts_come_in_turn(name: str, owned: int, most: int) -> None:
+    graph, chosen = GRAPHS[name], select_engine("cuda")
+    host = orient(graph, np.empty)
+    counter = chosen.kernels.arc_diamond_counter(chosen.device, chosen.load(host), 1 << 28)
+    starts = host.indptr
+    owners = target_blocks(starts, min(owned, counter.piece_room))
+
+    def parts_of(first: int, last: int) -> list[tuple[int, int]]:
+        blocks = target_blocks(starts[first : last + 1], min(most, counter.part_room))
+        return [(first + low, first + high) for low, high in blocks]
+
+    def pieces() -> Iterator[ArcPiece]:
+        for number, (low, high) in enumerate(owners):
+            parts = [part for before in owners[:number] for part in parts_of(*before)]
+            targets = [(part, (int(starts[part[0]]), int(starts[part[1]]))) for part in [*parts, (low, high)]]
+            yield ArcPiece((int(starts[low]), int(starts[high])), iter(targets), number == len(owners) - 1)
+
+    for _ in range(2):
+        assert counter.count_pieces(pieces()) == pairs_of(graph).sum()
 
 
 @pytest.mark.gpu

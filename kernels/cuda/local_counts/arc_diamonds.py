@@ -3,17 +3,21 @@
 from collections.abc import Iterable
 from typing import Any
 
+from longwall.kernels.cuda.local_counts.count_turns import PLACES, CountTurns
 from longwall.kernels.cuda.local_counts.in_arcs import InArcs, LargerArcs
 from longwall.kernels.cuda.runtime.launch import THREADS, Device, sum_of_parts
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.cuda.triangles import MOST_HITS
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.workspaces import ArcBlock, Corner
+from longwall.kernels.interface.workspaces import ArcBlock, ArcPiece, Corner
 
 Array = Any  # a CuPy array
 
+CountRange = tuple[Array, int, int]  # counts, the arc of the first of them, and their number
+
 _COUNT_BYTES = 4
+_PARTS = 6  # that the arcs of a piece have as many as, besides those whose counts come in turn
 _IN_ARCS_SHARE = 1 / 8  # of the memory
 
 
@@ -29,6 +33,8 @@ class CudaArcDiamondCounter:
     ----------
     arc_room
         The most arcs of a range.
+    piece_room, part_room
+        See :class:`longwall.kernels.interface.workspaces.ArcDiamondCounter`.
     """
 
     workspace_bytes = 0
@@ -42,11 +48,13 @@ class CudaArcDiamondCounter:
         self._in_arcs = None if whole else InArcs(device, graph, int(_IN_ARCS_SHARE * memory), least=2)
         memory -= self._half.nbytes + (0 if self._in_arcs is None else self._in_arcs.nbytes)
         most = max(self._half.number, 1)
-        room = min(memory // _COUNT_BYTES, most)
+        room = min(memory // _COUNT_BYTES, most if whole else 2 * most)
         if room < 1:
             raise WorkspaceTooLarge(_COUNT_BYTES)
-        self.arc_room = max(graph.num_arcs, 1) if room == most else room
+        self.arc_room = max(graph.num_arcs, 1) if room >= most else room
         self._counts = device.xp.empty(room, device.xp.uint32)
+        self.part_room = room // (PLACES + _PARTS)
+        self.piece_room = min(room - PLACES * self.part_room, most)
 
     def count(self, first: int, last: int, blocks: Iterable[ArcBlock] | None = None) -> int:
         """Count the pairs of triangles at a range of arcs, while lists come in turn; None: all are there."""
@@ -58,15 +66,49 @@ class CudaArcDiamondCounter:
             return 0
         counts = self._counts[: end - begin]
         counts.fill(0)
-        out = (counts, self._half.starts, begin, end - begin)
+        out, none = (counts, begin, end - begin), (counts, 0, 0)
         if self._in_arcs is None:
-            self._add(LargerArcs.of_whole(self._device, self._graph), low, out, Corner.ANY)
+            self._add(LargerArcs.of_whole(self._device, self._graph), low, out, out)
         else:
-            for block in blocks or self._all(low, min(high + 1, self._graph.num_vertices)):
-                self._add_block(self._in_arcs, block, out)
-        parts = self._device.xp.zeros(2, self._device.xp.uint64)
-        self._device.launch_over("arc_diamonds.cu", "add_pairs", counts.size, (counts, counts.size, parts))
+            for first, last, targets, corner in blocks or self._all(low, min(high + 1, self._graph.num_vertices)):
+                corners = out if Corner.LARGEST in corner else none, out if Corner.SMALLER in corner else none
+                for arcs in self._in_arcs.parts(first, last, targets):
+                    self._add(arcs, 0, *corners)
+        parts = self._device.result()
+        self._add_pairs(counts, parts)
         return sum_of_parts(parts)
+
+    def count_pieces(self, pieces: Iterable[ArcPiece]) -> int:
+        """Count the pairs of triangles at all arcs, while lists come in turn, and with them counts of their arcs."""
+        assert self._in_arcs is not None
+        own, parts = self._counts[: self.piece_room], self._device.result()
+        turns, sent = CountTurns(self._device, self._counts[self.piece_room :]), None
+        try:
+            for (begin, end), targets, final in pieces:
+                if not final:
+                    turns.make_room(begin, end)
+                if sent is not None:
+                    self._device.xp.cuda.get_current_stream().wait_event(sent)
+                counts = own[: end - begin]
+                counts.fill(0)
+                piece = counts, begin, end - begin
+                for vertices, (first, last) in targets:
+                    apart = first < begin
+                    part = (turns.bring(first, last), first, last - first) if apart else piece
+                    for arcs in self._in_arcs.parts(begin, end, vertices):
+                        self._add(arcs, 0, piece, part)
+                    if apart and final:
+                        self._add_pairs(part[0], parts)
+                        turns.leave()
+                    elif apart:
+                        turns.send_back()
+                if final:
+                    self._add_pairs(counts, parts)
+                else:
+                    sent = turns.send(counts, begin)
+            return sum_of_parts(parts)
+        finally:
+            turns.close()
 
     def _all(self, low: int, high: int) -> list[ArcBlock]:
         """Return what has triangles at the arcs of the vertices `low` to `high` - 1."""
@@ -74,13 +116,11 @@ class CudaArcDiamondCounter:
         own = int(graph.indptr[low]), int(graph.indptr[high])
         return [(*own, None, Corner.LARGEST), (own[0], graph.num_arcs, (low, high), Corner.SMALLER)]
 
-    def _add_block(self, in_arcs: InArcs, block: ArcBlock, out: tuple[Array, Array, int, int]) -> None:
-        first, last, targets, corner = block
-        for arcs in in_arcs.parts(first, last, targets):
-            self._add(arcs, 0, out, corner)
+    def _add_pairs(self, counts: Array, parts: Array) -> None:
+        self._device.launch_over("arc_diamonds.cu", "add_pairs", counts.size, (counts, counts.size, parts))
 
-    def _add(self, arcs: LargerArcs, low: int, out: tuple[Array, Array, int, int], corner: Corner) -> None:
-        """Add the triangles of arcs to larger vertices, from `low` on, to those of the range."""
+    def _add(self, arcs: LargerArcs, low: int, largest: CountRange, smaller: CountRange) -> None:
+        """Add the triangles of arcs to larger vertices, from `low` on, to counts of arcs: of either corner."""
         device, graph = self._device, self._graph
         hits = min(graph.max_out_degree, MOST_HITS)
         tasks = arcs.tasks(device, graph, 2)
@@ -89,7 +129,7 @@ class CudaArcDiamondCounter:
         device.launch(
             "arc_diamonds.cu",
             "add_triangles",
-            (*rows, *arcs.arguments, low, *work, *out, int(Corner.LARGEST in corner), int(Corner.SMALLER in corner)),
+            (*rows, *arcs.arguments, low, *work, self._half.starts, *largest, *smaller),
             blocks=tasks.blocks,
             threads=THREADS,
             shared=tasks.shared + 4 * hits,

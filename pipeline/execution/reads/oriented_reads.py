@@ -16,7 +16,16 @@ from typing import Any
 import numpy as np
 
 from longwall.kernels.interface.cliques.tables import table_words
-from longwall.kernels.interface.workspaces import ArcBlock, Block, Corner, TabledCliqueCounter, TablePiece, Targets
+from longwall.kernels.interface.workspaces import (
+    ArcBlock,
+    ArcDiamondCounter,
+    ArcPiece,
+    Block,
+    Corner,
+    TabledCliqueCounter,
+    TablePiece,
+    Targets,
+)
 from longwall.pipeline.execution.environment import Environment
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.pages.orientation import bytes_per_page, target_blocks
@@ -130,6 +139,45 @@ class OrientedReads:
             self.predicted += _ARC_BYTES * (starts[end] - starts[begin] + starts[-1])
             for at in range(*arcs, most):  # a list may be longer
                 yield at, min(at + most, arcs[1]), self._triangles_at(begin, end)
+
+    def counted_pieces(self, first: int, last: int, counter: ArcDiamondCounter) -> Iterator[ArcPiece] | None:
+        """Cut all arcs into pieces, and copy what has triangles with each of them and those before, block by block.
+
+        Parameters
+        ----------
+        first, last
+            A range of arcs.
+        counter
+            What has room for counts of arcs.
+
+        Returns
+        -------
+        iterator of ArcPiece or None
+            None where some are not in the range, or there is no room to count so.
+        """
+        room, page, longest = self._pages.cache_arcs, self._pages.page_arcs, self._graph.stats.max_out_degree
+        size = min(counter.piece_room, int(_OWNERS_SHARE * room))
+        most = min(counter.part_room, (room - size - 3 * page) // 2)
+        if (first, last) != (0, self._starts[-1]) or room < _LEAST_PAGES * page or min(size, most) < max(longest, 1):
+            return None
+        return self._counted_pieces(size, most)
+
+    def _counted_pieces(self, size: int, most: int) -> Iterator[ArcPiece]:
+        starts, pieces = self._starts, target_blocks(self._starts, size)
+        self._reading = []
+        for number, (low, high) in enumerate(pieces):
+            parts = [
+                (begin + part[0], begin + part[1])
+                for begin, end in pieces[:number]
+                for part in target_blocks(starts[begin : end + 1], most)
+            ]
+            own = int(starts[low]), int(starts[high])
+            self.predicted += _ARC_BYTES * float(own[1] + own[0])  # lists, and counts of those before
+            yield ArcPiece(own, self._with_arcs(own, [*parts, (low, high)]), number == len(pieces) - 1)
+
+    def _with_arcs(self, own: Targets, blocks: Sequence[Targets]) -> Iterator[tuple[Targets, Targets]]:
+        for begin, end in self._in_turn(own, blocks):
+            yield (begin, end), (int(self._starts[begin]), int(self._starts[end]))
 
     def _triangles_at(self, low: int, high: int) -> Iterator[ArcBlock]:
         """Copy the lists of owners, and in turn all others, for the triangles at the owners' arcs."""

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from conftest import set_page_size
 
+from longwall.kernels.cuda.local_counts.arc_diamonds import CudaArcDiamondCounter
 from longwall.kernels.cuda.runtime.page_buffer import CudaPageFrames
 from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.pipeline.execution.device_graph import keep_beside_graph, load_graph
@@ -22,6 +23,7 @@ from longwall.pipeline.phases.search_list import search_share
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.stages.range_counting import CountCliques, CountTrianglesOfVertices
 from longwall.storage.generators.kinds import generate
+from longwall.storage.memory.reservations import BudgetExceeded, Reservation
 from longwall.storage.pages.hot_pages import HeatPolicy
 from longwall.storage.pages.paged_graph import GraphPages
 
@@ -131,10 +133,12 @@ def test_what_running_kernels_read_is_not_written_over(
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("in_turn", [True, False])
 @pytest.mark.parametrize("pages", [3, 13, 21, 400])
 def test_diamonds_are_counted_block_by_block(
-    lab: SimpleNamespace, expected: dict[str, int], pages: int, monkeypatch: pytest.MonkeyPatch
+    lab: SimpleNamespace, expected: dict[str, int], pages: int, in_turn: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """With counts of arcs that come in turn, or, where the host has no room for them, with triangles found twice."""
     set_page_size(monkeypatch, 128)
     monkeypatch.setattr(GraphPages, "cache_arcs", pages * 32)
     monkeypatch.setattr("longwall.kernels.cuda.local_counts.arc_diamonds._COUNT_BYTES", 2000 if pages == 13 else 4)
@@ -142,11 +146,28 @@ def test_diamonds_are_counted_block_by_block(
     hold = GraphPages.hold
     monkeypatch.setattr(GraphPages, "hold", lambda self, *ranges: (held.append(ranges), hold(self, *ranges)))
     context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
+    host, turns = context.resources.host, []
+    count, reserve = CudaArcDiamondCounter.count_pieces, host.reserve
+
+    def reserving(size: int, what: str) -> Reservation:
+        if what == "triangles of arcs" and not in_turn:
+            raise BudgetExceeded("full")
+        return reserve(size, what)
+
+    monkeypatch.setattr(host, "reserve", reserving)
+    monkeypatch.setattr(
+        CudaArcDiamondCounter, "count_pieces", lambda self, pieces: count(self, (turns.append(p) or p for p in pieces))
+    )
+    used = host.used
     assert counted(context, "diamond") == expected["diamond"]
     assert context.device_graph.graph.oriented
+    assert host.used - used == context.device_graph.charged[0]
     assert (len(held) > 30) == (12 < pages < 400)
-    for parts in held:
-        assert len({arc // 32 for ranges in parts for first, last in ranges for arc in range(first, last)}) <= pages
+    assert (len(turns) > 3) == (in_turn and 12 < pages < 400)
+    for (owned, *other), *reading in held:
+        before = [part for parts in reading for part in parts]
+        both = [owned, *other, *(before if owned in before else [])]
+        assert len({arc // 32 for first, last in both for arc in range(first, last)}) <= pages
 
 
 @pytest.mark.gpu

@@ -1,0 +1,109 @@
+"""Counts of arcs for which the device has no room: they wait on the host, and come for as long as they change."""
+
+from bisect import bisect_right
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longwall.kernels.cuda.runtime.launch import Device
+from longwall.kernels.cuda.runtime.pinned_buffers import locked_column
+
+Array = Any  # a CuPy array
+
+PLACES = 3  # one comes, one is counted in, and one goes back
+_COUNT_BYTES = 4
+_LAST = 2 * PLACES  # copies to the host that may not have ended when others come
+
+
+class CountTurns:
+    """Copies counts of ranges of arcs to the host, and back, beside kernels.
+
+    Parameters
+    ----------
+    device
+        The device.
+    memory : uint32[PLACES * most arcs that are brought at once]
+        On the device.
+    """
+
+    def __init__(self, device: Device, memory: Array):
+        self._device, room = device, memory.size // PLACES
+        self._places = [memory[place * room : (place + 1) * room] for place in range(PLACES)]
+        self._free: list[Any] = [None] * PLACES  # events: what read or wrote a place last
+        self._at = 0
+        self._here, self._back = (device.xp.cuda.Stream(non_blocking=True) for _ in range(2))
+        self._begins: list[int] = []  # of the ranges that the host has memory for
+        self._homes: list[Future[NDArray[np.uint32]]] = []
+        self._maker = ThreadPoolExecutor(1)
+        self._gone: deque[tuple[int, int, Any]] = deque(maxlen=_LAST)  # ranges, and events after their copies
+        self._brought = 0, 0
+
+    def make_room(self, begin: int, end: int) -> None:
+        """Begin to make room on the host for the counts of a range of arcs; ranges follow one another."""
+        self._begins.append(begin)
+        self._homes.append(self._maker.submit(self._locked, end - begin))
+
+    def bring(self, begin: int, end: int) -> Array:
+        """Copy counts of a range of arcs to the device, before kernels that are launched from now on.
+
+        Returns
+        -------
+        uint32[end - begin]
+            Of the device; in use until `send_back` or `leave` is called.
+        """
+        self._at = (self._at + 1) % PLACES
+        there = self._places[self._at][: end - begin]
+        if self._free[self._at] is not None:
+            self._here.wait_event(self._free[self._at])
+        for first, last, event in self._gone:
+            if first < end and begin < last:
+                self._here.wait_event(event)
+        self._copy(there.data.ptr, self._home(begin), end - begin, self._here)
+        self._device.xp.cuda.get_current_stream().wait_event(self._after(self._here))
+        self._brought = begin, end
+        return there
+
+    def send_back(self) -> None:
+        """Copy the counts that were brought last to the host, once kernels have ended that were launched so far."""
+        begin, end = self._brought
+        self._free[self._at] = self.send(self._places[self._at][: end - begin], begin)
+
+    def leave(self) -> None:
+        """Forget the counts that were brought last, once these kernels have ended."""
+        self._free[self._at] = self._after(self._device.xp.cuda.get_current_stream())
+
+    def send(self, counts: Array, begin: int) -> Any:
+        """Copy counts of arcs from `begin` on to the host, once these kernels have ended; return an event after it."""
+        self._back.wait_event(self._after(self._device.xp.cuda.get_current_stream()))
+        self._copy(self._home(begin), counts.data.ptr, counts.size, self._back)
+        event = self._after(self._back)
+        self._gone.append((begin, begin + counts.size, event))
+        return event
+
+    def close(self) -> None:
+        """Wait for all copies, and give the host's memory back."""
+        self._maker.shutdown(cancel_futures=True)
+        self._here.synchronize()
+        self._back.synchronize()
+        self._homes.clear()
+
+    def _home(self, begin: int) -> int:
+        """Return the address on the host of the counts from an arc on."""
+        place = bisect_right(self._begins, begin) - 1
+        return int(self._homes[place].result().ctypes.data) + _COUNT_BYTES * (begin - self._begins[place])
+
+    def _locked(self, arcs: int) -> NDArray[np.uint32]:
+        with self._device.xp.cuda.Device(self._device.number):
+            return locked_column(self._device.xp, -(-arcs // 2)).view(np.uint32)
+
+    def _copy(self, there: int, here: int, arcs: int, stream: Any) -> None:
+        runtime = self._device.xp.cuda.runtime
+        runtime.memcpyAsync(there, here, _COUNT_BYTES * arcs, runtime.memcpyDefault, stream.ptr)
+
+    def _after(self, stream: Any) -> Any:
+        event = self._device.xp.cuda.Event(disable_timing=True)
+        event.record(stream)
+        return event
