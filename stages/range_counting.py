@@ -304,7 +304,7 @@ class CountCliques(CountSubgraphs):
     def add_to(self, counter: Any, first: int, last: int, targets: Targets | None) -> None:
         """See `CountRanges`."""
         if isinstance(counter, _TriangleSum):
-            counter.add_blocks([(first, last, targets)])
+            counter.add_blocks([Block(first, last, targets)])
         else:
             super().add_to(counter, first, last, targets)
 
@@ -418,7 +418,7 @@ class CountTrianglesOfVertices(CountOfVertices):
         counter, begun = cast(TriangleVertexCounter, bench.counter), False
         try:
             for block in bench.blocks(first, last):
-                counter.add(*block)
+                counter.add(*block[:3])
                 begun = True
         except ShortOfMemory as error:
             if begun:  # what was added cannot be taken away again

@@ -38,7 +38,7 @@ class CpuTriangleCounter:
 
     def count_blocks(self, blocks: Iterable[Block]) -> int:
         """Count the triangles of blocks, while their lists come in turn."""
-        return sum(self.count(*block) for block in blocks)
+        return sum(self.count(*block[:3]) for block in blocks)
 
 
 class CpuTriangleVertexCounter:

@@ -41,17 +41,17 @@ extern "C" __global__ void __launch_bounds__(256)
               [&](u32, u32 u) { atomicAdd(&counts[u - low], 1u); });
 }
 
-// Change what was counted to where the arcs of each vertex begin, one vertex behind the other in no order; `all`, which is
-// 0, to how many there are.
-extern "C" __global__ void __launch_bounds__(256) start_in_arcs(u32* counts, i64 number, u64* all) {
+// Change what was counted to where the arcs of each vertex begin, from `base` on, one vertex behind the other in no order;
+// `all`, which is 0, to how many there are.
+extern "C" __global__ void __launch_bounds__(256) start_in_arcs(u32* counts, i64 number, u64 base, u64* all) {
   const i64 threads = static_cast<i64>(gridDim.x) * blockDim.x;
-  for (i64 base = static_cast<i64>(blockIdx.x) * blockDim.x + 32 * warp_in_block(); base < number; base += threads) {
-    const i64 x = base + lane_id();
+  for (i64 begin = static_cast<i64>(blockIdx.x) * blockDim.x + 32 * warp_in_block(); begin < number; begin += threads) {
+    const i64 x = begin + lane_id();
     const u32 own = x < number ? counts[x] : 0;
     const u32 upto = warp_prefix_sum(own);
     u64 start = lane_id() == 31 && upto ? atomicAdd(all, static_cast<u64>(upto)) : 0;
     start = __shfl_sync(kAll, start, 31);
-    if (own) counts[x] = static_cast<u32>(start) + upto - own;
+    if (own) counts[x] = static_cast<u32>(base + start) + upto - own;
   }
 }
 

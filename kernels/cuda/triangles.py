@@ -80,12 +80,12 @@ class CudaTriangleCounter:
 
     def count(self, first: int, last: int, targets: Targets | None = None) -> int:
         """Count the triangles of a range of arcs, or those of its arcs to `targets`."""
-        return self.count_blocks([(first, last, targets)])
+        return self.count_blocks([Block(first, last, targets)])
 
     def count_blocks(self, blocks: Iterable[Block]) -> int:
         """Count the triangles of blocks, while their lists come in turn: the host does not wait for their kernels."""
         if self._in_arcs is None:
-            return sum(sum_of_parts(self.start(*block)) for block in blocks)
+            return sum(sum_of_parts(self.start(*block[:3])) for block in blocks)
         result = self._device.result()
         for block in blocks:
             self._add(self._in_arcs, block, result)
@@ -95,7 +95,7 @@ class CudaTriangleCounter:
         """Launch the kernels. Return what :func:`longwall.kernels.cuda.runtime.launch.sum_of_parts` fetches."""
         if self._in_arcs is not None:
             result = self._device.result()
-            self._add(self._in_arcs, (first, last, targets), result)
+            self._add(self._in_arcs, Block(first, last, targets), result)
             return result
         if self._short is not None and targets is None:
             return self._short.start(first, last)

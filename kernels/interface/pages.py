@@ -70,6 +70,10 @@ class Pages(Protocol):
         """
         ...
 
+    def most_to(self, arcs: tuple[int, int], vertices: tuple[int, int]) -> int:
+        """Return a bound of how many arcs of a range, which is held, lead to a range of vertices."""
+        ...
+
     def cut(
         self, arcs: tuple[int, int], vertices: tuple[int, int], most: int
     ) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:

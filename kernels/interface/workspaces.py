@@ -1,6 +1,6 @@
 """Workspaces of workers, which extend and count, and their results."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Flag, auto
 from typing import Any, NamedTuple, Protocol
@@ -13,8 +13,25 @@ from longwall.kernels.interface.frontier import RowReads
 Array = Any  # a NumPy or a CuPy array
 Targets = tuple[int, int]
 """Vertices from the first number to the second, less one: only arcs to these count."""
-Block = tuple[int, int, Targets | None]
-"""A range of arcs, from the first number to the second, less one, and the vertices to which they count; None: all."""
+
+
+class Block(NamedTuple):
+    """A range of arcs, those of them that count, and those that count in blocks to come.
+
+    Attributes
+    ----------
+    first, last
+        The first arc, and one past the last.
+    targets
+        The vertices that arcs count to; None: all.
+    later
+        Vertices that arcs of the range will count to.
+    """
+
+    first: int
+    last: int
+    targets: Targets | None
+    later: Sequence[Targets | None] = ()
 
 
 class Corner(Flag):
@@ -40,12 +57,15 @@ class ArcPiece(NamedTuple):
         The smaller vertices of pieces before, each a part of one of them, then those of this piece; each with the first
         of its arcs and one past its last. When the next part is asked for, kernels that read the lists of the last one
         have been launched.
+    parts
+        The parts of vertices that `targets` has.
     final
         Whether there are no more pieces.
     """
 
     arcs: tuple[int, int]
     targets: Iterable[tuple[Targets, tuple[int, int]]]
+    parts: Sequence[Targets]
     final: bool
 
 
@@ -144,7 +164,7 @@ class TriangleCounter(Workspace, Protocol):
         ...
 
     def count_blocks(self, blocks: Iterable[Block]) -> int:
-        """Count those of blocks, each a range of arcs and `targets`, while their lists come in turn."""
+        """Count those of blocks while their lists come in turn."""
         ...
 
 
@@ -161,12 +181,15 @@ class TablePiece(NamedTuple):
         The first arc of these vertices, and one past the last.
     targets
         See `TabledCliqueCounter.count`.
+    parts
+        The parts that `targets` has.
     """
 
     arcs: tuple[int, int]
     vertices: tuple[int, int]
     owned: tuple[int, int]
     targets: Iterable[Targets | None]
+    parts: Sequence[Targets | None] = ()
 
 
 class TabledCliqueCounter(RangeCounter, Protocol):

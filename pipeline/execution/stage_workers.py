@@ -104,7 +104,7 @@ class RangeBench(StageWorker):
         """Prepare the pages for a range of arcs, for some of them and of the vertices that they lead to at a time."""
         if self._reads is None:
             self._source.prepare(first, last, self)
-            yield first, last, None
+            yield Block(first, last, None)
         else:
             yield from self._reads.blocks(first, last)
 

@@ -69,6 +69,14 @@ class OrientedCopy:
             copy.cancel()
         wait(self._copies)
 
+    def most_to(self, arcs: Range, vertices: Range) -> int:
+        """Return a bound of how many arcs of a range, which is there, lead to a range of vertices."""
+        if arcs[0] >= arcs[1] or vertices[0] >= vertices[1]:
+            return 0
+        sums = self._sums(arcs)
+        most = sums[self._bucket(vertices[1] - 1) + 1] - sums[self._bucket(vertices[0])]
+        return min(int(most), arcs[1] - arcs[0])
+
     def cut(self, arcs: Range, vertices: Range, most: int) -> Iterator[tuple[Range, Range]]:
         """Cut a range of arcs, and of the vertices that they lead to, so that a piece has few enough arcs.
 

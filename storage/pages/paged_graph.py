@@ -153,6 +153,10 @@ class GraphPages:
         if self._buffer is not None:
             self._mark = self._buffer.mark()
 
+    def most_to(self, arcs: Range, vertices: Range) -> int:
+        """Return a bound of how many arcs of a range lead to a range of vertices; see `Pages`."""
+        return arcs[1] - arcs[0] if self._coming is None else self._coming.most_to(arcs, vertices)
+
     def cut(self, arcs: Range, vertices: Range, most: int) -> Iterator[tuple[Range, Range]]:
         """Cut a range of arcs, and of the vertices that they lead to; see `Pages`."""
         if self._coming is not None:

@@ -92,8 +92,9 @@ def test_pairs_of_triangles_while_counts_come_in_turn(name: str, owned: int, mos
     def pieces() -> Iterator[ArcPiece]:
         for number, (low, high) in enumerate(owners):
             parts = [part for before in owners[:number] for part in parts_of(*before)]
-            targets = [(part, (int(starts[part[0]]), int(starts[part[1]]))) for part in [*parts, (low, high)]]
-            yield ArcPiece((int(starts[low]), int(starts[high])), iter(targets), number == len(owners) - 1)
+            parts.append((low, high))
+            targets = [(part, (int(starts[part[0]]), int(starts[part[1]]))) for part in parts]
+            yield ArcPiece((int(starts[low]), int(starts[high])), iter(targets), parts, number == len(owners) - 1)
 
     for _ in range(2):
         assert counter.count_pieces(pieces()) == pairs_of(graph).sum()

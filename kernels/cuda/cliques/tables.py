@@ -66,7 +66,7 @@ class CudaTabledCliqueCounter(CudaCliqueCounter):
         starts, words = self._memory[: high - low].view(xp.int64), self._memory[high - low :].view(xp.uint32)
         place_tables(device, graph, low, high, self.least_degree, starts)
         tables = (words, starts, low)
-        for some in piece.targets:
-            for arcs in self._in_arcs.parts(*piece.owned, some or (0, high)):
+        for number, some in enumerate(piece.targets):
+            for arcs in self._in_arcs.parts(*piece.owned, some or (0, high), piece.parts[number + 1 :]):
                 make_rows(device, graph, arcs, (0, 0), tables, self.least_degree)
         self._start(*piece.arcs, tables, result)

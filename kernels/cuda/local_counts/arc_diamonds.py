@@ -17,8 +17,8 @@ Array = Any  # a CuPy array
 CountRange = tuple[Array, int, int]  # counts, the arc of the first of them, and their number
 
 _COUNT_BYTES = 4
-_PARTS = 6  # that the arcs of a piece have as many as, besides those whose counts come in turn
-_IN_ARCS_SHARE = 1 / 8  # of the memory
+_PARTS = 8  # that the arcs of a piece have as many as, besides those whose counts come in turn
+_IN_ARCS_SHARE = 1 / 16  # of the memory
 
 
 def arc_diamond_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaArcDiamondCounter":
@@ -84,7 +84,7 @@ class CudaArcDiamondCounter:
         own, parts = self._counts[: self.piece_room], self._device.result()
         turns, sent = CountTurns(self._device, self._counts[self.piece_room :]), None
         try:
-            for (begin, end), targets, final in pieces:
+            for (begin, end), targets, ranges, final in pieces:
                 if not final:
                     turns.make_room(begin, end)
                 if sent is not None:
@@ -92,10 +92,10 @@ class CudaArcDiamondCounter:
                 counts = own[: end - begin]
                 counts.fill(0)
                 piece = counts, begin, end - begin
-                for vertices, (first, last) in targets:
+                for number, (vertices, (first, last)) in enumerate(targets):
                     apart = first < begin
                     part = (turns.bring(first, last), first, last - first) if apart else piece
-                    for arcs in self._in_arcs.parts(begin, end, vertices):
+                    for arcs in self._in_arcs.parts(begin, end, vertices, ranges[number + 1 :]):
                         self._add(arcs, 0, piece, part)
                     if apart and final:
                         self._add_pairs(part[0], parts)

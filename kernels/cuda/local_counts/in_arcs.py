@@ -5,7 +5,7 @@ Launches of ``in_arcs.cu``; see ``prefixes.cuh`` for what they are looked up for
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +27,7 @@ _MOST = (1 << 32) - 1  # arcs of a part: places of 32 bits
 _BLOCKS = 8  # per multiprocessor
 _PREFIX_BYTES = 64 + 40 * THREADS  # kPrefixWords
 _MOST_BYTES = 36 << 10  # with a block's bitmap: six blocks fit, and lists have few of the vertices beyond it
-_STATES = 1 << 7
+_STATES, _TOGETHER = 1 << 8, 1 << 5  # numbers that are 0 until they are used; ranges whose arcs are made together
 _TASKS = 4  # kTasks
 
 
@@ -89,21 +89,59 @@ class InArcs:
         self._starts = device.xp.empty(self._number, device.xp.uint32)
         self._numbers, self._used = device.xp.zeros(_STATES, device.xp.uint64), 0
         self._tasks = device.xp.zeros(_STATES, device.xp.uint32)
+        self._made: dict[tuple[Range, Range], LargerArcs] = {}  # of ranges of arcs and vertices
 
     @property
     def nbytes(self) -> int:
         """Bytes of the device that they take."""
         return int(self._pairs.nbytes + self._starts.nbytes)
 
-    def parts(self, first: int, last: int, targets: Targets | None) -> Iterator[LargerArcs]:
+    def parts(
+        self, first: int, last: int, targets: Targets | None, later: Sequence[Targets | None] = ()
+    ) -> Iterator[LargerArcs]:
         """Make those of the arcs `first` to `last` - 1 that lead to `targets`, part by part; None: all.
 
-        Kernels that read a part are launched before the next one is asked for, which takes its place.
+        Kernels that read a part are launched before the next one is asked for, which may take its place.
+
+        Parameters
+        ----------
+        first, last
+            The range of arcs.
+        targets
+            The first vertex, and one past the last.
+        later
+            For which vertices arcs of the same range will be asked for afterwards: those of some are made together.
         """
-        vertices = targets or (0, self._graph.num_vertices)
-        for arcs, (low, high) in self._cut((first, last), vertices):
-            for vertex in range(low, high, self._number):
-                yield self._make(arcs, vertex, min(vertex + self._number, high))
+        arcs, vertices = (first, last), targets or (0, self._graph.num_vertices)
+        if (arcs, vertices) not in self._made:
+            together = self._together(arcs, [vertices, *(some for some in later if some)])
+            if not together:
+                for some, (low, high) in self._cut(arcs, vertices):
+                    for vertex in range(low, high, self._number):
+                        part = vertex, min(vertex + self._number, high)
+                        self._make(some, [(part, min(some[1] - some[0], self._arcs))])
+                        yield self._made.pop((some, part))
+                return
+            self._make(arcs, together)
+        made = self._made.pop((arcs, vertices))
+        if made.arcs:
+            yield made
+
+    def _together(self, arcs: Range, ranges: Sequence[Range]) -> list[tuple[Range, int]]:
+        """Return those of ranges of vertices, from the first on, whose arcs have room, with the most arcs of each."""
+        found: list[tuple[Range, int]] = []
+        pages, (low, high), total = self._graph.pages, ranges[0], 0
+        if pages is None:
+            return found
+        for vertices in ranges:
+            low, high = min(low, vertices[0]), max(high, vertices[1])
+            most = pages.most_to(arcs, vertices)
+            total += most
+            inside = sum(end - begin for (begin, end), _ in found) + vertices[1] - vertices[0] == high - low
+            if total > self._arcs or high - low > self._number or not inside or len(found) == _TOGETHER:
+                break
+            found.append((vertices, most))
+        return found
 
     def _cut(self, arcs: Range, vertices: Range) -> Iterator[tuple[Range, Range]]:
         """Cut ranges of arcs and of the vertices that they lead to, so that there is room for the arcs of a piece."""
@@ -113,26 +151,28 @@ class InArcs:
         for first in range(*arcs, self._arcs):
             yield (first, min(first + self._arcs, arcs[1])), vertices
 
-    def _make(self, arcs: tuple[int, int], low: int, high: int) -> LargerArcs:
-        graph = self._graph
-        starts, (number, next_task) = self._starts[: high - low], self._zeros()
+    def _make(self, arcs: Range, ranges: Sequence[tuple[Range, int]]) -> None:
+        """Make those that lead to ranges of vertices, which are one range together, with the most arcs of each."""
+        graph, base = self._graph, 0
+        low, high = min(begin for (begin, _), _ in ranges), max(end for (_, end), _ in ranges)
+        self._made.clear()
+        if self._used + len(ranges) > _STATES:
+            self._numbers.fill(0)
+            self._tasks.fill(0)
+            self._used = 0
+        starts = self._starts[: high - low]
         starts.data.memset_async(0, starts.nbytes)
         rows = (graph.indptr, graph.indices, graph.split, places_of(graph))
         owners = (*rows, graph.num_vertices, *arcs, self._least, low, high, starts)
         self._launch("count_in_arcs", owners)
-        self._launch("start_in_arcs", (starts, high - low, number))
+        for vertices, most in ranges:
+            own = slice(self._used, self._used + 1)
+            number, some = self._numbers[own], starts[vertices[0] - low : vertices[1] - low]
+            if most:
+                self._launch("start_in_arcs", (some, some.size, base, number))
+            self._made[arcs, vertices] = LargerArcs.of_pairs(self._pairs[base:], number, most, self._tasks[own])
+            base, self._used = base + most, self._used + 1
         self._launch("place_in_arcs", (*owners, self._pairs))
-        return LargerArcs.of_pairs(self._pairs, number, min(arcs[1] - arcs[0], self._arcs), next_task)
-
-    def _zeros(self) -> tuple[Array, Array]:
-        """Return numbers on the device that are 0, uint64[1] and uint32[1]; after many others they are used again."""
-        if self._used == _STATES:
-            self._numbers.fill(0)
-            self._tasks.fill(0)
-            self._used = 0
-        self._used += 1
-        own = slice(self._used - 1, self._used)
-        return self._numbers[own], self._tasks[own]
 
     def _launch(self, function: str, arguments: tuple[Any, ...]) -> None:
         blocks = self._device.multiprocessors * _BLOCKS

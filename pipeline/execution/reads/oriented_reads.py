@@ -34,6 +34,7 @@ _ARC_BYTES = 4
 _LEVEL = 1  # of the heat record
 # Of the page cache, that the owners' lists have: all lists before come again for each block of owners.
 _OWNERS_SHARE = 2 / 3
+_LEAST_PIECE = 8  # parts: what there is room for, of a piece that counts with parts before it, and of two of these
 _CUTS_AT_ONCE = 1 << 10
 _LEAST_PAGES = 12  # of the page cache: ranges begin and end anywhere in a page
 _table_words = lazy_kernel(table_words)
@@ -75,8 +76,8 @@ class OrientedReads:
             A part of the range, and the vertices to which its arcs should be counted next; None: all.
         """
         for piece in self.pieces(first, last):
-            for some in piece.targets:
-                yield *piece.arcs, some
+            for number, some in enumerate(piece.targets):
+                yield Block(*piece.arcs, some, piece.parts[number + 1 :])
 
     def pieces(self, first: int, last: int, tables: TabledCliqueCounter | None = None) -> Iterator[TablePiece]:
         """Cut a range of arcs into pieces, and prepare the pages for each of them, block by block.
@@ -102,8 +103,10 @@ class OrientedReads:
             owned = int(self._starts[low]), int(self._starts[high])
             if not too_few:  # the owners' lists come once, and all before their last one
                 self.predicted += _ARC_BYTES * float(2 * owned[1] - owned[0])
-            targets = iter([None]) if too_few else self._held(low, high, backwards)
-            yield TablePiece((max(first, owned[0]), min(last, owned[1])), (low, high), owned, targets)
+            # To and fro, since the last block is there already when the next owners come.
+            parts = [] if too_few else self._beside(owned, 0, high)[:: -1 if backwards else 1]
+            targets = iter([None]) if too_few else self._in_turn(owned, parts)
+            yield TablePiece((max(first, owned[0]), min(last, owned[1])), (low, high), owned, targets, parts)
             backwards = not backwards
 
     def arc_pieces(self, first: int, last: int, most: int) -> Iterator[tuple[int, int, Iterator[ArcBlock] | None]]:
@@ -156,8 +159,9 @@ class OrientedReads:
             None where some are not in the range, or there is no room to count so.
         """
         room, page, longest = self._pages.cache_arcs, self._pages.page_arcs, self._graph.stats.max_out_degree
-        size = min(counter.piece_room, int(_OWNERS_SHARE * room))
-        most = min(counter.part_room, (room - size - 3 * page) // 2)
+        # Two parts that follow each other, and the piece, may begin and end anywhere in a page.
+        most = min(counter.part_room, (room - 3 * page) // _LEAST_PIECE)
+        size = min(counter.piece_room, room - 3 * page - 2 * most)
         if (first, last) != (0, self._starts[-1]) or room < _LEAST_PAGES * page or min(size, most) < max(longest, 1):
             return None
         return self._counted_pieces(size, most)
@@ -171,9 +175,10 @@ class OrientedReads:
                 for begin, end in pieces[:number]
                 for part in target_blocks(starts[begin : end + 1], most)
             ]
+            parts.append((low, high))
             own = int(starts[low]), int(starts[high])
             self.predicted += _ARC_BYTES * float(own[1] + own[0])  # lists, and counts of those before
-            yield ArcPiece(own, self._with_arcs(own, [*parts, (low, high)]), number == len(pieces) - 1)
+            yield ArcPiece(own, self._with_arcs(own, parts), parts, number == len(pieces) - 1)
 
     def _with_arcs(self, own: Targets, blocks: Sequence[Targets]) -> Iterator[tuple[Targets, Targets]]:
         for begin, end in self._in_turn(own, blocks):
@@ -183,17 +188,10 @@ class OrientedReads:
         """Copy the lists of owners, and in turn all others, for the triangles at the owners' arcs."""
         starts, self._reading = self._starts, []
         own = int(starts[low]), int(starts[high])
-        for begin, end in self._held(low, high, backwards=False):
+        for begin, end in self._in_turn(own, self._beside(own, 0, high)):
             yield *own, (begin, end), Corner.LARGEST
         for begin, end in self._in_turn(own, self._beside(own, low, starts.size - 1)):
             yield int(starts[begin]), int(starts[end]), (low, high), Corner.SMALLER
-
-    def _held(self, low: int, high: int, backwards: bool) -> Iterator[Targets]:
-        """Copy the lists of owners and, in turn, those of all vertices that their arcs lead to."""
-        own = int(self._starts[low]), int(self._starts[high])
-        blocks = self._beside(own, 0, high)
-        # To and fro, since the last block is there already when the next owners come.
-        yield from self._in_turn(own, blocks[::-1] if backwards else blocks)
 
     def _in_turn(self, own: tuple[int, int], blocks: Sequence[Targets]) -> Iterator[Targets]:
         """Copy a range of arcs, and the lists of blocks of vertices, each while kernels read the block before."""
