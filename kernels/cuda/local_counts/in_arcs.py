@@ -27,7 +27,7 @@ _MOST = (1 << 32) - 1  # arcs of a part: places of 32 bits
 _BLOCKS = 8  # per multiprocessor
 _PREFIX_BYTES = 64 + 40 * THREADS  # kPrefixWords
 _MOST_BYTES = 36 << 10  # with a block's bitmap: six blocks fit, and lists have few of the vertices beyond it
-_STATES, _TOGETHER = 1 << 8, 1 << 5  # numbers that are 0 until they are used; ranges whose arcs are made together
+_STATES, _TOGETHER = 1 << 6, 1 << 5  # numbers that are 0 until they are used; ranges whose arcs are made together
 _TASKS = 4  # kTasks
 
 
