@@ -18,7 +18,7 @@ CountRange = tuple[Array, int, int]  # counts, the arc of the first of them, and
 
 _COUNT_BYTES = 4
 _PARTS = 8  # that the arcs of a piece have as many as, besides those whose counts come in turn
-_IN_ARCS_SHARE = 1 / 16  # of the memory
+_IN_ARCS_SHARE = 1 / 6  # of the memory
 
 
 def arc_diamond_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaArcDiamondCounter":
