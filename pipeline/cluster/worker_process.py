@@ -2,8 +2,8 @@
 
 The process opens its resources and the graph once, while the coordinator reads the graph; processes of a machine share
 the graph that one of them, or the coordinator, has read. Phases are data, so a request
-carries all else: the phase, and ranges of its roots. Every request has a worker of its own, so a range that is done
-twice, or whose result is lost, changes nothing.
+carries all else: the phase, and ranges of its roots. Every request is answered with what was found in its own ranges,
+so a range that is done twice, or whose result is lost, changes nothing.
 """
 
 from __future__ import annotations
