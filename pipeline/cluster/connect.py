@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-import signal
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
-from multiprocessing import resource_tracker
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +16,8 @@ from longwall.pipeline.cluster.address_check import check_scheduler, security_of
 from longwall.pipeline.cluster.dask_executor import DaskExecutor, close_on_workers, open_on_workers, share_on_workers
 from longwall.pipeline.cluster.handshake import describe_workers, most_on_a_device
 from longwall.pipeline.cluster.shared_graph import GraphSharer
-from longwall.pipeline.cluster.worker_preload import OPENS_DEVICE
+from longwall.pipeline.cluster.started.processes import StartedWorkers
+from longwall.pipeline.cluster.started.worker_main import HOST, PROTOCOL, Meeting, WorkerStart
 from longwall.pipeline.cluster.worker_process import RunDescription, RunHeader, parts
 from longwall.pipeline.config import RunSpec, SchedulerSection
 from longwall.pipeline.execution.environment import Coordinator, Metrics
@@ -28,10 +28,22 @@ from longwall.storage.graph.graph import NewArray
 from longwall.storage.observer import NullObserver, Observer
 from longwall.storage.version import longwall_version
 
-_HOST = "127.0.0.1"
 _CONNECT_SECONDS, _WORKER_SECONDS = 30, 60
 _RETRIES = 3
 _MOST_WORKERS, _WORKERS_PER_CORE = 16, 4  # of this machine, whichever is more
+_COORDINATOR = 1  # among the processes of a machine: it may be there, too
+_SETTINGS = {
+    # Budgets are kept by the workers themselves.
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": False,
+    # What Dask looks at by itself, many times a second, in every process.
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "500ms",
+    "distributed.admin.system-monitor.interval": "2s",
+}
+_GUARD = 'a Python script has to call longwall.run below `if __name__ == "__main__":`, since they import it'
 _MISSING = "a cluster needs Dask: pip install 'longwall[cluster]'"
 
 
@@ -127,22 +139,29 @@ def cluster_of(
     spec = spec.model_copy(update={"memory": memory, "engine": engine})
     embedded = spec.scheduler.address is None
     observer.phase("starting workers" if embedded else "connecting to the cluster", None, "workers")
-    with connected(spec.scheduler, cores, str(folder), devices) as client:
-        workers = describe_workers(client, engine.kind)
-        observer.advance(len(workers))
-        hosts = Counter(worker["host"] for worker in client.scheduler_info(n_workers=-1)["workers"].values())
-        header = RunHeader(
-            id=uuid.uuid4().hex,
-            run=run if isinstance(run, str) else str(run.absolute()),
-            config=spec.to_dict(),
-            share=max(hosts.values(), default=1) + 1,  # processes of a machine: the coordinator may be there, too
-            per_device=most_on_a_device(workers),
-            version=longwall_version(),
-            shares=shares,
-        )
-        if client.dashboard_link and not embedded:
-            observer.note(f"the cluster's dashboard: {client.dashboard_link}")
-        open_on_workers(client, header)
+    header = RunHeader(
+        id=uuid.uuid4().hex,
+        run=run if isinstance(run, str) else str(run.absolute()),
+        config=spec.to_dict(),
+        share=1,
+        per_device=1,
+        version=longwall_version(),
+        shares=shares,
+    )
+    if embedded:
+        workers = _workers(spec.scheduler, cores, devices)
+        on_device = -(-workers // len(devices)) if devices else 1
+        header |= {"share": workers + _COORDINATOR, "per_device": on_device}
+    with connected(spec.scheduler, cores, str(folder), devices, header if embedded else None) as client:
+        if not embedded:
+            described = describe_workers(client, engine.kind)
+            hosts = Counter(worker["host"] for worker in client.scheduler_info(n_workers=-1)["workers"].values())
+            share = max(hosts.values(), default=1) + _COORDINATOR
+            header |= {"share": share, "per_device": most_on_a_device(described)}
+            if client.dashboard_link:
+                observer.note(f"the cluster's dashboard: {client.dashboard_link}")
+            open_on_workers(client, header)
+        observer.advance(len(client.nthreads()))
         try:
             yield Cluster(client, header)
         finally:
@@ -206,11 +225,9 @@ def reach(section: SchedulerSection) -> Any:
     InputError
         If a package is missing, nothing answers at the address as a scheduler should, or a certificate is none.
     """
-    try:
-        import distributed  # noqa: F401
-    except ImportError:
-        key = 'scheduler.kind = "dask"' if section.kind == "dask" else "engine.devices"
-        raise InputError(f"{key}: {_MISSING}") from None
+    _require_dask(section)
+    import distributed  # noqa: F401 - it sets the levels
+
     for name in ("distributed", "distributed.client"):  # each has a level of its own
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters becomes an error message
     if section.address is None:
@@ -218,6 +235,13 @@ def reach(section: SchedulerSection) -> Any:
     security = security_of(section)
     check_scheduler(section.address, security, _CONNECT_SECONDS)
     return security
+
+
+def _require_dask(section: SchedulerSection) -> None:
+    """Refuse a cluster where Dask is not installed."""
+    if find_spec("distributed") is None:
+        key = 'scheduler.kind = "dask"' if section.kind == "dask" else "engine.devices"
+        raise InputError(f"{key}: {_MISSING}")
 
 
 def _check_size(workers: int, threads: int) -> None:
@@ -247,7 +271,9 @@ def _own_certificate() -> Any:
 
 
 @contextmanager
-def connected(section: SchedulerSection, cores: int, folder: str, devices: Sequence[str] = ()) -> Iterator[Any]:
+def connected(
+    section: SchedulerSection, cores: int, folder: str, devices: Sequence[str] = (), header: RunHeader | None = None
+) -> Iterator[Any]:
     """Connect to the cluster of a config.
 
     Parameters
@@ -260,6 +286,8 @@ def connected(section: SchedulerSection, cores: int, folder: str, devices: Seque
         For the workers' files, likewise.
     devices
         For its workers, likewise: each sees one, in turn.
+    header
+        Of the run that they open, likewise; None: they are told later.
 
     Yields
     ------
@@ -273,36 +301,27 @@ def connected(section: SchedulerSection, cores: int, folder: str, devices: Seque
     RunError
         If no worker comes, or none can be started here.
     """
-    security = reach(section)
-    import dask
-    from distributed import Client
-
-    settings = {
-        "distributed.scheduler.allowed-failures": retries_of(section),
-        # Budgets are kept by the workers themselves.
-        "distributed.worker.memory.target": False,
-        "distributed.worker.memory.spill": False,
-        "distributed.worker.memory.pause": False,
-        "distributed.worker.memory.terminate": False,
-        # What Dask looks at by itself, many times a second, in every process.
-        "distributed.worker.profile.enabled": False,
-        "distributed.admin.tick.interval": "500ms",
-        "distributed.admin.system-monitor.interval": "2s",
-    }
-    if section.address is None:
-        # Their HTTP servers, which know no certificates and cannot be left out, have no pages then.
-        settings |= {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
+    _require_dask(section)
     with ExitStack() as opened:
+        started = None
+        if section.address is None:  # they import what they need while this process does
+            started = opened.enter_context(_started(section, cores, devices, header))
+        security = reach(section)
+        import dask
+        from distributed import Client
+
+        settings = _SETTINGS | {"distributed.scheduler.allowed-failures": retries_of(section)}
+        if started is not None:
+            # Their HTTP servers, which know no certificates and cannot be left out, have no pages then.
+            settings |= {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
         opened.enter_context(dask.config.set(settings))
-        try:
-            where = section.address or opened.enter_context(_embedded(section, cores, folder, devices, security))
-        except RuntimeError as error:
-            raise RunError(
-                f"the workers could not be started ({error}): a Python script has to call longwall.run below "
-                '`if __name__ == "__main__":`, since they import it'
-            ) from error
+        where = section.address or opened.enter_context(_scheduler(security)).scheduler_address
         client = Client(where, security=security, timeout=_CONNECT_SECONDS, set_as_default=False)
         opened.enter_context(client)
+        if started is not None:
+            opened.callback(started.end)  # while what they have had to do with is closed
+            if not started.meet(Meeting(where, security, folder, settings), _WORKER_SECONDS):
+                raise RunError(f"the workers could not be started: {_GUARD}")
         try:
             client.wait_for_workers(1, timeout=_WORKER_SECONDS)
         except TimeoutError:
@@ -310,54 +329,39 @@ def connected(section: SchedulerSection, cores: int, folder: str, devices: Seque
         yield client
 
 
-def _start_tracker() -> None:
-    """Start the process that multiprocessing has besides; the end of a terminal must not end it before the workers."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])  # which it inherits; others it ignores by itself
-    try:
-        resource_tracker.ensure_running()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+def _workers(section: SchedulerSection, cores: int, devices: Sequence[str]) -> int:
+    """Return the number of workers of this machine."""
+    return section.workers or len(devices) or min(cores, 4)
 
 
-def _embedded(section: SchedulerSection, cores: int, folder: str, devices: Sequence[str], security: Any) -> Any:
-    """Start a cluster on this machine; nothing of it can be reached from another one, or by another user."""
-    from distributed import Nanny, Scheduler, SpecCluster
-
-    _start_tracker()
-    workers = section.workers or len(devices) or min(cores, 4)
+def _started(section: SchedulerSection, cores: int, devices: Sequence[str], header: RunHeader | None) -> StartedWorkers:
+    """Start the workers of this machine; parameters as of `connected`."""
+    workers = _workers(section, cores, devices)
     threads = section.threads_per_worker or (1 if devices else max(cores // workers, 1))
     _check_size(workers, threads)
-    options = {
-        "host": _HOST,
-        "protocol": "tls://",
-        "security": security,
-        "nthreads": threads,
-        "memory_limit": None,
-        "dashboard": False,
-        "local_directory": folder,
-        "silence_logs": logging.CRITICAL,
-        "preload": ["longwall.pipeline.cluster.worker_preload"],
-    }
-    started = {}
+    starts = []
     for number in range(workers):
-        name, own = f"worker {number}", {}
-        if devices:
-            device = devices[number % len(devices)]
-            # Libraries look at it when they are first used, which is later.
-            own = {"env": {"CUDA_VISIBLE_DEVICES": device, OPENS_DEVICE: "1"}}
-            name += f" (device {device})"
-        started[name] = {"cls": Nanny, "options": options | own}
-    scheduler = {
-        "host": _HOST,
-        "protocol": "tls://",
+        device = devices[number % len(devices)] if devices else None
+        name = f"worker {number}" + ("" if device is None else f" (device {device})")
+        starts.append(WorkerStart(name, threads, device, header))
+    try:
+        return StartedWorkers(starts)
+    except RuntimeError as error:
+        raise RunError(f"the workers could not be started ({error}): {_GUARD}") from error
+
+
+def _scheduler(security: Any) -> Any:
+    """Start the scheduler of a cluster of this machine; nothing of it can be reached from another one, or by others."""
+    from distributed import Scheduler, SpecCluster
+
+    options = {
+        "host": HOST,
+        "protocol": PROTOCOL,
         "security": security,
         "port": 0,
         "dashboard": False,
-        "dashboard_address": f"{_HOST}:0",
+        "dashboard_address": f"{HOST}:0",
     }
     return SpecCluster(
-        workers=started,
-        scheduler={"cls": Scheduler, "options": scheduler},
-        security=security,
-        silence_logs=logging.CRITICAL,
+        scheduler={"cls": Scheduler, "options": options}, security=security, silence_logs=logging.CRITICAL
     )

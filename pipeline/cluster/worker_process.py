@@ -198,7 +198,10 @@ class WorkerProcess:
     def close(self) -> None:
         """Stop what is going on, and release all memory and files."""
         self._cancel.set()
-        if (run := self._run) is not None:
+        with self._changed:
+            run = self._run
+            self._changed.notify_all()
+        if run is not None:
             run.env.engine.interrupt()
         self._thread.join()
 
@@ -372,7 +375,7 @@ def serve(
 
     worker = get_worker()
     try:
-        process = _opened(description, worker.state.nthreads)
+        process = open_run(description, worker.state.nthreads)
         process.share(description["shared"])
         found = process.do(description["graph"], phase, ranges, seconds, files)
     except FinalError:
@@ -386,16 +389,16 @@ def serve(
 
 async def prepare(header: RunHeader, dask_worker: Any) -> None:
     """Begin to open a run in this process; Dask calls this with the worker."""
-    await asyncio.to_thread(_opened, header, dask_worker.state.nthreads)
+    await asyncio.to_thread(open_run, header, dask_worker.state.nthreads)
 
 
 async def share(description: RunDescription, dask_worker: Any) -> None:
     """Say where the graph of a run is; Dask calls this with the worker."""
-    process = await asyncio.to_thread(_opened, description, dask_worker.state.nthreads)
+    process = await asyncio.to_thread(open_run, description, dask_worker.state.nthreads)
     process.share(description["shared"])
 
 
-def _opened(header: RunHeader, threads: int) -> WorkerProcess:
+def open_run(header: RunHeader, threads: int) -> WorkerProcess:
     """Return the run in this process; opens it where it is not open, and closes another run."""
     global _current
     with _lock:
@@ -427,3 +430,10 @@ def _close(run_id: str) -> None:
         if _current is not None and _current.header["id"] == run_id:
             _current.close()
             _current = None
+
+
+def end() -> None:
+    """Close the run that this process has open, if any: the process ends."""
+    with _lock:
+        if _current is not None:
+            _current.close()

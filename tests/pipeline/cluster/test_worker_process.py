@@ -256,7 +256,7 @@ def test_workers_wait_for_the_next_request_of_their_phase(process: WorkerProcess
         assert [one["value"] for one in found] == 6 * [100], "what others found is not among it"
     assert (Counting.made, Counting.under_way, Counting.most) == (2, 2, 2)
     process.do(graph, pickled(1, Noting("b")), [(0, 100)], 60.0, [])
-    assert EVENTS == ["open a", *2 * ["close a worker of a"], "close a", "open b"]
+    assert ["open a", *2 * ["close a worker of a"], "close a", "open b"] == EVENTS
     assert Counting.under_way == 0
 
 
@@ -270,9 +270,10 @@ def test_workers_that_wait_are_closed_in_the_end(process: WorkerProcess, graph: 
 def test_a_worker_that_failed_is_not_asked_again(process: WorkerProcess, graph: str) -> None:
     phase = pickled(0, Noting("a", keeps=True))
     process.do(graph, phase, [(0, 100)], 60.0, [])
-    with pytest.MonkeyPatch.context() as patched, pytest.raises(RunError, match="the device was lost"):
+    with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Counting, "run", failing)
-        process.do(graph, phase, [(0, 100)], 60.0, [])
+        with pytest.raises(RunError, match="the device was lost"):
+            process.do(graph, phase, [(0, 100)], 60.0, [])
     assert Counting.under_way == 0
     assert process.do(graph, phase, [(0, 100)], 60.0, [])["value"] == 100, "nothing is left of what failed"
     assert (Counting.made, Counting.under_way) == (2, 1)
