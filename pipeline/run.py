@@ -278,6 +278,8 @@ def _run(
         notes: list[str] = []
         with engine.watch_compilation(say_compiling), user_errors(engine), observer.timed("graph"):
             graph = read_graph(spec, observer, resources, notes, cluster.adjacency if on_cluster else None)
+            if on_cluster:
+                cluster.share(graph, resources.host)
         with observer.timed("plan"):
             plan = ahead.planned(plan_for(spec, graph))
         second = open_beside(spec, graph, resources)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 from longwall.pipeline.cluster.address_check import check_scheduler, security_of
 from longwall.pipeline.cluster.dask_executor import DaskExecutor, close_on_workers, open_on_workers, share_on_workers
 from longwall.pipeline.cluster.handshake import describe_workers, most_on_a_device
-from longwall.pipeline.cluster.shared_graph import GraphSharer
+from longwall.pipeline.cluster.shared_graph import GraphSharer, SharedGraph
 from longwall.pipeline.cluster.started.processes import StartedWorkers
 from longwall.pipeline.cluster.started.worker_main import HOST, PROTOCOL, Meeting, WorkerStart
 from longwall.pipeline.cluster.worker_process import RunDescription, RunHeader, parts
@@ -24,7 +25,8 @@ from longwall.pipeline.execution.environment import Coordinator, Metrics
 from longwall.pipeline.execution.thread_executor import RANGES
 from longwall.storage.concurrency import core_count, most_threads
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.graph.graph import NewArray
+from longwall.storage.graph.graph import Graph, NewArray
+from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.observer import NullObserver, Observer
 from longwall.storage.version import longwall_version
 
@@ -56,18 +58,64 @@ class Cluster(NamedTuple):
     """What they open the run with."""
 
 
-class ComingCluster(NamedTuple):
-    """A cluster that may still be started."""
+class ComingCluster:
+    """A cluster that may still be started.
 
-    wait: Callable[[], Cluster]
-    """Returns it; raises what `cluster_of` does."""
-    sharer: GraphSharer | None
-    """Of the graph that this process reads for the workers; None: they read it themselves."""
+    Parameters
+    ----------
+    coming
+        Has it, or what `cluster_of` raises.
+    sharer
+        Of the graph that this process reads for the workers; None: they read it themselves.
+    """
+
+    def __init__(self, coming: Future[Cluster], sharer: GraphSharer | None):
+        self._coming, self._sharer = coming, sharer
+        self._shared: SharedGraph | None = None
 
     @property
     def adjacency(self) -> NewArray | None:
         """Makes the array of the neighbours, if it is shared."""
-        return None if self.sharer is None else self.sharer.array
+        return None if self._sharer is None else self._sharer.array
+
+    def share(self, graph: Graph, host: MemoryBudget) -> None:
+        """Let the workers have a graph as soon as they are there; nothing happens where they read it themselves.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the host's budget has no room for it.
+        """
+        if self._sharer is not None:
+            self._shared = self._sharer.share(graph, host)
+            self._coming.add_done_callback(partial(self._tell, graph.content_hash))
+
+    def wait(self, graph: str) -> tuple[Any, RunDescription]:
+        """Wait for the cluster.
+
+        Parameters
+        ----------
+        graph
+            The hash of the graph.
+
+        Returns
+        -------
+        distributed.Client
+            Of the cluster.
+        RunDescription
+            What its workers have to know.
+
+        Raises
+        ------
+        InputError, RunError
+            See `cluster_of`.
+        """
+        client, header = self._coming.result()
+        return client, RunDescription(**header, graph=graph, shared=self._shared)
+
+    def _tell(self, graph: str, coming: Future[Cluster]) -> None:
+        if coming.exception() is None:
+            share_on_workers(*self.wait(graph))
 
 
 @contextmanager
@@ -88,14 +136,16 @@ def coming_cluster(
     """
     if spec.scheduler.address is not None:
         with cluster_of(spec, run, cores, folder, observer, devices) as cluster:
-            yield ComingCluster(lambda: cluster, None)
+            there: Future[Cluster] = Future()
+            there.set_result(cluster)
+            yield ComingCluster(there, None)
         return
     sharer = None if spec.graph.given is not None else GraphSharer()
     with ExitStack() as opened, ThreadPoolExecutor(1, thread_name_prefix="start-workers") as pool:
         starting = cluster_of(spec, run, cores, folder, NullObserver(), devices, shares=sharer is not None)
         future = pool.submit(opened.enter_context, starting)
         try:
-            yield ComingCluster(future.result, sharer)
+            yield ComingCluster(future, sharer)
         finally:
             wait([future])
 
@@ -179,14 +229,10 @@ def executor_of(env: Coordinator, coming: ComingCluster) -> Iterator[DaskExecuto
     coming
         See `coming_cluster`.
     """
-    shared = None if coming.sharer is None else coming.sharer.share(env.graph, env.resources.host)
-    cluster = coming.wait()
-    run = RunDescription(**cluster.header, graph=env.graph.content_hash, shared=shared)
-    if shared is not None:
-        share_on_workers(cluster.client, run)
+    client, run = coming.wait(env.graph.content_hash)
     store = env.log.store
     parts(store.folder, run["id"]).mkdir()
-    executor = DaskExecutor(cluster.client, run, retries_of(env.spec.scheduler))
+    executor = DaskExecutor(client, run, retries_of(env.spec.scheduler))
     yield executor
     executor.write_heat(store)
     if summary := _summary(env.metrics):

@@ -20,9 +20,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
+from longwall.pipeline.ahead.device_sources import sources_of
 from longwall.pipeline.cluster.open_phase import CurrentPhase
 from longwall.pipeline.cluster.shared_graph import GraphSharer, SharedGraph, graph_of_machine, map_graph
 from longwall.pipeline.config import RunSpec, load_config
+from longwall.pipeline.execution.device_graph import bring_ahead
 from longwall.pipeline.execution.engine_errors import user_errors
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import DoesNotFit
@@ -254,7 +256,13 @@ class WorkerProcess:
         resources = open_resources(
             spec.with_threads(self._threads), processes=header["share"], per_device=header["per_device"]
         )
-        with resources, user_errors(resources.engine), ExitStack() as opened:
+        sources = sources_of(spec) if resources.on_device else []
+        with (
+            resources,
+            user_errors(resources.engine),
+            resources.engine.device.compiling(sources),
+            ExitStack() as opened,
+        ):
             if header["shares"]:
                 graph = self._shared_graph()
             elif header["share"] > _ALONE and sys.platform == "linux":
@@ -278,6 +286,7 @@ class WorkerProcess:
             current = CurrentPhase(env)
             opened.callback(env.close)
             opened.callback(current.close)
+            bring_ahead(env)
             yield _OpenRun(env, current, threading.Semaphore(resources.engine.workers))
 
     @contextmanager

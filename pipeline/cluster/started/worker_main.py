@@ -101,6 +101,7 @@ def _open_run(start: WorkerStart) -> None:
 
     if start.header is not None:
         open_run(start.header, start.threads)
+        import longwall.pipeline.phases.count_plans  # noqa: F401 - most phases that are asked for later are among them
 
 
 def _end_with(parent: Connection) -> None:

@@ -6,25 +6,35 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 from rig import wait_until
 
+import longwall
+from longwall.pipeline.cluster import connect
 from longwall.pipeline.cluster.connect import connected
+from longwall.pipeline.cluster.shared_graph import GraphSharer, map_graph
 from longwall.pipeline.cluster.started import processes
 from longwall.pipeline.cluster.started.processes import StartedWorkers
 from longwall.pipeline.cluster.started.worker_main import Meeting, WorkerStart
 from longwall.pipeline.config import SchedulerSection
+from longwall.storage.errors import RunError
+from longwall.storage.memory.reservations import MemoryBudget
 
 pytest.importorskip("distributed", reason="Dask is not installed: pip install 'longwall[cluster]'")
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.filterwarnings("default")]
 ONE = SchedulerSection(kind="dask", workers=1, threads_per_worker=1)
 SCRIPT = """
 import sys, time
+import longwall
+from longwall.pipeline.cluster import connect
 from longwall.pipeline.cluster.connect import connected
+from longwall.pipeline.cluster.shared_graph import GraphSharer, map_graph
 from longwall.pipeline.config import SchedulerSection
 
 if __name__ == "__main__":
@@ -76,3 +86,35 @@ def test_workers_that_never_come_are_not_waited_for(monkeypatch: pytest.MonkeyPa
     with StartedWorkers([WorkerStart(name, 1, None, None) for name in "ab"]) as started:
         assert started.meet(Meeting("tls://127.0.0.1:1", None, "", {}), 60.0) == 0
         assert not started._workers
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_workers_are_told_of_the_graph_while_the_coordinator_plans(
+    early: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As soon as the graph is read, and they are there."""
+    told: list[Any] = []
+    monkeypatch.setattr(connect, "share_on_workers", lambda *told_of: told.append(told_of))
+    header: Any = {"id": "1"}
+    graph, there = longwall.graph([(0, 1), (1, 2)]), Future[connect.Cluster]()
+    coming = connect.ComingCluster(there, GraphSharer())
+    if early:
+        there.set_result(connect.Cluster("client", header))
+    coming.share(graph, MemoryBudget("memory.host", 1 << 20))
+    assert bool(told) == early
+    if not early:
+        there.set_result(connect.Cluster("client", header))
+    ((client, run),) = told
+    assert (client, run["graph"]) == ("client", graph.content_hash)
+    assert np.array_equal(map_graph(run["shared"]).indices, graph.indices)
+    assert coming.wait(graph.content_hash) == (client, run)
+
+
+def test_nobody_is_told_of_a_graph_where_no_workers_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(connect, "share_on_workers")
+    there = Future[connect.Cluster]()
+    coming = connect.ComingCluster(there, GraphSharer())
+    coming.share(longwall.graph([(0, 1), (1, 2)]), MemoryBudget("memory.host", 1 << 20))
+    there.set_exception(RunError("no worker has come"))
+    with pytest.raises(RunError, match="no worker has come"):
+        coming.wait("hash")
