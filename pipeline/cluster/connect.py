@@ -366,8 +366,9 @@ def connected(
         opened.enter_context(client)
         if started is not None:
             opened.callback(started.end)  # while what they have had to do with is closed
-            if not started.meet(Meeting(where, security, folder, settings), _WORKER_SECONDS):
-                raise RunError(f"the workers could not be started: {_GUARD}")
+            there, all_of_them = started.meet(Meeting(where, security, folder, settings), _WORKER_SECONDS)
+            if there < all_of_them:
+                raise RunError(f"only {there} of {all_of_them} workers could be started: {_GUARD}")
         try:
             client.wait_for_workers(1, timeout=_WORKER_SECONDS)
         except TimeoutError:

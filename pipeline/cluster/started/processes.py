@@ -59,7 +59,7 @@ class StartedWorkers:
         """End the processes."""
         self.close()
 
-    def meet(self, meeting: Meeting, seconds: float) -> int:
+    def meet(self, meeting: Meeting, seconds: float) -> tuple[int, int]:
         """Tell the processes of the scheduler, and wait until all are there; then one that ends is replaced.
 
         Parameters
@@ -71,10 +71,11 @@ class StartedWorkers:
 
         Returns
         -------
-        int
-            How many are there; the others have ended, or take longer.
+        int, int
+            How many are there, and how many should be; the others have ended, or take longer.
         """
         until, there, awaited = time.monotonic() + seconds, 0, set(self._workers)
+        wanted = len(awaited)
         for place in list(self._workers):
             with suppress(OSError):  # it has ended
                 place.send(meeting)
@@ -88,7 +89,7 @@ class StartedWorkers:
                     self._forget(place)
         self._watcher = threading.Thread(target=self._watch, args=(meeting,), name="watch workers", daemon=True)
         self._watcher.start()
-        return there
+        return there, wanted
 
     def end(self) -> None:
         """Let the processes end, without waiting for them."""
