@@ -190,8 +190,8 @@ def _whole(directory: RunDirectory, spec: RunSpec, observer: Observer, *, fresh:
     """Run to one of the ends of a run, and say in the folder which one it was; then report it."""
     metrics = Metrics()
     history = History(LoggedObserver(observer), watching=spec.run.report)
-    with closing(directory):
-        result = _ended(directory, spec, metrics, history, fresh=fresh)
+    with closing(directory), ExitStack() as later:
+        result = _ended(directory, spec, metrics, history, later, fresh=fresh)
         try:
             yield result
         finally:
@@ -199,8 +199,13 @@ def _whole(directory: RunDirectory, spec: RunSpec, observer: Observer, *, fresh:
                 publish_report(directory.store, history, metrics, values=[one.value for one in result.patterns])
 
 
-def _ended(directory: RunDirectory, spec: RunSpec, metrics: Metrics, history: History, *, fresh: bool) -> Result:
-    """Return the result of a run that is done; of others the folder says why, and what is raised."""
+def _ended(
+    directory: RunDirectory, spec: RunSpec, metrics: Metrics, history: History, later: ExitStack, *, fresh: bool
+) -> Result:
+    """Return the result of a run that is done; of others the folder says why, and what is raised.
+
+    `later` has what the answer need not wait for: the end of worker processes.
+    """
     began, cancel = time.perf_counter(), threading.Event()
     LOG.info("%s %s in %s", "running" if fresh else "resuming", spec.workload.kind, directory.where)
     how = f"go on with: {how_to_resume(spec, directory.where)}"
@@ -213,7 +218,7 @@ def _ended(directory: RunDirectory, spec: RunSpec, metrics: Metrics, history: Hi
     with interrupting(), ExitStack() as ending, collecting():  # garbage first: the stack keeps interrupts out
         try:
             try:
-                return _run(spec, directory, metrics, cancel, history, began)
+                return _run(spec, directory, metrics, cancel, history, later, began)
             finally:
                 ending.enter_context(undisturbed())
         except InputError as error:
@@ -247,6 +252,7 @@ def _run(
     metrics: Metrics,
     cancel: threading.Event,
     observer: History,
+    later: ExitStack,
     began: float,
 ) -> Result:
     from longwall.kernels.kernel_cache import cache_note
@@ -272,7 +278,7 @@ def _run(
             # Before the graph is read: its workers are started, or read it, at the same time.
             where, folder, cores = directory.where, resources.spill.path, engine.workers
             theirs = shared_graph(spec, resources)
-            cluster = opened.enter_context(coming_cluster(theirs, where, cores, folder, observer, devices))
+            cluster = opened.enter_context(coming_cluster(theirs, where, cores, folder, observer, devices, later))
         say_compiling = cache(lambda: observer.note(COMPILING))
         ahead = opened.enter_context(compiling_ahead(spec, resources, here=not on_cluster))
         notes: list[str] = []

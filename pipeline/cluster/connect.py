@@ -120,13 +120,19 @@ class ComingCluster:
 
 @contextmanager
 def coming_cluster(
-    spec: RunSpec, run: Path | str, cores: int, folder: Path, observer: Observer, devices: Sequence[str]
+    spec: RunSpec,
+    run: Path | str,
+    cores: int,
+    folder: Path,
+    observer: Observer,
+    devices: Sequence[str],
+    later: ExitStack,
 ) -> Iterator[ComingCluster]:
     """Begin to start the workers of a run on this machine; or connect to its cluster, which is there.
 
     Parameters
     ----------
-    spec, run, cores, folder, observer, devices
+    spec, run, cores, folder, observer, devices, later
         See `cluster_of`.
 
     Raises
@@ -135,14 +141,14 @@ def coming_cluster(
         See `connected`.
     """
     if spec.scheduler.address is not None:
-        with cluster_of(spec, run, cores, folder, observer, devices) as cluster:
+        with cluster_of(spec, run, cores, folder, observer, devices, later) as cluster:
             there: Future[Cluster] = Future()
             there.set_result(cluster)
             yield ComingCluster(there, None)
         return
     sharer = None if spec.graph.given is not None else GraphSharer()
     with ExitStack() as opened, ThreadPoolExecutor(1, thread_name_prefix="start-workers") as pool:
-        starting = cluster_of(spec, run, cores, folder, NullObserver(), devices, shares=sharer is not None)
+        starting = cluster_of(spec, run, cores, folder, NullObserver(), devices, later, shares=sharer is not None)
         future = pool.submit(opened.enter_context, starting)
         try:
             yield ComingCluster(future, sharer)
@@ -158,6 +164,7 @@ def cluster_of(
     folder: Path,
     observer: Observer,
     devices: Sequence[str],
+    later: ExitStack,
     *,
     shares: bool = False,
 ) -> Iterator[Cluster]:
@@ -173,6 +180,8 @@ def cluster_of(
         For the workers that are started here, see `connected`.
     observer
         Receives the progress.
+    later
+        Waits for the end of those that are started here.
     shares
         Whether the coordinator shares its graph; else the workers read it.
 
@@ -202,7 +211,8 @@ def cluster_of(
         workers = _workers(spec.scheduler, cores, devices)
         on_device = -(-workers // len(devices)) if devices else 1
         header |= {"share": workers + _COORDINATOR, "per_device": on_device}
-    with connected(spec.scheduler, cores, str(folder), devices, header if embedded else None) as client:
+    own = header if embedded else None
+    with connected(spec.scheduler, cores, str(folder), devices, own, later) as client:
         if not embedded:
             described = describe_workers(client, engine.kind)
             hosts = Counter(worker["host"] for worker in client.scheduler_info(n_workers=-1)["workers"].values())
@@ -318,7 +328,12 @@ def _own_certificate() -> Any:
 
 @contextmanager
 def connected(
-    section: SchedulerSection, cores: int, folder: str, devices: Sequence[str] = (), header: RunHeader | None = None
+    section: SchedulerSection,
+    cores: int,
+    folder: str,
+    devices: Sequence[str] = (),
+    header: RunHeader | None = None,
+    later: ExitStack | None = None,
 ) -> Iterator[Any]:
     """Connect to the cluster of a config.
 
@@ -334,6 +349,8 @@ def connected(
         For its workers, likewise: each sees one, in turn.
     header
         Of the run that they open, likewise; None: they are told later.
+    later
+        Waits for the end of workers that are started here; None: the end of the context does.
 
     Yields
     ------
@@ -351,7 +368,7 @@ def connected(
     with ExitStack() as opened:
         started = None
         if section.address is None:  # they import what they need while this process does
-            started = opened.enter_context(_started(section, cores, devices, header))
+            started = (later or opened).enter_context(_started(section, cores, devices, header))
         security = reach(section)
         import dask
         from distributed import Client

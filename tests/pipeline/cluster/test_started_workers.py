@@ -23,6 +23,7 @@ from longwall.pipeline.cluster.started import processes
 from longwall.pipeline.cluster.started.processes import StartedWorkers
 from longwall.pipeline.cluster.started.worker_main import Meeting, WorkerStart
 from longwall.pipeline.config import SchedulerSection
+from longwall.pipeline.run import running
 from longwall.storage.errors import RunError
 from longwall.storage.memory.reservations import MemoryBudget
 
@@ -36,6 +37,7 @@ from longwall.pipeline.cluster import connect
 from longwall.pipeline.cluster.connect import connected
 from longwall.pipeline.cluster.shared_graph import GraphSharer, map_graph
 from longwall.pipeline.config import SchedulerSection
+from longwall.pipeline.run import running
 
 if __name__ == "__main__":
     with connected(SchedulerSection(kind="dask", workers=2, threads_per_worker=1), 2, sys.argv[1]) as client:
@@ -118,3 +120,27 @@ def test_nobody_is_told_of_a_graph_where_no_workers_come(monkeypatch: pytest.Mon
     there.set_exception(RunError("no worker has come"))
     with pytest.raises(RunError, match="no worker has come"):
         coming.wait("hash")
+
+
+def test_an_answer_does_not_wait_for_the_end_of_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ends, close = list[list[int]](), StartedWorkers.close
+
+    def closing(started: StartedWorkers) -> None:
+        close(started)
+        ends.append([process.exitcode for process in started._ended])
+
+    monkeypatch.setattr(StartedWorkers, "close", closing)
+    (tmp_path / "graph.txt").write_text("0 1\n1 2\n0 2\n2 3\n")
+    config = {
+        "graph": {"path": tmp_path / "graph.txt"},
+        "workload": {"kind": "triangles"},
+        "engine": {"kind": "cpu"},
+        "memory": {"spill": tmp_path / "spill"},
+        "scheduler": {"kind": "dask", "workers": 2, "threads_per_worker": 1},
+        "run": {"directory": tmp_path / "runs"},
+    }
+    with running(config) as result:
+        assert result.count == 1
+        assert not ends
+    assert ends == [[0, 0]]
+    assert not (tmp_path / "spill").exists()
