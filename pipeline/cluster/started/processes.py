@@ -144,7 +144,7 @@ class StartedWorkers:
                 except (EOFError, OSError):
                     start = self._forget(place).start
                 if place not in beginning:  # one that never came would not come again
-                    fresh = self._begin(start)
-                    beginning.add(fresh)
-                    with suppress(OSError):
+                    with suppress(OSError):  # the system has no place for it; or it has ended already
+                        fresh = self._begin(start)
+                        beginning.add(fresh)
                         fresh.send(meeting)
