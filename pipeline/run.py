@@ -10,7 +10,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,6 +43,7 @@ from longwall.storage.paths import require_path
 from longwall.storage.signals import interrupted_by, interrupting, last_signal, undisturbed
 
 if TYPE_CHECKING:
+    from longwall.pipeline.cluster.connect import ComingCluster
     from longwall.pipeline.execution.sharing.second_engine import SecondEngine
     from longwall.storage.graph.graph import Graph
     from longwall.storage.memory.resources import Resources
@@ -190,8 +191,8 @@ def _whole(directory: RunDirectory, spec: RunSpec, observer: Observer, *, fresh:
     """Run to one of the ends of a run, and say in the folder which one it was; then report it."""
     metrics = Metrics()
     history = History(LoggedObserver(observer), watching=spec.run.report)
-    with closing(directory):
-        result = _ended(directory, spec, metrics, history, fresh=fresh)
+    with closing(directory), ExitStack() as later:
+        result = _ended(directory, spec, metrics, history, later, fresh=fresh)
         try:
             yield result
         finally:
@@ -199,8 +200,13 @@ def _whole(directory: RunDirectory, spec: RunSpec, observer: Observer, *, fresh:
                 publish_report(directory.store, history, metrics, values=[one.value for one in result.patterns])
 
 
-def _ended(directory: RunDirectory, spec: RunSpec, metrics: Metrics, history: History, *, fresh: bool) -> Result:
-    """Return the result of a run that is done; of others the folder says why, and what is raised."""
+def _ended(
+    directory: RunDirectory, spec: RunSpec, metrics: Metrics, history: History, later: ExitStack, *, fresh: bool
+) -> Result:
+    """Return the result of a run that is done; of others the folder says why, and what is raised.
+
+    `later` has what the answer need not wait for: the end of worker processes.
+    """
     began, cancel = time.perf_counter(), threading.Event()
     LOG.info("%s %s in %s", "running" if fresh else "resuming", spec.workload.kind, directory.where)
     how = f"go on with: {how_to_resume(spec, directory.where)}"
@@ -213,7 +219,7 @@ def _ended(directory: RunDirectory, spec: RunSpec, metrics: Metrics, history: Hi
     with interrupting(), ExitStack() as ending, collecting():  # garbage first: the stack keeps interrupts out
         try:
             try:
-                return _run(spec, directory, metrics, cancel, history, began)
+                return _run(spec, directory, metrics, cancel, history, later, began)
             finally:
                 ending.enter_context(undisturbed())
         except InputError as error:
@@ -247,6 +253,7 @@ def _run(
     metrics: Metrics,
     cancel: threading.Event,
     observer: History,
+    later: ExitStack,
     began: float,
 ) -> Result:
     from longwall.kernels.kernel_cache import cache_note
@@ -266,18 +273,14 @@ def _run(
     observer.watch_budgets(resources.usage)
     with resources, ExitStack() as opened, observer.watch(resources.in_use):
         resources.spill.check()
-        if on_cluster:
-            from longwall.pipeline.cluster.connect import coming_cluster, executor_of
-
-            # Before the graph is read: its workers are started, or read it, at the same time.
-            where, folder, cores = directory.where, resources.spill.path, engine.workers
-            theirs = shared_graph(spec, resources)
-            cluster = opened.enter_context(coming_cluster(theirs, where, cores, folder, observer, devices))
+        # Before the graph is read: the workers of a cluster are started, or read it, at the same time.
+        starting = _cluster(spec, directory, resources, observer, devices, later) if on_cluster else nullcontext()
+        cluster = opened.enter_context(starting)
         say_compiling = cache(lambda: observer.note(COMPILING))
         ahead = opened.enter_context(compiling_ahead(spec, resources, here=not on_cluster))
         notes: list[str] = []
         with engine.watch_compilation(say_compiling), user_errors(engine), observer.timed("graph"):
-            graph = read_graph(spec, observer, resources, notes, cluster.adjacency if on_cluster else None)
+            graph = _graph(spec, observer, resources, notes, cluster)
         with observer.timed("plan"):
             plan = ahead.planned(plan_for(spec, graph))
         second = open_beside(spec, graph, resources)
@@ -291,7 +294,9 @@ def _run(
         opened.callback(env.close)
         if second is not None:
             env.executor = ThreadExecutor(opened.enter_context(closing(second)))
-        if on_cluster:
+        if cluster is not None:
+            from longwall.pipeline.cluster.connect import executor_of
+
             env.executor = opened.enter_context(executor_of(env, cluster))
         try:
             with (
@@ -305,6 +310,31 @@ def _run(
             directory.manifest["memory"] = memory_facts(env)
     engine_name = "+".join(sorted(env.executor.engines)) or (engines["name"] if on_cluster else engine.name)
     return _publish(counts, env, directory, observer, engine_name, began)
+
+
+def _cluster(
+    spec: RunSpec,
+    directory: RunDirectory,
+    resources: Resources,
+    observer: Observer,
+    devices: Sequence[str],
+    later: ExitStack,
+) -> AbstractContextManager[ComingCluster]:
+    """Return the cluster of a run, which is started as its context is entered; see `coming_cluster`."""
+    from longwall.pipeline.cluster.connect import coming_cluster
+
+    cores, folder = resources.engine.workers, resources.spill.path
+    return coming_cluster(shared_graph(spec, resources), directory.where, cores, folder, observer, devices, later)
+
+
+def _graph(
+    spec: RunSpec, observer: Observer, resources: Resources, notes: list[str], cluster: ComingCluster | None
+) -> Graph:
+    """Read the graph of a run, and let the workers of its cluster have it."""
+    graph = read_graph(spec, observer, resources, notes, None if cluster is None else cluster.adjacency)
+    if cluster is not None:
+        cluster.share(graph, resources.host)
+    return graph
 
 
 def _publish(

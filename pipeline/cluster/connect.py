@@ -3,35 +3,49 @@
 from __future__ import annotations
 
 import logging
-import signal
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
-from multiprocessing import resource_tracker
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from longwall.pipeline.cluster.address_check import check_scheduler, security_of
 from longwall.pipeline.cluster.dask_executor import DaskExecutor, close_on_workers, open_on_workers, share_on_workers
 from longwall.pipeline.cluster.handshake import describe_workers, most_on_a_device
-from longwall.pipeline.cluster.shared_graph import GraphSharer
-from longwall.pipeline.cluster.worker_preload import OPENS_DEVICE
+from longwall.pipeline.cluster.shared_graph import GraphSharer, SharedGraph
+from longwall.pipeline.cluster.started.processes import StartedWorkers
+from longwall.pipeline.cluster.started.worker_main import HOST, PROTOCOL, Meeting, WorkerStart
 from longwall.pipeline.cluster.worker_process import RunDescription, RunHeader, parts
 from longwall.pipeline.config import RunSpec, SchedulerSection
 from longwall.pipeline.execution.environment import Coordinator, Metrics
 from longwall.pipeline.execution.thread_executor import RANGES
 from longwall.storage.concurrency import core_count, most_threads
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.graph.graph import NewArray
+from longwall.storage.graph.graph import Graph, NewArray
+from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.observer import NullObserver, Observer
 from longwall.storage.version import longwall_version
 
-_HOST = "127.0.0.1"
 _CONNECT_SECONDS, _WORKER_SECONDS = 30, 60
 _RETRIES = 3
 _MOST_WORKERS, _WORKERS_PER_CORE = 16, 4  # of this machine, whichever is more
+_COORDINATOR = 1  # among the processes of a machine: it may be there, too
+_SETTINGS = {
+    # Budgets are kept by the workers themselves.
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": False,
+    # What Dask looks at by itself, many times a second, in every process.
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "500ms",
+    "distributed.admin.system-monitor.interval": "2s",
+}
+_GUARD = 'a Python script has to call longwall.run below `if __name__ == "__main__":`, since they import it'
 _MISSING = "a cluster needs Dask: pip install 'longwall[cluster]'"
 
 
@@ -44,29 +58,81 @@ class Cluster(NamedTuple):
     """What they open the run with."""
 
 
-class ComingCluster(NamedTuple):
-    """A cluster that may still be started."""
+class ComingCluster:
+    """A cluster that may still be started.
 
-    wait: Callable[[], Cluster]
-    """Returns it; raises what `cluster_of` does."""
-    sharer: GraphSharer | None
-    """Of the graph that this process reads for the workers; None: they read it themselves."""
+    Parameters
+    ----------
+    coming
+        Has it, or what `cluster_of` raises.
+    sharer
+        Of the graph that this process reads for the workers; None: they read it themselves.
+    """
+
+    def __init__(self, coming: Future[Cluster], sharer: GraphSharer | None):
+        self._coming, self._sharer = coming, sharer
+        self._shared: SharedGraph | None = None
 
     @property
     def adjacency(self) -> NewArray | None:
         """Makes the array of the neighbours, if it is shared."""
-        return None if self.sharer is None else self.sharer.array
+        return None if self._sharer is None else self._sharer.array
+
+    def share(self, graph: Graph, host: MemoryBudget) -> None:
+        """Let the workers have a graph as soon as they are there; nothing happens where they read it themselves.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the host's budget has no room for it.
+        """
+        if self._sharer is not None:
+            self._shared = self._sharer.share(graph, host)
+            self._coming.add_done_callback(partial(self._tell, graph.content_hash))
+
+    def wait(self, graph: str) -> tuple[Any, RunDescription]:
+        """Wait for the cluster.
+
+        Parameters
+        ----------
+        graph
+            The hash of the graph.
+
+        Returns
+        -------
+        distributed.Client
+            Of the cluster.
+        RunDescription
+            What its workers have to know.
+
+        Raises
+        ------
+        InputError, RunError
+            See `cluster_of`.
+        """
+        client, header = self._coming.result()
+        return client, RunDescription(**header, graph=graph, shared=self._shared)
+
+    def _tell(self, graph: str, coming: Future[Cluster]) -> None:
+        if coming.exception() is None:
+            share_on_workers(*self.wait(graph))
 
 
 @contextmanager
 def coming_cluster(
-    spec: RunSpec, run: Path | str, cores: int, folder: Path, observer: Observer, devices: Sequence[str]
+    spec: RunSpec,
+    run: Path | str,
+    cores: int,
+    folder: Path,
+    observer: Observer,
+    devices: Sequence[str],
+    later: ExitStack,
 ) -> Iterator[ComingCluster]:
     """Begin to start the workers of a run on this machine; or connect to its cluster, which is there.
 
     Parameters
     ----------
-    spec, run, cores, folder, observer, devices
+    spec, run, cores, folder, observer, devices, later
         See `cluster_of`.
 
     Raises
@@ -75,15 +141,17 @@ def coming_cluster(
         See `connected`.
     """
     if spec.scheduler.address is not None:
-        with cluster_of(spec, run, cores, folder, observer, devices) as cluster:
-            yield ComingCluster(lambda: cluster, None)
+        with cluster_of(spec, run, cores, folder, observer, devices, later) as cluster:
+            there: Future[Cluster] = Future()
+            there.set_result(cluster)
+            yield ComingCluster(there, None)
         return
     sharer = None if spec.graph.given is not None else GraphSharer()
     with ExitStack() as opened, ThreadPoolExecutor(1, thread_name_prefix="start-workers") as pool:
-        starting = cluster_of(spec, run, cores, folder, NullObserver(), devices, shares=sharer is not None)
+        starting = cluster_of(spec, run, cores, folder, NullObserver(), devices, later, shares=sharer is not None)
         future = pool.submit(opened.enter_context, starting)
         try:
-            yield ComingCluster(future.result, sharer)
+            yield ComingCluster(future, sharer)
         finally:
             wait([future])
 
@@ -96,6 +164,7 @@ def cluster_of(
     folder: Path,
     observer: Observer,
     devices: Sequence[str],
+    later: ExitStack,
     *,
     shares: bool = False,
 ) -> Iterator[Cluster]:
@@ -111,6 +180,8 @@ def cluster_of(
         For the workers that are started here, see `connected`.
     observer
         Receives the progress.
+    later
+        Waits for the end of those that are started here.
     shares
         Whether the coordinator shares its graph; else the workers read it.
 
@@ -127,22 +198,30 @@ def cluster_of(
     spec = spec.model_copy(update={"memory": memory, "engine": engine})
     embedded = spec.scheduler.address is None
     observer.phase("starting workers" if embedded else "connecting to the cluster", None, "workers")
-    with connected(spec.scheduler, cores, str(folder), devices) as client:
-        workers = describe_workers(client, engine.kind)
-        observer.advance(len(workers))
-        hosts = Counter(worker["host"] for worker in client.scheduler_info(n_workers=-1)["workers"].values())
-        header = RunHeader(
-            id=uuid.uuid4().hex,
-            run=run if isinstance(run, str) else str(run.absolute()),
-            config=spec.to_dict(),
-            share=max(hosts.values(), default=1) + 1,  # processes of a machine: the coordinator may be there, too
-            per_device=most_on_a_device(workers),
-            version=longwall_version(),
-            shares=shares,
-        )
-        if client.dashboard_link and not embedded:
-            observer.note(f"the cluster's dashboard: {client.dashboard_link}")
-        open_on_workers(client, header)
+    header = RunHeader(
+        id=uuid.uuid4().hex,
+        run=run if isinstance(run, str) else str(run.absolute()),
+        config=spec.to_dict(),
+        share=1,
+        per_device=1,
+        version=longwall_version(),
+        shares=shares,
+    )
+    if embedded:
+        workers = _workers(spec.scheduler, cores, devices)
+        on_device = -(-workers // len(devices)) if devices else 1
+        header |= {"share": workers + _COORDINATOR, "per_device": on_device}
+    own = header if embedded else None
+    with connected(spec.scheduler, cores, str(folder), devices, own, later) as client:
+        if not embedded:
+            described = describe_workers(client, engine.kind)
+            hosts = Counter(worker["host"] for worker in client.scheduler_info(n_workers=-1)["workers"].values())
+            share = max(hosts.values(), default=1) + _COORDINATOR
+            header |= {"share": share, "per_device": most_on_a_device(described)}
+            if client.dashboard_link:
+                observer.note(f"the cluster's dashboard: {client.dashboard_link}")
+            open_on_workers(client, header)
+        observer.advance(len(client.nthreads()))
         try:
             yield Cluster(client, header)
         finally:
@@ -160,14 +239,10 @@ def executor_of(env: Coordinator, coming: ComingCluster) -> Iterator[DaskExecuto
     coming
         See `coming_cluster`.
     """
-    shared = None if coming.sharer is None else coming.sharer.share(env.graph, env.resources.host)
-    cluster = coming.wait()
-    run = RunDescription(**cluster.header, graph=env.graph.content_hash, shared=shared)
-    if shared is not None:
-        share_on_workers(cluster.client, run)
+    client, run = coming.wait(env.graph.content_hash)
     store = env.log.store
     parts(store.folder, run["id"]).mkdir()
-    executor = DaskExecutor(cluster.client, run, retries_of(env.spec.scheduler))
+    executor = DaskExecutor(client, run, retries_of(env.spec.scheduler))
     yield executor
     executor.write_heat(store)
     if summary := _summary(env.metrics):
@@ -206,11 +281,9 @@ def reach(section: SchedulerSection) -> Any:
     InputError
         If a package is missing, nothing answers at the address as a scheduler should, or a certificate is none.
     """
-    try:
-        import distributed  # noqa: F401
-    except ImportError:
-        key = 'scheduler.kind = "dask"' if section.kind == "dask" else "engine.devices"
-        raise InputError(f"{key}: {_MISSING}") from None
+    _require_dask(section)
+    import distributed  # noqa: F401 - it sets the levels
+
     for name in ("distributed", "distributed.client"):  # each has a level of its own
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters becomes an error message
     if section.address is None:
@@ -218,6 +291,13 @@ def reach(section: SchedulerSection) -> Any:
     security = security_of(section)
     check_scheduler(section.address, security, _CONNECT_SECONDS)
     return security
+
+
+def _require_dask(section: SchedulerSection) -> None:
+    """Refuse a cluster where Dask is not installed."""
+    if find_spec("distributed") is None:
+        key = 'scheduler.kind = "dask"' if section.kind == "dask" else "engine.devices"
+        raise InputError(f"{key}: {_MISSING}")
 
 
 def _check_size(workers: int, threads: int) -> None:
@@ -247,7 +327,14 @@ def _own_certificate() -> Any:
 
 
 @contextmanager
-def connected(section: SchedulerSection, cores: int, folder: str, devices: Sequence[str] = ()) -> Iterator[Any]:
+def connected(
+    section: SchedulerSection,
+    cores: int,
+    folder: str,
+    devices: Sequence[str] = (),
+    header: RunHeader | None = None,
+    later: ExitStack | None = None,
+) -> Iterator[Any]:
     """Connect to the cluster of a config.
 
     Parameters
@@ -260,6 +347,10 @@ def connected(section: SchedulerSection, cores: int, folder: str, devices: Seque
         For the workers' files, likewise.
     devices
         For its workers, likewise: each sees one, in turn.
+    header
+        Of the run that they open, likewise; None: they are told later.
+    later
+        Waits for the end of workers that are started here; None: the end of the context does.
 
     Yields
     ------
@@ -273,36 +364,28 @@ def connected(section: SchedulerSection, cores: int, folder: str, devices: Seque
     RunError
         If no worker comes, or none can be started here.
     """
-    security = reach(section)
-    import dask
-    from distributed import Client
-
-    settings = {
-        "distributed.scheduler.allowed-failures": retries_of(section),
-        # Budgets are kept by the workers themselves.
-        "distributed.worker.memory.target": False,
-        "distributed.worker.memory.spill": False,
-        "distributed.worker.memory.pause": False,
-        "distributed.worker.memory.terminate": False,
-        # What Dask looks at by itself, many times a second, in every process.
-        "distributed.worker.profile.enabled": False,
-        "distributed.admin.tick.interval": "500ms",
-        "distributed.admin.system-monitor.interval": "2s",
-    }
-    if section.address is None:
-        # Their HTTP servers, which know no certificates and cannot be left out, have no pages then.
-        settings |= {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
+    _require_dask(section)
     with ExitStack() as opened:
+        started = None
+        if section.address is None:  # they import what they need while this process does
+            started = (later or opened).enter_context(_started(section, cores, devices, header))
+        security = reach(section)
+        import dask
+        from distributed import Client
+
+        settings = _SETTINGS | {"distributed.scheduler.allowed-failures": retries_of(section)}
+        if started is not None:
+            # Their HTTP servers, which know no certificates and cannot be left out, have no pages then.
+            settings |= {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
         opened.enter_context(dask.config.set(settings))
-        try:
-            where = section.address or opened.enter_context(_embedded(section, cores, folder, devices, security))
-        except RuntimeError as error:
-            raise RunError(
-                f"the workers could not be started ({error}): a Python script has to call longwall.run below "
-                '`if __name__ == "__main__":`, since they import it'
-            ) from error
+        where = section.address or opened.enter_context(_scheduler(security)).scheduler_address
         client = Client(where, security=security, timeout=_CONNECT_SECONDS, set_as_default=False)
         opened.enter_context(client)
+        if started is not None:
+            opened.callback(started.end)  # while what they have had to do with is closed
+            there, all_of_them = started.meet(Meeting(where, security, folder, settings), _WORKER_SECONDS)
+            if there < all_of_them:
+                raise RunError(f"only {there} of {all_of_them} workers could be started: {_GUARD}")
         try:
             client.wait_for_workers(1, timeout=_WORKER_SECONDS)
         except TimeoutError:
@@ -310,54 +393,39 @@ def connected(section: SchedulerSection, cores: int, folder: str, devices: Seque
         yield client
 
 
-def _start_tracker() -> None:
-    """Start the process that multiprocessing has besides; the end of a terminal must not end it before the workers."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])  # which it inherits; others it ignores by itself
-    try:
-        resource_tracker.ensure_running()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+def _workers(section: SchedulerSection, cores: int, devices: Sequence[str]) -> int:
+    """Return the number of workers of this machine."""
+    return section.workers or len(devices) or min(cores, 4)
 
 
-def _embedded(section: SchedulerSection, cores: int, folder: str, devices: Sequence[str], security: Any) -> Any:
-    """Start a cluster on this machine; nothing of it can be reached from another one, or by another user."""
-    from distributed import Nanny, Scheduler, SpecCluster
-
-    _start_tracker()
-    workers = section.workers or len(devices) or min(cores, 4)
+def _started(section: SchedulerSection, cores: int, devices: Sequence[str], header: RunHeader | None) -> StartedWorkers:
+    """Start the workers of this machine; parameters as of `connected`."""
+    workers = _workers(section, cores, devices)
     threads = section.threads_per_worker or (1 if devices else max(cores // workers, 1))
     _check_size(workers, threads)
-    options = {
-        "host": _HOST,
-        "protocol": "tls://",
-        "security": security,
-        "nthreads": threads,
-        "memory_limit": None,
-        "dashboard": False,
-        "local_directory": folder,
-        "silence_logs": logging.CRITICAL,
-        "preload": ["longwall.pipeline.cluster.worker_preload"],
-    }
-    started = {}
+    starts = []
     for number in range(workers):
-        name, own = f"worker {number}", {}
-        if devices:
-            device = devices[number % len(devices)]
-            # Libraries look at it when they are first used, which is later.
-            own = {"env": {"CUDA_VISIBLE_DEVICES": device, OPENS_DEVICE: "1"}}
-            name += f" (device {device})"
-        started[name] = {"cls": Nanny, "options": options | own}
-    scheduler = {
-        "host": _HOST,
-        "protocol": "tls://",
+        device = devices[number % len(devices)] if devices else None
+        name = f"worker {number}" + ("" if device is None else f" (device {device})")
+        starts.append(WorkerStart(name, threads, device, header))
+    try:
+        return StartedWorkers(starts)
+    except RuntimeError as error:
+        raise RunError(f"the workers could not be started ({error}): {_GUARD}") from error
+
+
+def _scheduler(security: Any) -> Any:
+    """Start the scheduler of a cluster of this machine; nothing of it can be reached from another one, or by others."""
+    from distributed import Scheduler, SpecCluster
+
+    options = {
+        "host": HOST,
+        "protocol": PROTOCOL,
         "security": security,
         "port": 0,
         "dashboard": False,
-        "dashboard_address": f"{_HOST}:0",
+        "dashboard_address": f"{HOST}:0",
     }
     return SpecCluster(
-        workers=started,
-        scheduler={"cls": Scheduler, "options": scheduler},
-        security=security,
-        silence_logs=logging.CRITICAL,
+        scheduler={"cls": Scheduler, "options": options}, security=security, silence_logs=logging.CRITICAL
     )

@@ -4,37 +4,73 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from typing import Any, NamedTuple
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
 
 from longwall.pipeline.cluster.time_slices import do_ranges
 from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.execution.phase import MakeWorker, MergingPhase, Phase, Task
+from longwall.pipeline.execution.phase import MakeWorker, MergingPhase, Phase, Task, Worker
 from longwall.pipeline.run_store.commit_log import PartialResult, Range
 from longwall.storage.errors import RunError
 
 _WAIT_SECONDS = 0.2
 
 
-class OpenPhase(NamedTuple):
-    """A phase that is open in this process."""
+class OpenPhase:
+    """A phase that is open in this process.
 
-    number: int
-    """Its place among the phases that the coordinator dispatches."""
-    phase: Phase
-    tasks: Sequence[Task]
-    """As this process cuts them: its memory is reserved for them."""
-    make_worker: MakeWorker
+    Parameters
+    ----------
+    number
+        Its place among the phases that the coordinator dispatches.
+    phase
+        The phase.
+    tasks
+        As this process cuts them: its memory is reserved for them.
+    make_worker
+        Makes its workers.
+
+    Attributes
+    ----------
+    number, phase, tasks
+        See above.
+    """
+
+    def __init__(self, number: int, phase: Phase, tasks: Sequence[Task], make_worker: MakeWorker):
+        self.number, self.phase, self.tasks = number, phase, tasks
+        self._make_worker = make_worker
+        self._waiting: list[Worker] = []  # for the next request
 
     def do(self, env: Environment, ranges: Sequence[Range], seconds: float) -> tuple[list[Range], PartialResult]:
-        """Do ranges, or as much of them as `seconds` allow, with a worker of their own; return what is done."""
-        worker = self.make_worker()
+        """Do ranges, or as much of them as `seconds` allow, with a worker that does no others; return what is done.
+
+        A worker that fails, or is cancelled, is closed: what it has is of no use.
+        """
+        worker = self._worker()
         try:
             on_device = env.resources.on_device
             done = do_ranges(worker, self.tasks, ranges, seconds, env.cancel, on_device=on_device)
-            return done, worker.take_partial()
-        finally:
+            found = worker.take_partial()
+        except BaseException:
             worker.close()
+            raise
+        if self.phase.keeps_workers:
+            self._waiting.append(worker)
+        else:
+            worker.close()
+        return done, found
+
+    def close(self) -> None:
+        """Close the workers that wait."""
+        with ExitStack() as closing:
+            while self._waiting:
+                closing.callback(self._waiting.pop().close)
+
+    def _worker(self) -> Worker:
+        """Return a worker that waits; where there is none, a new one."""
+        with suppress(IndexError):  # another request may take the last one
+            return self._waiting.pop()
+        return self._make_worker()
 
     def merge(self, env: Environment, files: Sequence[dict[str, Any]]) -> tuple[list[Range], PartialResult]:
         """Merge files of commits; no range is done by it."""
@@ -110,4 +146,6 @@ class CurrentPhase:
 
     def _opened(self, number: int, phase: Phase) -> OpenPhase:
         tasks = phase.tasks(self._env)
-        return OpenPhase(number, phase, tasks, self._reserved.enter_context(phase.open(self._env)))
+        opened = OpenPhase(number, phase, tasks, self._reserved.enter_context(phase.open(self._env)))
+        self._reserved.callback(opened.close)
+        return opened

@@ -18,7 +18,8 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -26,12 +27,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from longwall.storage.concurrency import core_count, map_all
 from longwall.storage.errors import RunError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.mapping.mapped_arrays import MappedArrays
 from longwall.storage.memory.reservations import MemoryBudget
 
 _UNIT = 64  # bytes, at multiples of which arrays begin
+_PIECE = 1 << 23  # bytes that one thread copies at a time
 _NAME = "longwall-graph"
 _WAIT_SECONDS = 0.2
 _MOST_BYTES, _MOST_FILES = 1 << 16, 250  # of an answer
@@ -107,10 +110,11 @@ class GraphSharer:
         host.charge(ends[-1], "what the workers share of the graph")
         memory = self._new(ends[-1])
         content: NDArray[np.uint8] = np.asarray(memory)
-        content[: len(pickled)] = np.frombuffer(pickled, np.uint8)
+        copied = [np.frombuffer(pickled, np.uint8)]
         for i, start in zip(missing, ends, strict=False):
-            content[start : start + arrays[i].nbytes] = arrays[i]
+            copied.append(arrays[i])
             places[i] = (memory.path, start, arrays[i].nbytes)
+        _copy(copied, [0, *ends], content)
         return SharedGraph(memory.path, len(pickled), [place for place in places if place is not None])
 
     def files(self) -> dict[str, int]:
@@ -127,6 +131,23 @@ class GraphSharer:
             if array.nbytes and 0 <= offset <= memory.nbytes - array.nbytes:
                 return memory.path, offset, array.nbytes
         return None if files is None else files.place(array)
+
+
+def _copy(arrays: Sequence[NDArray[np.uint8]], starts: Sequence[int], content: NDArray[np.uint8]) -> None:
+    """Copy arrays to where they begin in `content`, in pieces and by all cores: the system makes room page by page."""
+    pieces = [
+        (array[at : at + _PIECE], start + at)
+        for array, start in zip(arrays, starts, strict=False)
+        for at in range(0, array.nbytes, _PIECE)
+    ]
+
+    def copy(piece: tuple[NDArray[np.uint8], int]) -> None:
+        source, start = piece
+        np.copyto(content[start : start + source.nbytes], source)
+
+    workers = min(core_count(), len(pieces))
+    with ThreadPoolExecutor(workers, thread_name_prefix="share-graph") as pool:
+        map_all(pool, workers, copy, pieces)
 
 
 def map_graph(shared: SharedGraph) -> Graph:

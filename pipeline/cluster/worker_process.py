@@ -2,8 +2,8 @@
 
 The process opens its resources and the graph once, while the coordinator reads the graph; processes of a machine share
 the graph that one of them, or the coordinator, has read. Phases are data, so a request
-carries all else: the phase, and ranges of its roots. Every request has a worker of its own, so a range that is done
-twice, or whose result is lost, changes nothing.
+carries all else: the phase, and ranges of its roots. Every request is answered with what was found in its own ranges,
+so a range that is done twice, or whose result is lost, changes nothing.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
+from longwall.pipeline.ahead.device_sources import sources_of
 from longwall.pipeline.cluster.open_phase import CurrentPhase
 from longwall.pipeline.cluster.shared_graph import GraphSharer, SharedGraph, graph_of_machine, map_graph
 from longwall.pipeline.config import RunSpec, load_config
+from longwall.pipeline.execution.device_graph import bring_ahead
 from longwall.pipeline.execution.engine_errors import user_errors
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import DoesNotFit
@@ -198,7 +200,10 @@ class WorkerProcess:
     def close(self) -> None:
         """Stop what is going on, and release all memory and files."""
         self._cancel.set()
-        if (run := self._run) is not None:
+        with self._changed:
+            run = self._run
+            self._changed.notify_all()
+        if run is not None:
             run.env.engine.interrupt()
         self._thread.join()
 
@@ -251,7 +256,13 @@ class WorkerProcess:
         resources = open_resources(
             spec.with_threads(self._threads), processes=header["share"], per_device=header["per_device"]
         )
-        with resources, user_errors(resources.engine), ExitStack() as opened:
+        sources = sources_of(spec) if resources.on_device else []
+        with (
+            resources,
+            user_errors(resources.engine),
+            resources.engine.device.compiling(sources),
+            ExitStack() as opened,
+        ):
             if header["shares"]:
                 graph = self._shared_graph()
             elif header["share"] > _ALONE and sys.platform == "linux":
@@ -275,6 +286,7 @@ class WorkerProcess:
             current = CurrentPhase(env)
             opened.callback(env.close)
             opened.callback(current.close)
+            bring_ahead(env)
             yield _OpenRun(env, current, threading.Semaphore(resources.engine.workers))
 
     @contextmanager
@@ -372,7 +384,7 @@ def serve(
 
     worker = get_worker()
     try:
-        process = _opened(description, worker.state.nthreads)
+        process = open_run(description, worker.state.nthreads)
         process.share(description["shared"])
         found = process.do(description["graph"], phase, ranges, seconds, files)
     except FinalError:
@@ -386,16 +398,16 @@ def serve(
 
 async def prepare(header: RunHeader, dask_worker: Any) -> None:
     """Begin to open a run in this process; Dask calls this with the worker."""
-    await asyncio.to_thread(_opened, header, dask_worker.state.nthreads)
+    await asyncio.to_thread(open_run, header, dask_worker.state.nthreads)
 
 
 async def share(description: RunDescription, dask_worker: Any) -> None:
     """Say where the graph of a run is; Dask calls this with the worker."""
-    process = await asyncio.to_thread(_opened, description, dask_worker.state.nthreads)
+    process = await asyncio.to_thread(open_run, description, dask_worker.state.nthreads)
     process.share(description["shared"])
 
 
-def _opened(header: RunHeader, threads: int) -> WorkerProcess:
+def open_run(header: RunHeader, threads: int) -> WorkerProcess:
     """Return the run in this process; opens it where it is not open, and closes another run."""
     global _current
     with _lock:
@@ -427,3 +439,10 @@ def _close(run_id: str) -> None:
         if _current is not None and _current.header["id"] == run_id:
             _current.close()
             _current = None
+
+
+def end() -> None:
+    """Close the run that this process has open, if any: the process ends."""
+    with _lock:
+        if _current is not None:
+            _current.close()

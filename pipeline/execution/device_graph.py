@@ -1,7 +1,7 @@
 """The run's graph on its engine: brought there once; its page cache grows for phases that leave memory free."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
@@ -9,6 +9,7 @@ from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.environment import LAID_OUT, DeviceGraph, Environment
 from longwall.stages.source import host_arrays
+from longwall.storage.errors import InputError
 from longwall.storage.memory.reservations import BudgetExceeded, Reservation
 from longwall.storage.pages.orientation import oriented_arc, oriented_arrays, oriented_bytes
 from longwall.storage.pages.oriented_copy import OrientedCopy
@@ -62,6 +63,14 @@ def load_graph(
     if env.device_graph is None:
         env.device_graph = _bring(env, part, copies)
     return env.device_graph.graph, env.resources.work.free
+
+
+def bring_ahead(env: Environment) -> None:
+    """Bring the graph to a device before a phase asks for it, if it will be there whatever phases read of it."""
+    resources = env.resources
+    if resources.on_device and access_of(host_arrays(env.graph), resources, env.spec.memory.access) == "resident":
+        with suppress(InputError):  # as it is for the phase that asks for it
+            load_graph(env)
 
 
 def holds_part(env: Environment) -> bool:

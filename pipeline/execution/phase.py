@@ -90,6 +90,15 @@ class Phase(ABC):
         """What the values of partial results are, and how they become the result; None: they stay apart."""
         return None
 
+    @property
+    def keeps_workers(self) -> bool:
+        """Whether a process may keep workers, and what they made, from one request for ranges to the next.
+
+        So it is where every partial result is only of what was found since the one before, which may have been lost
+        on its way, and where a worker has nothing meanwhile that others wait for.
+        """
+        return False
+
     def threads(self, env: Environment) -> int:
         """Return how many workers of a process do tasks at a time."""
         return host_threads(env) if self.on_host else env.engine.workers

@@ -61,6 +61,11 @@ class OnGraph(Phase):
         """See `Phase`."""
         return self.phase.aggregation
 
+    @property
+    def keeps_workers(self) -> bool:
+        """See `Phase`."""
+        return self.phase.keeps_workers
+
 
 class ExecutorOnGraph:
     """Has the phases of a coordinator done on the graph that is made, wherever others are done.

@@ -135,6 +135,11 @@ class RangeCount(RangePhase):
         """See `Phase`."""
         return self.count.aggregation
 
+    @property
+    def keeps_workers(self) -> bool:
+        """See `Phase`: tables of cliques, for one, are not made again."""
+        return True
+
     def take(self, env: Environment) -> Callable[[Any], PartialResult]:  # noqa: ARG002
         """See `RangePhase`."""
         return PartialResult

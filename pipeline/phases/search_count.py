@@ -69,6 +69,11 @@ class SearchCount(Phase):
         """See `Phase`."""
         return self.plan.fused_count.aggregation
 
+    @property
+    def keeps_workers(self) -> bool:
+        """See `Phase`; not where they know how many matches are still wanted."""
+        return self.limit is None
+
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return tasks over the arcs."""
         return self._share(env).tasks(pieces_of(env, self.plan.cost))

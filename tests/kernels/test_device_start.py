@@ -131,6 +131,32 @@ def test_the_driver_is_woken_before_cupy_is_imported(opened: list[str], monkeypa
     assert opened == ["prepare-device"]
 
 
+@pytest.mark.parametrize(("named", "expected"), [(None, ["0", "1"]), ("2, 0", ["2", "0"])])
+def test_the_driver_counts_devices_without_cupy(
+    monkeypatch: pytest.MonkeyPatch, named: str | None, expected: list[str]
+) -> None:
+    def count(number: Any) -> int:
+        number._obj.value = 2
+        return 0
+
+    driver = SimpleNamespace(cuInit=lambda flags: 0, cuDeviceGetCount=count)
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: driver)
+    monkeypatch.setattr(device, "find_spec", lambda name: name)
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if named is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", named)
+    assert device.visible_devices() == expected
+
+
+def test_cupy_says_why_the_driver_counts_no_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: SimpleNamespace(cuInit=lambda flags: 100))
+    monkeypatch.setattr(device, "find_spec", lambda name: name)
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    with pytest.raises(EngineUnavailable, match="CuPy is not installed"):
+        device.visible_devices()
+
+
 class FakeDevice:
     """CuPy, as far as opening a device asks it; counts the kernels of its own that are run."""
 

@@ -157,15 +157,28 @@ def visible_devices() -> list[str]:
     EngineUnavailable
         With the reason: CuPy is missing, there is no device, or the driver does not fit.
     """
-    with _reasons():
-        import cupy
+    number = _counted_by_driver()
+    if not number:
+        with _reasons():
+            import cupy
 
-        number = cupy.cuda.runtime.getDeviceCount()
+            number = cupy.cuda.runtime.getDeviceCount()
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     names = [str(i) for i in range(number)] if named is None else [name.strip() for name in named.split(",")]
     if not names[:number]:
         raise EngineUnavailable(_NONE)
     return names[:number]
+
+
+def _counted_by_driver() -> int:
+    """Return the number of devices, without an import of CuPy; 0 where CuPy is missing, or can say what else is."""
+    number = ctypes.c_int()
+    if find_spec("cupy") is not None:
+        with suppress(OSError, AttributeError):
+            driver = ctypes.CDLL("libcuda.so.1")
+            if driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(number)) == 0:
+                return number.value
+    return 0
 
 
 @contextmanager

@@ -130,7 +130,7 @@ def test_a_kernel_without_room_on_a_worker_gives_way_to_a_search(tmp_path: Path)
 
     count, stages = run("plenty", "64MiB")
     assert "wedge aggregation" in stages
-    found, stages = run("little", "3MiB", kind="dask", workers=1, threads_per_worker=8)
+    found, stages = run("little", "3MiB", kind="dask", workers=1, threads_per_worker=16)
     assert "wedge aggregation" not in stages
     assert found == count > 10_000
 

@@ -220,7 +220,7 @@ def test_random_faults_change_no_result(
                 if status(case.run) == "running":  # interrupted while it began
                     assert "coordinator" in chaos.struck or "interrupt" in chaos.struck
                 elif code == 2:  # the scheduler was gone before the coordinator came
-                    assert chaos.struck[-1] == "scheduler"
+                    assert chaos.struck[-1] == "scheduler", said
                     assert "nothing answers" in said
                 elif (case.run / "checkpoint").exists():
                     sentence(code, said)

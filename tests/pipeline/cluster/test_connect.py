@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -299,7 +300,7 @@ def _listening(process: psutil.Process) -> set[tuple[str, int]]:
 
 
 def test_nothing_listens_beyond_this_machine(embedded: _Embedded) -> None:
-    assert len(embedded.listening) >= 5  # the scheduler, two workers and their nannies
+    assert len(embedded.listening) >= 3  # the scheduler and two workers
     assert {ip for ip, _ in embedded.listening} == {"127.0.0.1"}
 
 
@@ -316,7 +317,7 @@ def test_other_users_of_this_machine_can_run_and_read_nothing(embedded: _Embedde
         for protocol, security in strangers.items():
             assert not asyncio.run(_answers(f"{protocol}://{ip}:{port}", security)), port
         secured += 1
-    assert secured == 5
+    assert secured == 3
 
 
 def _status(ip: str, port: int, path: str) -> int | None:
@@ -411,18 +412,20 @@ def test_no_pickle_is_read_from_disk() -> None:
 
 def test_workers_start_while_the_coordinator_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clients: list[Any] = []
-    begin, read = connect.open_on_workers, running.read_graph
+    connected, read = connect.connected, running.read_graph
     is_open = "__import__('longwall.pipeline.cluster.worker_process', fromlist=['_current'])._current is not None"
 
-    def noting(client: Any, header: Any) -> None:
-        clients.append(client)
-        begin(client, header)
+    @contextmanager
+    def noting(*arguments: Any) -> Iterator[Any]:
+        with connected(*arguments) as client:
+            clients.append(client)
+            yield client
 
     def reading(*arguments: Any) -> Any:
         wait_until(lambda: bool(clients) and all(clients[0].run(eval, is_open).values()))
         return read(*arguments)
 
-    monkeypatch.setattr(connect, "open_on_workers", noting)
+    monkeypatch.setattr(connect, "connected", noting)
     monkeypatch.setattr(running, "read_graph", reading)
     path = tmp_path / "graph.txt"
     path.write_text("0 1\n1 2\n0 2\n2 3\n")

@@ -16,6 +16,7 @@ import pytest
 from rig import wait_until
 
 import longwall
+from longwall.kernels.interface.engine import EngineLost
 from longwall.pipeline.cluster import worker_process
 from longwall.pipeline.cluster.open_phase import CurrentPhase
 from longwall.pipeline.cluster.worker_process import PickledPhase, RunDescription, RunHeader, WorkerProcess
@@ -32,8 +33,9 @@ EVENTS: list[str] = []
 
 
 @pytest.fixture(autouse=True)
-def no_events() -> None:
+def nothing_happened() -> None:
     EVENTS.clear()
+    Counting.most = Counting.made = 0
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Noting(Phase):
     fits: bool = True
     seconds: float = 0.0
     interrupts: bool = False
+    keeps: bool = False
     sticky = True
 
     @property
@@ -53,6 +56,10 @@ class Noting(Phase):
     @property
     def activity(self) -> str:
         return "counting"
+
+    @property
+    def keeps_workers(self) -> bool:
+        return self.keeps
 
     def tasks(self, env: Environment) -> list[Task]:
         return equal_tasks(100, 10)
@@ -72,13 +79,13 @@ class Noting(Phase):
 class Counting(Worker):
     """Adds the lengths of its ranges up."""
 
-    under_way, most = 0, 0
+    under_way, most, made = 0, 0, 0
     lock = threading.Lock()
 
     def __init__(self, phase: Noting):
         self._phase, self._sum = phase, 0
         with Counting.lock:
-            Counting.under_way += 1
+            Counting.under_way, Counting.made = Counting.under_way + 1, Counting.made + 1
             Counting.most = max(Counting.most, Counting.under_way)
 
     def run(self, first: int, last: int) -> None:
@@ -88,9 +95,12 @@ class Counting(Worker):
         self._sum += last - first
 
     def take_partial(self) -> PartialResult:
-        return PartialResult(self._sum)
+        found, self._sum = self._sum, 0
+        return PartialResult(found)
 
     def close(self) -> None:
+        if self._phase.keeps:
+            EVENTS.append(f"close a worker of {self._phase.letter}")
         with Counting.lock:
             Counting.under_way -= 1
 
@@ -231,12 +241,48 @@ def test_ranges_are_done_in_one_opened_phase(process: WorkerProcess, graph: str)
 
 
 def test_as_many_requests_are_done_at_once_as_the_engine_has_threads(process: WorkerProcess, graph: str) -> None:
-    Counting.most = 0
     phase = pickled(0, Noting("a", seconds=0.02))
     with ThreadPoolExecutor(6) as pool:
         found = list(pool.map(lambda _: process.do(graph, phase, [(0, 100)], 60.0, []), range(6)))
     assert [one["value"] for one in found] == 6 * [100]
     assert Counting.most == 2
+
+
+def test_workers_wait_for_the_next_request_of_their_phase(process: WorkerProcess, graph: str) -> None:
+    phase = pickled(0, Noting("a", seconds=0.02, keeps=True))
+    for _ in range(2):
+        with ThreadPoolExecutor(6) as pool:
+            found = list(pool.map(lambda _: process.do(graph, phase, [(0, 100)], 60.0, []), range(6)))
+        assert [one["value"] for one in found] == 6 * [100], "what others found is not among it"
+    assert (Counting.made, Counting.under_way, Counting.most) == (2, 2, 2)
+    process.do(graph, pickled(1, Noting("b")), [(0, 100)], 60.0, [])
+    assert ["open a", *2 * ["close a worker of a"], "close a", "open b"] == EVENTS
+    assert Counting.under_way == 0
+
+
+def test_workers_that_wait_are_closed_in_the_end(process: WorkerProcess, graph: str) -> None:
+    process.do(graph, pickled(0, Noting("a", keeps=True)), [(0, 100)], 60.0, [])
+    assert Counting.under_way == 1
+    process.close()
+    assert EVENTS == ["open a", "close a worker of a", "close a", "close what was kept"]
+
+
+def test_a_worker_that_failed_is_not_asked_again(process: WorkerProcess, graph: str) -> None:
+    phase = pickled(0, Noting("a", keeps=True))
+    process.do(graph, phase, [(0, 100)], 60.0, [])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Counting, "run", failing)
+        with pytest.raises(RunError, match="the device was lost"):
+            process.do(graph, phase, [(0, 100)], 60.0, [])
+    assert Counting.under_way == 0
+    assert process.do(graph, phase, [(0, 100)], 60.0, [])["value"] == 100, "nothing is left of what failed"
+    assert (Counting.made, Counting.under_way) == (2, 1)
+
+
+def failing(worker: Counting, first: int, last: int) -> None:
+    """Fail in the midst of a range."""
+    worker._sum += 1
+    raise EngineLost("it fell off the bus")
 
 
 def test_another_graph_is_refused(process: WorkerProcess) -> None:

@@ -13,7 +13,7 @@ from conftest import set_page_size
 from longwall.kernels.cuda.local_counts.arc_diamonds import CudaArcDiamondCounter
 from longwall.kernels.cuda.runtime.page_buffer import CudaPageFrames
 from longwall.kernels.interface.frontier import NeighbourRange
-from longwall.pipeline.execution.device_graph import keep_beside_graph, load_graph
+from longwall.pipeline.execution.device_graph import bring_ahead, keep_beside_graph, load_graph
 from longwall.pipeline.execution.reads.oriented_reads import OrientedReads
 from longwall.pipeline.execution.reads.streamed_reads import column_ranges, streamed_columns
 from longwall.pipeline.patterns.parse import parse_pattern
@@ -358,3 +358,18 @@ def test_what_is_kept_beside_the_graph_is_made_once_and_released(lab: SimpleName
     with pytest.raises(ZeroDivisionError):
         keep_beside_graph(context, "none", 100, lambda: 1 // 0)
     assert context.resources.work.used == before
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("engine", "access"), [("cpu", "auto"), ("cuda", "auto"), ("cuda", "adaptive")])
+def test_a_graph_comes_ahead_of_phases_where_it_will_be_resident(
+    lab: SimpleNamespace, expected: dict[str, int], engine: str, access: str
+) -> None:
+    """Where a device holds it only in part, phases differ in what they read of it."""
+    on_device = {"device": 4 << 20} if engine == "cuda" else {}
+    context = lab.context(GRAPH, engine=engine, memory={"access": access}, **on_device)
+    bring_ahead(context)
+    brought = context.device_graph
+    assert (brought is not None) == ((engine, access) == ("cuda", "auto"))
+    assert counted(context, "clique-4") == expected["clique-4"]
+    assert brought is None or context.device_graph is brought

@@ -1,0 +1,1 @@
+"""Workers that are started for a run, on its machine."""

@@ -1,0 +1,122 @@
+"""The process of a worker that is started for a run: it opens the run at once, and works when a scheduler is there.
+
+Signals of a terminal do not reach it: they are for the coordinator, which ends it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from longwall.pipeline.cluster.worker_process import RunHeader
+
+HOST, PROTOCOL = "127.0.0.1", "tls://"
+"""Where the processes of a cluster of this machine listen: others, and other users, reach nothing."""
+END_SECONDS = 5.0
+"""That a process may take to release what it has."""
+
+
+class WorkerStart(NamedTuple):
+    """What a process begins with."""
+
+    name: str
+    threads: int
+    device: str | None
+    """The GPU that it sees, as ``CUDA_VISIBLE_DEVICES`` names it; None: all that its parent sees."""
+    header: RunHeader | None
+    """Of the run that it opens; None: the scheduler's clients say which."""
+
+
+class Meeting(NamedTuple):
+    """Where the scheduler is, and how it is worked for."""
+
+    address: str
+    security: Any
+    """A ``distributed.Security``."""
+    folder: str
+    """For the worker's files."""
+    settings: dict[str, Any]
+    """Of Dask."""
+
+
+def main(start: WorkerStart, parent: Connection) -> None:
+    """Be a worker, until the scheduler ends or `parent` is closed, whatever ends the process at its other end.
+
+    Parameters
+    ----------
+    start
+        What to begin with.
+    parent
+        Brings a `Meeting`, and is told when the worker is there.
+    """
+    if start.device is not None:  # libraries look at it when they are first used, which is later
+        from longwall.kernels import prepare_engine
+
+        os.environ["CUDA_VISIBLE_DEVICES"] = start.device
+        prepare_engine("cuda")
+    threading.Thread(target=_open_run, args=(start,), daemon=True).start()
+    import distributed  # noqa: F401 - while the coordinator does
+
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # the coordinator says what matters
+    try:
+        meeting = parent.recv()
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+        asyncio.run(_work(start, meeting, parent))
+    except (EOFError, OSError):  # the coordinator is gone, or wants no workers any more
+        pass
+    finally:
+        _leave()
+
+
+async def _work(start: WorkerStart, meeting: Meeting, parent: Connection) -> None:
+    import dask
+    from distributed import Worker
+
+    with dask.config.set(meeting.settings):
+        worker = Worker(
+            meeting.address,
+            name=start.name,
+            nthreads=start.threads,
+            host=HOST,
+            protocol=PROTOCOL,
+            security=meeting.security,
+            memory_limit=0,  # none
+            dashboard=False,
+            local_directory=meeting.folder,
+        )
+        async with worker:
+            parent.send(start.name)
+            await worker.finished()
+
+
+def _open_run(start: WorkerStart) -> None:
+    """Begin to open the run; what it fails with is told to whom asks for something."""
+    from longwall.pipeline.cluster.worker_process import open_run
+
+    if start.header is not None:
+        open_run(start.header, start.threads)
+        import longwall.pipeline.phases.count_plans  # noqa: F401 - most phases that are asked for later are among them
+
+
+def _end_with(parent: Connection) -> None:
+    """End when the coordinator does, or wants that."""
+    with suppress(EOFError, OSError):
+        parent.recv()
+    _leave()
+
+
+def _leave() -> None:
+    """Release what a run has on disk, and end without what an interpreter does in the end, which takes long."""
+    from longwall.pipeline.cluster.worker_process import end
+
+    too_long = threading.Timer(END_SECONDS, os._exit, (1,))
+    too_long.daemon = True
+    too_long.start()
+    end()
+    os._exit(0)
