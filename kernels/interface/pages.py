@@ -57,16 +57,17 @@ class Pages(Protocol):
         """
         ...
 
-    def hold(self, ranges: Sequence[tuple[int, int]], reading: Sequence[tuple[int, int]] = ()) -> None:
+    def hold(self, ranges: Sequence[tuple[int, int]], before: Sequence[Sequence[tuple[int, int]]] = ()) -> None:
         """Have copies of the pages of ranges of arcs, as many as there is room for, and begin to make them.
 
         Parameters
         ----------
         ranges
             The ranges.
-        reading
-            Ranges that were held before: what kernels read that were launched since the last call. Pages are copied
-            while these run, beside those of their ranges. Without, copies wait for all kernels.
+        before
+            The ranges of the last calls, the latest ones last: all that kernels read that were launched since each of
+            these. As many of them are kept as there is room for, and pages are copied while those kernels run. Copies
+            wait for all others.
         """
         ...
 

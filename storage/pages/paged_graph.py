@@ -5,6 +5,7 @@ IV), and the hottest pages that fit are copied to the device; the others are rea
 are counted by the engine: they are a few KiB, which come to the host at once; all else is done there.
 """
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +31,7 @@ _LEAST_PAGES = 256  # where pages are not the smallest: small graphs have budget
 _ARC_BYTES = 4
 _LEVELS = 16  # that are recorded, at most: the levels of a pattern
 _POOL_UNIT = 512  # bytes: the unit of allocations on a device
+_MARKS = 8  # calls of `hold` whose pages may be kept
 Range = tuple[int, int]
 _COPY_SHARE = 0.25  # of a page's bytes: the admission cost, by which a page must be hotter than the one it displaces
 
@@ -99,7 +101,7 @@ class GraphPages:
         self._heat, self._record = AccessHeat(number), HeatRecord(number)
         self._pages, self._used = HeatPolicy(number), LruPolicy(number)
         self._buffer: PageFrames | None = None  # made when the first page is admitted
-        self._mark: Any = None  # the kernels before the last `hold`
+        self._marks: deque[Any] = deque(maxlen=_MARKS)  # the kernels before each of the last calls of `hold`
         self._frames = np.empty(0, np.int64)  # the page in each frame, -1 where it is free
         self.growth, self._shrunk, self._chosen = 0, False, False
         self._tables: list[Array] = []  # two that take turns
@@ -139,19 +141,25 @@ class GraphPages:
             self._chosen = True
             self._record.record(level, coming, self.hot)
 
-    def hold(self, ranges: Sequence[tuple[int, int]], reading: Sequence[tuple[int, int]] = ()) -> None:
+    def hold(self, ranges: Sequence[Range], before: Sequence[Sequence[Range]] = ()) -> None:
         """Have the pages of ranges of arcs in the page cache, as many as fit; see `Pages`."""
         self._wait(max(-(-last // self.page_arcs) for _, last in ranges) * self.page_arcs)
-        beside = self._pages_of([*ranges, *reading])
-        fits = bool(reading) and np.count_nonzero(beside) <= self._room
-        wanted = beside if fits else self._pages_of(ranges)
+        wanted, kept = self._pages_of(ranges), 0
+        for earlier in reversed(before):
+            pages = self._pages_of(earlier)
+            beside = wanted | pages
+            there = kept < len(self._marks) and bool(self.hot[pages].all())
+            if not there or np.count_nonzero(beside) > self._room:
+                break
+            wanted, kept = beside, kept + 1
         wanted[np.flatnonzero(wanted)[self._room :]] = False
         self._chosen = False
-        # Frames of all other pages than those of `reading` may be filled while the kernels since the last call run.
-        behind, self._mark = self._mark if fits else None, None
-        self._admit(lambda: self._pages.take(wanted), behind)
-        if self._buffer is not None:
-            self._mark = self._buffer.mark()
+        # Frames of all other pages than those that are kept may be filled while the kernels since those calls run.
+        self._admit(lambda: self._pages.take(wanted), self._marks[-kept] if kept else None)
+        if self._buffer is None:
+            self._marks.clear()
+        else:
+            self._marks.append(self._buffer.mark())
 
     def most_to(self, arcs: Range, vertices: Range) -> int:
         """Return a bound of how many arcs of a range lead to a range of vertices; see `Pages`."""
@@ -300,7 +308,8 @@ class GraphPages:
         self._forget()
         if self._buffer is not None:
             self._buffer.close()
-        self._buffer, self._mark, self._frames = None, None, np.empty(0, np.int64)
+        self._buffer, self._frames = None, np.empty(0, np.int64)
+        self._marks.clear()
 
     def _page_table(self, frames: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the values of `places`."""

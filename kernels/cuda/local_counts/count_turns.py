@@ -13,7 +13,7 @@ from longwall.kernels.cuda.runtime.pinned_buffers import locked_column
 
 Array = Any  # a CuPy array
 
-PLACES = 3  # one comes, one is counted in, and one goes back
+PLACES = 4  # two come, one is counted in, and one goes back
 _COUNT_BYTES = 4
 _LAST = 2 * PLACES  # copies to the host that may not have ended when others come
 

@@ -9,6 +9,7 @@ begins, each list once for its own vertex, and once for each larger neighbour.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
@@ -34,7 +35,9 @@ _ARC_BYTES = 4
 _LEVEL = 1  # of the heat record
 # Of the page cache, that the owners' lists have: all lists before come again for each block of owners.
 _OWNERS_SHARE = 2 / 3
-_LEAST_PIECE = 8  # parts: what there is room for, of a piece that counts with parts before it, and of two of these
+_LEAST_PIECE = 10  # parts: what there is room for, of a piece that counts with parts before it, and of some of these
+_PARTS_AHEAD = 2  # that come while kernels read another one: how long these take differs more than how long they come
+_HELD = _PARTS_AHEAD + 2  # with what is there already
 _CUTS_AT_ONCE = 1 << 10
 _LEAST_PAGES = 12  # of the page cache: ranges begin and end anywhere in a page
 _table_words = lazy_kernel(table_words)
@@ -61,7 +64,7 @@ class OrientedReads:
         assert loaded.graph.pages is not None
         self._graph, self._starts, self._pages = env.graph, loaded.starts, loaded.graph.pages
         self.predicted = 0.0
-        self._reading: list[tuple[int, int]] = []  # what kernels read that were launched last
+        self._held: deque[list[Targets]] = deque(maxlen=_HELD)  # what kernels read that were launched last
 
     def prepare(self) -> None:
         """Have the hottest pages of the phase in the page cache."""
@@ -98,7 +101,8 @@ class OrientedReads:
         if too_few:
             self.prepare()
         owners = iter(self._owners_of(first, last)) if too_few and tables is None else self._owners(first, last, tables)
-        backwards, self._reading = False, []
+        backwards = False
+        self._held.clear()
         for low, high in pairwise(owners):
             owned = int(self._starts[low]), int(self._starts[high])
             if not too_few:  # the owners' lists come once, and all before their last one
@@ -159,24 +163,24 @@ class OrientedReads:
             None where some are not in the range, or there is no room to count so.
         """
         room, page, longest = self._pages.cache_arcs, self._pages.page_arcs, self._graph.stats.max_out_degree
-        # Two parts that follow each other, and the piece, may begin and end anywhere in a page.
-        most = min(counter.part_room, (room - 3 * page) // _LEAST_PIECE)
-        size = min(counter.piece_room, room - 3 * page - 2 * most)
-        if (first, last) != (0, self._starts[-1]) or room < _LEAST_PAGES * page or min(size, most) < max(longest, 1):
+        # Parts that follow each other, and the piece, may begin and end anywhere in a page.
+        room -= (_PARTS_AHEAD + 2) * page
+        most = min(counter.part_room, room // _LEAST_PIECE)
+        size = min(counter.piece_room, room - (_PARTS_AHEAD + 1) * most)
+        if (first, last) != (0, self._starts[-1]) or min(size, most) < max(longest, page):
             return None
         return self._counted_pieces(size, most)
 
     def _counted_pieces(self, size: int, most: int) -> Iterator[ArcPiece]:
         starts, pieces = self._starts, target_blocks(self._starts, size)
-        self._reading = []
+        cut = [
+            [(low + begin, low + end) for begin, end in target_blocks(starts[low : high + 1], most)]
+            for low, high in pieces
+        ]
+        self._held.clear()
         for number, (low, high) in enumerate(pieces):
-            parts = [
-                (begin + part[0], begin + part[1])
-                for begin, end in pieces[:number]
-                for part in target_blocks(starts[begin : end + 1], most)
-            ]
-            parts.append((low, high))
             own = int(starts[low]), int(starts[high])
+            parts = _mixed([part for before in cut[:number] for part in before], cut[number])
             self.predicted += _ARC_BYTES * float(own[1] + own[0])  # lists, and counts of those before
             yield ArcPiece(own, self._with_arcs(own, parts), parts, number == len(pieces) - 1)
 
@@ -186,7 +190,8 @@ class OrientedReads:
 
     def _triangles_at(self, low: int, high: int) -> Iterator[ArcBlock]:
         """Copy the lists of owners, and in turn all others, for the triangles at the owners' arcs."""
-        starts, self._reading = self._starts, []
+        starts = self._starts
+        self._held.clear()
         own = int(starts[low]), int(starts[high])
         for begin, end in self._in_turn(own, self._beside(own, 0, high)):
             yield *own, (begin, end), Corner.LARGEST
@@ -197,9 +202,9 @@ class OrientedReads:
         """Copy a range of arcs, and the lists of blocks of vertices, each while kernels read the block before."""
         for begin, end in blocks:
             arcs = int(self._starts[begin]), int(self._starts[end])
-            self._pages.hold([own, arcs], self._reading)
+            self._pages.hold([own, arcs], list(self._held))
+            self._held.append([own, arcs])
             yield begin, end
-            self._reading = [own, arcs]
 
     def _owners(self, first: int, last: int, tables: TabledCliqueCounter | None) -> Iterator[int]:
         """Cut the owners of a range of arcs: where each block of them begins, and where the last one ends."""
@@ -232,6 +237,12 @@ class OrientedReads:
         # Two blocks that follow each other, and the range, may begin and end anywhere in a page.
         blocks = target_blocks(starts[low : high + 1], max((room - (own[1] - own[0]) - 3 * page) // 2, page))
         return [(low + begin, low + end) for begin, end in blocks]
+
+
+def _mixed(many: Sequence[Targets], few: Sequence[Targets]) -> list[Targets]:
+    """Spread the few evenly among the many, so that what is there already is read while others come."""
+    places = [(at / max(len(some), 1), part) for some in (many, few) for at, part in enumerate(some, 1)]
+    return [part for _, part in sorted(places)]
 
 
 @lazy_kernel

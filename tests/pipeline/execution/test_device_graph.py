@@ -6,7 +6,6 @@ from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 from conftest import set_page_size
 
@@ -77,10 +76,9 @@ def test_triangles_are_counted_by_pairs_of_blocks(
     context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
     assert counted(context, "clique-3") == expected["clique-3"]
     assert len(held) > 4
-    for (owners, targets), *reading in held:
+    for (owners, targets), before in held:
         assert targets[1] <= owners[1]
-        before = [part for parts in reading for part in parts]
-        both = [owners, targets, *(before if owners in before else [])]
+        both = [owners, targets, *(before[-1] if before and owners in before[-1] else [])]
         assert len({arc * 4 // page for first, last in both for arc in range(first, last)}) <= pages
     # As often as the algorithm must, with a page more at either end of each range.
     reads = OrientedReads(context)
@@ -98,26 +96,26 @@ def test_what_running_kernels_read_is_not_written_over(
     """Blocks are copied while kernels read the ones before: to other places, behind the kernels before these."""
     set_page_size(monkeypatch, 128)
     monkeypatch.setattr(GraphPages, "cache_arcs", pages * 32)
-    running: set[int] = set()  # places that may be read while copies are made
+    there: list[int] = []  # the page in each place, before copies are made
+    reads: list[set[int]] = []  # pages, since each mark
     marks: list[object] = []
     early = 0
     hold, fill, mark = GraphPages.hold, CudaPageFrames.fill, CudaPageFrames.mark
 
-    def holding(self: GraphPages, ranges: Any, reading: Any = ()) -> None:
+    def holding(self: GraphPages, ranges: Any, before: Any = ()) -> None:
         if self._buffer is None:
             self._room = pages
-        read = {arc // 32 for first, last in reading for arc in range(first, last)}
-        running.clear()
-        running.update(np.flatnonzero(np.isin(self._frames, list(read))).tolist())
-        assert not reading or len(running) == len(read)  # all of it is there
-        hold(self, ranges, reading)
+        there[:] = self._frames.tolist()
+        hold(self, ranges, before)
+        reads.append({arc // 32 for first, last in ranges for arc in range(first, last)})
+        assert reads[-1] <= set(self._frames.tolist())
 
     def filling(self: CudaPageFrames, moves: Any, table: Any, values: Any, behind: Any = None) -> None:
         nonlocal early
         if behind is not None:
             early += 1
-            assert behind is marks[-1]
-            assert not running & set(moves[1].tolist())
+            reading = set().union(*reads[marks.index(behind) :])
+            assert not reading & {there[place] for place in moves[1].tolist()}
         fill(self, moves, table, values, behind)
 
     def marking(self: CudaPageFrames) -> object:
@@ -163,10 +161,9 @@ def test_diamonds_are_counted_block_by_block(
     assert context.device_graph.graph.oriented
     assert host.used - used == context.device_graph.charged[0]
     assert (len(held) > 30) == (12 < pages < 400)
-    assert (len(turns) > 3) == (in_turn and 12 < pages < 400)
-    for (owned, *other), *reading in held:
-        before = [part for parts in reading for part in parts]
-        both = [owned, *other, *(before if owned in before else [])]
+    assert (len(turns) > 3) == (in_turn and pages == 21)
+    for (owned, *other), before in held:
+        both = [owned, *other, *(before[-1] if before and owned in before[-1] else [])]
         assert len({arc // 32 for first, last in both for arc in range(first, last)}) <= pages
 
 
