@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.interface.cliques.roots import ROOTED_FROM
-from longwall.kernels.interface.engine import Engine, EngineLost, ShortOfMemory
+from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import (
@@ -415,15 +415,7 @@ class CountTrianglesOfVertices(CountOfVertices):
 
     def add(self, first: int, last: int, bench: CountingBench) -> None:
         """See `CountRanges`."""
-        counter, begun = cast(TriangleVertexCounter, bench.counter), False
-        try:
-            for block in bench.blocks(first, last):
-                counter.add(*block[:3])
-                begun = True
-        except ShortOfMemory as error:
-            if begun:  # what was added cannot be taken away again
-                raise EngineLost(f"triangles of a range were added in part: {error}") from error
-            raise
+        cast(TriangleVertexCounter, bench.counter).add_blocks(partial(bench.blocks, first, last))
 
     @property
     def splits(self) -> bool:

@@ -1,6 +1,6 @@
 """Count triangles, in all or per vertex: a triangle is found once, at its member with the largest id."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,11 @@ class CpuTriangleVertexCounter:
         add_triangles_per_vertex(
             g.indptr, g.indices, g.split, first, last, low, high, self._marks, self._stop_flag, self._counts
         )
+
+    def add_blocks(self, blocks: Callable[[], Iterable[Block]]) -> None:
+        """Add the triangles of blocks, while their lists come in turn."""
+        for block in blocks():
+            self.add(*block[:3])
 
     def counts(self) -> NDArray[np.int64]:
         """Triangles per vertex so far."""

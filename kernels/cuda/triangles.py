@@ -3,7 +3,7 @@
 Those of a range of a whole graph are one launch, of ``warp_triangles.cu`` or ``row_pairs.cu``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,9 @@ from longwall.kernels.interface.workspaces import Block, Targets
 Array = Any  # a CuPy array
 
 _WARPS = 8  # per block of the kernel for short lists
-# Of the memory, for arcs from their smaller ends: alone, and beside counts of vertices.
-_IN_ARCS_SHARE, _IN_ARCS_BESIDE = 1 / 4, 1 / 8
+# Of the memory, for arcs from their smaller ends: of a graph in pages, which says how many there are; of another one;
+# and beside counts of vertices.
+_IN_PAGES_SHARE, _IN_ARCS_SHARE, _IN_ARCS_BESIDE = 1 / 4, 1 / 2, 1 / 8
 _SHORT, _SHARE = 128, 4  # most smaller neighbours of a vertex where each is a warp's work; kShare
 _SHORT_BLOCKS = 6  # per multiprocessor, of that kernel: all at once
 MOST_HITS = 4096  # out-neighbours of a vertex whose counts are in shared memory
@@ -72,7 +73,8 @@ class CudaTriangleCounter:
         self._device, self._graph = device, graph
         self._rows = self._short = self._in_arcs = None
         if graph.oriented or graph.pages is not None:
-            self._in_arcs = InArcs(device, graph, int(_IN_ARCS_SHARE * memory), least=2)
+            share = _IN_ARCS_SHARE if graph.pages is None else _IN_PAGES_SHARE
+            self._in_arcs = InArcs(device, graph, int(share * memory), least=2)
             return
         self._rows = RowPairs(device, graph, "count_triangles", LargerArcs.of_whole(device, graph).tasks(device, graph))
         if graph.max_out_degree <= _SHORT and graph.num_arcs < 1 << 32:
@@ -138,9 +140,13 @@ class CudaTriangleVertexCounter:
 
     def add(self, first: int, last: int, targets: Targets | None = None) -> None:
         """Add the triangles of a range of arcs, or those of its arcs to `targets`."""
+        self.add_blocks(lambda: [Block(first, last, targets)])
+
+    def add_blocks(self, blocks: Callable[[], Iterable[Block]]) -> None:
+        """Add the triangles of blocks, while their lists come in turn, once for each part of the vertices."""
         self._begun = False
         try:
-            self._add_all(first, last, targets)
+            self._add_parts(blocks)
             self._device.synchronize()
         except Exception as error:
             if self._begun:
@@ -154,27 +160,30 @@ class CudaTriangleVertexCounter:
         host: NDArray[np.int64] = self._counts[: self._graph.num_vertices].get()
         return host
 
-    def _add_all(self, first: int, last: int, targets: Targets | None) -> None:
+    def _add_parts(self, blocks: Callable[[], Iterable[Block]]) -> None:
         if self._sums is None:
-            for arcs in self._larger(first, last, targets):
-                self._add(arcs, (first, last), 0)
+            self._add_all(blocks(), 0)
             return
         for begin in range(0, self._sums.size, self._counts.size):
             self._counts.fill(0)
-            for arcs in self._larger(first, last, targets):
-                self._add(arcs, (first, last), begin)
+            self._add_all(blocks(), begin)
             some = self._sums[begin : begin + self._counts.size]
-            some += self._counts[: some.size].get()
+            counts = self._counts[: some.size].get()
+            self._begun = True
+            some += counts
 
-    def _larger(self, first: int, last: int, targets: Targets | None) -> Iterable[LargerArcs]:
-        if self._in_arcs is None:
-            return [LargerArcs.of_whole(self._device, self._graph, targets)]
-        return self._in_arcs.parts(first, last, targets)
+    def _add_all(self, blocks: Iterable[Block], begin: int) -> None:
+        for block in blocks:
+            if self._in_arcs is None:
+                larger: Iterable[LargerArcs] = [LargerArcs.of_whole(self._device, self._graph, block.targets)]
+            else:
+                larger = self._in_arcs.parts(*block)
+            for arcs in larger:
+                self._add(arcs, block[:2], begin)
 
     def _add(self, larger: LargerArcs, arcs: tuple[int, int], begin: int) -> None:
         """Add those of the vertices from `begin` on."""
         device, graph = self._device, self._graph
-        self._begun = True  # what fails before is tried again
         tasks, hits = larger.tasks(device, graph, 2), min(graph.max_out_degree, MOST_HITS)
         rows = (graph.indptr, graph.indices, graph.split, places_of(graph))
         work = (tasks.size, tasks.words, hits, larger.next, device.stop_flag)
@@ -186,3 +195,4 @@ class CudaTriangleVertexCounter:
             threads=THREADS,
             shared=tasks.shared + 4 * hits,
         )
+        self._begun |= self._sums is None  # counts of a part of the vertices are forgotten if something fails

@@ -309,6 +309,23 @@ class TriangleVertexCounter(VertexCounter, Protocol):
         """Add the triangles of the arcs first to last - 1, or of those of them to `targets`; see `TriangleCounter`."""
         ...
 
+    def add_blocks(self, blocks: Callable[[], Iterable[Block]]) -> None:
+        """Add those of blocks while their lists come in turn: once, or for one part of the vertices after the other.
+
+        Parameters
+        ----------
+        blocks
+            Has the lists come, each time anew.
+
+        Raises
+        ------
+        ShortOfMemory
+            If there was too little memory; nothing was added.
+        EngineLost
+            If some were added, but not all.
+        """
+        ...
+
 
 class MotifCounter(Workspace, Protocol):
     """Workspace of one worker that counts induced subgraphs of k vertices by pattern."""

@@ -144,18 +144,19 @@ class GraphPages:
     def hold(self, ranges: Sequence[Range], before: Sequence[Sequence[Range]] = ()) -> None:
         """Have the pages of ranges of arcs in the page cache, as many as fit; see `Pages`."""
         self._wait(max(-(-last // self.page_arcs) for _, last in ranges) * self.page_arcs)
-        wanted, kept = self._pages_of(ranges), 0
+        wanted, kept, hot = self._pages_of(ranges), 0, _bits(self.hot)
         for earlier in reversed(before):
             pages = self._pages_of(earlier)
-            beside = wanted | pages
-            there = kept < len(self._marks) and bool(self.hot[pages].all())
-            if not there or np.count_nonzero(beside) > self._room:
+            there = kept < len(self._marks) and not pages & ~hot
+            if not there or (wanted | pages).bit_count() > self._room:
                 break
-            wanted, kept = beside, kept + 1
-        wanted[np.flatnonzero(wanted)[self._room :]] = False
+            wanted, kept = wanted | pages, kept + 1
+        chosen = _mask(wanted, self.hot.size)
+        if wanted.bit_count() > self._room:
+            chosen[np.flatnonzero(chosen)[self._room :]] = False
         self._chosen = False
         # Frames of all other pages than those that are kept may be filled while the kernels since those calls run.
-        self._admit(lambda: self._pages.take(wanted), self._marks[-kept] if kept else None)
+        self._admit(lambda: self._pages.take(chosen), self._marks[-kept] if kept else None)
         if self._buffer is None:
             self._marks.clear()
         else:
@@ -234,10 +235,11 @@ class GraphPages:
         if self._coming is not None:
             self._coming.wait(arcs)
 
-    def _pages_of(self, ranges: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
-        pages = np.zeros(self.hot.size, bool)
+    def _pages_of(self, ranges: Sequence[Range]) -> int:
+        """Return the pages of ranges of arcs, a bit for each: arrays would take ten times as long."""
+        pages = 0
         for first, last in ranges:
-            pages[first // self.page_arcs : -(-last // self.page_arcs)] = True
+            pages |= (1 << max(-(-last // self.page_arcs), first // self.page_arcs)) - (1 << first // self.page_arcs)
         return pages
 
     def _choose(self, heat: NDArray[np.float64]) -> None:
@@ -320,6 +322,15 @@ class GraphPages:
             pages = frames[taken]
             places[1 + pages] = self._buffer.origin + (taken - pages) * self.page_arcs
         return places
+
+
+def _bits(mask: NDArray[np.bool_]) -> int:
+    return int.from_bytes(np.packbits(mask, bitorder="little").tobytes(), "little")
+
+
+def _mask(bits: int, size: int) -> NDArray[np.bool_]:
+    packed = np.frombuffer(bits.to_bytes(-(-size // 8), "little"), np.uint8)
+    return np.unpackbits(packed, count=size, bitorder="little").view(np.bool_)
 
 
 def page_bytes(num_arcs: int) -> int:

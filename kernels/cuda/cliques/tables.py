@@ -14,7 +14,8 @@ from longwall.kernels.interface.workspaces import TablePiece, Targets
 
 Array = Any  # a CuPy array
 
-_ARCS_SHARE = 1 / 6  # of the memory, for arcs from their smaller ends
+# Of the memory, for arcs from their smaller ends: of a graph in pages, which says how many there are; of another one.
+_IN_PAGES_SHARE, _ARCS_SHARE = 1 / 6, 1 / 3
 
 
 def tabled_clique_counter(device: Device, graph: GraphArrays, k: int, memory: int) -> "CudaTabledCliqueCounter":
@@ -37,7 +38,8 @@ class CudaTabledCliqueCounter(CudaCliqueCounter):
         super().__init__(device, graph, k, memory, tabled=True)
         self.least_degree = k - 1
         left = max(memory - self._store.nbytes, 0)
-        self._in_arcs = InArcs(device, graph, int(_ARCS_SHARE * left), self.least_degree)
+        share = _ARCS_SHARE if graph.pages is None else _IN_PAGES_SHARE
+        self._in_arcs = InArcs(device, graph, int(share * left), self.least_degree)
         self.table_room = max(left - self._in_arcs.nbytes, 0) // (2 * WORD_BYTES) * 2
         longest = table_words(graph.max_out_degree, self.least_degree)
         if longest > self.table_room:

@@ -13,7 +13,7 @@ from longwall.kernels.cuda.runtime.pinned_buffers import locked_column
 
 Array = Any  # a CuPy array
 
-PLACES = 4  # two come, one is counted in, and one goes back
+PLACES = 3  # one comes, one is counted in, and one goes back
 _COUNT_BYTES = 4
 _LAST = 2 * PLACES  # copies to the host that may not have ended when others come
 
@@ -84,11 +84,11 @@ class CountTurns:
         return event
 
     def close(self) -> None:
-        """Wait for all copies, and give the host's memory back."""
-        self._maker.shutdown(cancel_futures=True)
+        """Wait for all copies; the host's memory is given back in a thread, which takes some time."""
         self._here.synchronize()
         self._back.synchronize()
-        self._homes.clear()
+        self._maker.submit(self._homes.clear)
+        self._maker.shutdown(wait=False)
 
     def _home(self, begin: int) -> int:
         """Return the address on the host of the counts from an arc on."""

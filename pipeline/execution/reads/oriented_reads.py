@@ -35,9 +35,8 @@ _ARC_BYTES = 4
 _LEVEL = 1  # of the heat record
 # Of the page cache, that the owners' lists have: all lists before come again for each block of owners.
 _OWNERS_SHARE = 2 / 3
-_LEAST_PIECE = 10  # parts: what there is room for, of a piece that counts with parts before it, and of some of these
-_PARTS_AHEAD = 2  # that come while kernels read another one: how long these take differs more than how long they come
-_HELD = _PARTS_AHEAD + 2  # with what is there already
+_LEAST_PIECE = 8  # parts: what there is room for, of a piece that counts with parts before it, and of some of these
+_HELD = 3  # blocks that may be kept beside the next one
 _CUTS_AT_ONCE = 1 << 10
 _LEAST_PAGES = 12  # of the page cache: ranges begin and end anywhere in a page
 _table_words = lazy_kernel(table_words)
@@ -164,23 +163,20 @@ class OrientedReads:
         """
         room, page, longest = self._pages.cache_arcs, self._pages.page_arcs, self._graph.stats.max_out_degree
         # Parts that follow each other, and the piece, may begin and end anywhere in a page.
-        room -= (_PARTS_AHEAD + 2) * page
+        room -= 3 * page
         most = min(counter.part_room, room // _LEAST_PIECE)
-        size = min(counter.piece_room, room - (_PARTS_AHEAD + 1) * most)
+        size = min(counter.piece_room, room - 2 * most)
         if (first, last) != (0, self._starts[-1]) or min(size, most) < max(longest, page):
             return None
         return self._counted_pieces(size, most)
 
     def _counted_pieces(self, size: int, most: int) -> Iterator[ArcPiece]:
         starts, pieces = self._starts, target_blocks(self._starts, size)
-        cut = [
-            [(low + begin, low + end) for begin, end in target_blocks(starts[low : high + 1], most)]
-            for low, high in pieces
-        ]
+        before: list[Targets] = []
         self._held.clear()
         for number, (low, high) in enumerate(pieces):
-            own = int(starts[low]), int(starts[high])
-            parts = _mixed([part for before in cut[:number] for part in before], cut[number])
+            own, parts = (int(starts[low]), int(starts[high])), [*before, (low, high)]
+            before += [(low + begin, low + end) for begin, end in target_blocks(starts[low : high + 1], most)]
             self.predicted += _ARC_BYTES * float(own[1] + own[0])  # lists, and counts of those before
             yield ArcPiece(own, self._with_arcs(own, parts), parts, number == len(pieces) - 1)
 
@@ -237,12 +233,6 @@ class OrientedReads:
         # Two blocks that follow each other, and the range, may begin and end anywhere in a page.
         blocks = target_blocks(starts[low : high + 1], max((room - (own[1] - own[0]) - 3 * page) // 2, page))
         return [(low + begin, low + end) for begin, end in blocks]
-
-
-def _mixed(many: Sequence[Targets], few: Sequence[Targets]) -> list[Targets]:
-    """Spread the few evenly among the many, so that what is there already is read while others come."""
-    places = [(at / max(len(some), 1), part) for some in (many, few) for at, part in enumerate(some, 1)]
-    return [part for _, part in sorted(places)]
 
 
 @lazy_kernel

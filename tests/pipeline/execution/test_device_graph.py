@@ -161,7 +161,7 @@ def test_diamonds_are_counted_block_by_block(
     assert context.device_graph.graph.oriented
     assert host.used - used == context.device_graph.charged[0]
     assert (len(held) > 30) == (12 < pages < 400)
-    assert (len(turns) > 3) == (in_turn and pages == 21)
+    assert (len(turns) > 3) == (in_turn and 12 < pages < 400)
     for (owned, *other), before in held:
         both = [owned, *other, *(before[-1] if before and owned in before[-1] else [])]
         assert len({arc // 32 for first, last in both for arc in range(first, last)}) <= pages
