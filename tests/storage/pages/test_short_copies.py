@@ -74,8 +74,14 @@ def test_copies_are_given_up_where_kernels_find_no_memory(
 
 def test_what_was_added_in_part_is_not_added_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from longwall.kernels.cuda.runtime.launch import Device
+    from longwall.kernels.cuda.triangles import CudaTriangleVertexCounter
 
-    plain, added = Device.launch, 0
+    plain, add, added = Device.launch, CudaTriangleVertexCounter.add_blocks, 0
+
+    def adding(self: CudaTriangleVertexCounter, blocks: Any) -> None:
+        nonlocal added
+        added = 0
+        add(self, blocks)
 
     def launch(self: Device, source: str, function: str, *rest: Any, **named: Any) -> None:
         nonlocal added
@@ -86,7 +92,8 @@ def test_what_was_added_in_part_is_not_added_again(tmp_path: Path, monkeypatch: 
 
     with monkeypatch.context() as patch:
         patch.setattr(Device, "launch", launch)
-        patch.setattr(GraphPages, "cache_arcs", 13 * 256)  # so that lists come in several blocks
+        patch.setattr(CudaTriangleVertexCounter, "add_blocks", adding)
+        patch.setattr(GraphPages, "cache_arcs", 12 * 256)  # so that lists come in several blocks
         with pytest.raises(RunError, match="added in part"):
             run(tmp_path, WORKLOADS["triangles of vertices"])
     found = longwall.resume(tmp_path / f"cuda-{LEAST}")
