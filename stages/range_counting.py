@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.interface.cliques.roots import ROOTED_FROM
+from longwall.kernels.interface.cliques.tables import TablePiece
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
@@ -24,7 +25,6 @@ from longwall.kernels.interface.workspaces import (
     Block,
     RangeCounter,
     TabledCliqueCounter,
-    TablePiece,
     Targets,
     TriangleCounter,
     TriangleVertexCounter,

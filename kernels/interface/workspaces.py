@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from longwall.kernels.interface.cliques.tables import TablePiece
 from longwall.kernels.interface.frontier import RowReads
 
 Array = Any  # a NumPy or a CuPy array
@@ -166,30 +167,6 @@ class TriangleCounter(Workspace, Protocol):
     def count_blocks(self, blocks: Iterable[Block]) -> int:
         """Count those of blocks while their lists come in turn."""
         ...
-
-
-class TablePiece(NamedTuple):
-    """A range of arcs whose vertices' tables have room.
-
-    Attributes
-    ----------
-    arcs
-        The first arc, and one past the last.
-    vertices
-        The first vertex that has some of them, and one past the last.
-    owned
-        The first arc of these vertices, and one past the last.
-    targets
-        See `TabledCliqueCounter.count`.
-    parts
-        The parts that `targets` has.
-    """
-
-    arcs: tuple[int, int]
-    vertices: tuple[int, int]
-    owned: tuple[int, int]
-    targets: Iterable[Targets | None]
-    parts: Sequence[Targets | None] = ()
 
 
 class TabledCliqueCounter(RangeCounter, Protocol):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from longwall.storage.memory.resources import Resources
     from longwall.storage.observer import Observer
     from longwall.storage.pages.oriented_copy import OrientedCopy
-from longwall.storage.pages.placement import Placement
+    from longwall.storage.pages.placement import Placement
 
 LAID_OUT = "the graph by label"
 """Key of `Environment.kept`: a graph that a process has made of the run's, which may be on the engine in its place."""

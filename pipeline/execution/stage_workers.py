@@ -5,13 +5,13 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from longwall.kernels.interface.cliques.tables import TablePiece
 from longwall.kernels.interface.workspaces import (
     ArcBlock,
     ArcDiamondCounter,
     ArcPiece,
     Block,
     TabledCliqueCounter,
-    TablePiece,
     Targets,
     Workspace,
 )

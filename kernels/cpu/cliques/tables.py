@@ -4,8 +4,9 @@ from collections.abc import Iterable
 
 from longwall.kernels.cpu.cliques.bitmaps import CpuCliqueCounter
 from longwall.kernels.cpu.engine import CpuDevice
+from longwall.kernels.interface.cliques.tables import TablePiece
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.workspaces import TablePiece, Targets
+from longwall.kernels.interface.workspaces import Targets
 
 _ALL = 1 << 62
 

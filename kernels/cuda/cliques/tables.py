@@ -7,10 +7,10 @@ from longwall.kernels.cuda.cliques.bitmaps import CudaCliqueCounter
 from longwall.kernels.cuda.cliques.tables_ahead import make_rows, place_tables
 from longwall.kernels.cuda.local_counts.in_arcs import InArcs
 from longwall.kernels.cuda.runtime.launch import Device, sum_of_parts
-from longwall.kernels.interface.cliques.tables import WORD_BYTES, table_words
+from longwall.kernels.interface.cliques.tables import WORD_BYTES, TablePiece, table_words
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.workspaces import TablePiece, Targets
+from longwall.kernels.interface.workspaces import Targets
 
 Array = Any  # a CuPy array
 

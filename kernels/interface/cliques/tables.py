@@ -1,6 +1,7 @@
-"""How long the bitmap tables of vertices are, where they are made in pieces; see ``clique_rows.cu``."""
+"""Pieces of a graph whose bitmap tables are made while lists come in turn, and their length; see ``clique_rows.cu``."""
 
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +9,30 @@ from numpy.typing import NDArray
 WORD_BYTES = 4
 Degrees = TypeVar("Degrees", int, NDArray[np.int64])
 _START_WORDS = 2  # where a table begins, 64 bits
+
+
+class TablePiece(NamedTuple):
+    """A range of arcs whose vertices' tables have room.
+
+    Attributes
+    ----------
+    arcs
+        The first arc, and one past the last.
+    vertices
+        The first vertex that has some of them, and one past the last.
+    owned
+        The first arc of these vertices, and one past the last.
+    targets
+        See :class:`longwall.kernels.interface.workspaces.TabledCliqueCounter`.
+    parts
+        The parts that `targets` has.
+    """
+
+    arcs: tuple[int, int]
+    vertices: tuple[int, int]
+    owned: tuple[int, int]
+    targets: Iterable[tuple[int, int] | None]
+    parts: Sequence[tuple[int, int] | None] = ()
 
 
 def table_words(degrees: Degrees, least: int) -> Degrees:

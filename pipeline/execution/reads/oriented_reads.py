@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from longwall.kernels.interface.cliques.tables import table_words
+from longwall.kernels.interface.cliques.tables import TablePiece, table_words
 from longwall.kernels.interface.workspaces import (
     ArcBlock,
     ArcDiamondCounter,
@@ -24,7 +24,6 @@ from longwall.kernels.interface.workspaces import (
     Block,
     Corner,
     TabledCliqueCounter,
-    TablePiece,
     Targets,
 )
 from longwall.pipeline.execution.environment import Environment

@@ -190,8 +190,11 @@ class Buffer:
         self.marks += 1
         return self.marks
 
-    def fill(self, pages: Any, places: Any, behind: Any = None) -> None:
+    def fill(self, moves: Any, table: Any, values: Any, behind: Any = None) -> None:
+        pages, places = moves
         assert np.unique(places).size == pages.size > 0
+        assert table.size >= values.size + 2 * pages.size
+        table[: values.size] = values
         self.filled, self.behind = set(places.tolist()), behind
         self.owners[places] = pages
         self.copied += pages.size
@@ -296,9 +299,10 @@ def test_pages_are_copied_beside_what_kernels_read(graph: Graph) -> None:
     pages = load_paged(engine, host, "adaptive", state_bytes(host.num_arcs) + 9 * 256).pages
     assert isinstance(pages, GraphPages)
 
-    def held(*parts: tuple[int, int], reading: tuple[tuple[int, int], ...] = ()) -> Any:
+    def held(*parts: tuple[int, int], reading: tuple[tuple[int, int], ...] = (), earlier: int = 0) -> Any:
         before = dict(enumerate(engine.buffer.owners.tolist()))
-        pages.hold([(64 * a, 64 * z) for a, z in parts], [(64 * a, 64 * z) for a, z in reading])
+        calls = [[part] for part in reading[:earlier]] + ([[*reading[earlier:]]] if reading else [])
+        pages.hold([(64 * a, 64 * z) for a, z in parts], [[(64 * a, 64 * z) for a, z in call] for call in calls])
         read = {page for a, z in reading for page in range(a, z)}
         assert engine.buffer.behind is None or not read & {before[place] for place in engine.buffer.filled}
         assert {page for a, z in parts for page in range(a, z)} <= engine.check(pages)
@@ -312,6 +316,11 @@ def test_pages_are_copied_beside_what_kernels_read(graph: Graph) -> None:
     assert held((0, 3), (4, 9), reading=((0, 3), (10, 13))) is None
     assert held((0, 3), (9, 10), reading=((0, 3), (4, 9))) == 4
     assert held((13, 15)) is None
+    # Those of several calls have room.
+    assert held((0, 1), reading=((13, 15),)) == 6
+    assert held((1, 3), reading=((13, 15), (0, 1)), earlier=1) == 6
+    assert held((3, 7), reading=((13, 15), (0, 1), (1, 3)), earlier=2) == 6
+    assert held((7, 9), reading=((0, 1), (1, 3), (3, 7)), earlier=2) == 7
 
 
 def test_a_room_shrinks_by_half(graph: Graph) -> None:
