@@ -12,9 +12,11 @@ import numpy as np
 
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Task
+from longwall.pipeline.execution.streaming.part_sums import SumOfValues
 from longwall.pipeline.execution.streaming.stream_worker import StreamWorker
 from longwall.pipeline.execution.streaming.tabled_ways import TabledWay, tabled_way
 from longwall.pipeline.execution.streaming.tabled_worker import TabledWorker
+from longwall.pipeline.execution.streaming.whole_worker import WholeWorker, lists_bytes
 from longwall.stages.range_counting import CountCliques
 from longwall.storage.arrays import array_hash
 from longwall.storage.concurrency import core_count
@@ -33,6 +35,7 @@ ADJACENCY_LISTS = "adjacency lists"
 """What a process keeps the lists of smaller neighbours under."""
 _PART_SHARE = 0.9  # of what is left: the rest is for the workspaces; a part is smaller where they need more
 _DEVICE_SHARE = 0.5  # of the device
+_LISTS_SHARE = 0.5  # of the device, that all lists may take there
 _STEPS_PER_TASK, _LEAST_TASKS, _MOST_TASKS = 1e11, 8, 64  # every task reads lists anew: the fewer, the better
 
 
@@ -72,6 +75,11 @@ def open_stream(env: Environment, phase: RangePhase) -> Iterator[MakeWorker]:
     with resources.host.reserve(fixed, "the members of a part of the graph"), ExitStack() as reserved:
         if resources.on_device:
             env.engine.memory.limit(resources.work.free)
+        if _fits_device(graph, phase, resources):
+            memory = resources.work.free
+            reserved.enter_context(resources.work.reserve(memory, "the lists of the graph, and the workspace for them"))
+            yield partial(WholeWorker, env, phase.count, lists, phase.take(env), memory)
+            return
         size, whole = _part_size(resources, resources.host.free)
         way, _ = _way(graph, phase, resources, size, whole)
         if resources.on_device:
@@ -87,6 +95,8 @@ def open_stream(env: Environment, phase: RangePhase) -> Iterator[MakeWorker]:
 
 def expected_reads(graph: StoredGraph, phase: RangePhase, resources: Resources) -> Reads:
     """Return what a phase will read, estimated before any of the lists is there."""
+    if _fits_device(graph, phase, resources):
+        return Reads(1, ARC_BYTES * graph.num_edges)
     free = resources.host.free - _fixed_bytes(graph, array_hash.SEGMENT_BYTES) - phase.part_sums(graph).nbytes
     return _way(graph, phase, resources, *_part_size(resources, max(free, 0)))[1]
 
@@ -102,6 +112,13 @@ def _way(
         if way is not None and way.reads.size < reads.size:
             return way, way.reads
     return None, reads
+
+
+def _fits_device(graph: StoredGraph, phase: RangePhase, resources: Resources) -> bool:
+    """Return whether all lists are brought to a device, for one value of the whole graph."""
+    if not resources.on_device or not isinstance(phase.part_sums(graph), SumOfValues):
+        return False
+    return lists_bytes(graph) <= _LISTS_SHARE * resources.work.free
 
 
 def _fixed_bytes(graph: StoredGraph, segment: int) -> int:
