@@ -172,10 +172,11 @@ def _bring(env: Environment, part: NeighbourRange, copies: bool) -> DeviceGraph:
             reserved.release()
             raise
         # The device's copy is the only one that is left of a resident graph's arcs.
-        kept = 0 if loaded.placement.access == "resident" else host.indices.nbytes
+        paged = loaded.placement.access != "resident"
+        kept = host.indices.nbytes + OrientedCopy.nbytes(env.graph.num_edges) if paged else 0
         reserved.resize(host.indptr.nbytes + kept, "")
         charged = loaded.charged[0] + reserved.size, loaded.charged[1]
-        return replace(loaded, starts=host.indptr, charged=charged, copy=copy)
+        return replace(loaded, starts=host.indptr, charged=charged, copy=copy if paged else None)
     return _placed(env, whole, copies)
 
 

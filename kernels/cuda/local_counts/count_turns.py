@@ -85,6 +85,8 @@ class CountTurns:
 
     def close(self) -> None:
         """Wait for all copies; the host's memory is given back in a thread, which takes some time."""
+        for home in self._homes:
+            home.cancel()
         self._here.synchronize()
         self._back.synchronize()
         self._maker.submit(self._homes.clear)
