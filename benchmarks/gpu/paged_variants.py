@@ -102,9 +102,9 @@ class WatchedEngine(CudaEngine):
         buffer = self._plain_paging.frames(graph, number, page_arcs)
         fill = buffer.fill
 
-        def watched(pages: Any, places: Any, behind: Any = None) -> None:
-            self.moved[0] += 4 * page_arcs * pages.size
-            fill(pages, places, behind)
+        def watched(moves: Any, *more: Any) -> None:
+            self.moved[0] += 4 * page_arcs * moves[0].size
+            fill(moves, *more)
 
         buffer.fill = watched  # type: ignore[method-assign]
         return buffer
