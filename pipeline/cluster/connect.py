@@ -348,7 +348,7 @@ def connected(
     devices
         For its workers, likewise: each sees one, in turn.
     header
-        Of the run that they open, likewise; None: they are told later.
+        Of the run that they open, likewise; None: they get it later.
     later
         Waits for the end of workers that are started here; None: the end of the context does.
 

@@ -291,8 +291,8 @@ class GraphPages:
             table[: values.size] = values
         else:
             table[: values.size].set(values)
-        # Kernels that were launched before may still read the other one. A view: who has kept the last one sees that
-        # pages have moved.
+        # Kernels that were launched before may still read the other one. A view, another object each time: code that
+        # keeps the last one sees that pages have moved.
         self._tables.reverse()
         self._frames, self.places = frames, table[: values.size]
 

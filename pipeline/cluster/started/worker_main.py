@@ -53,7 +53,7 @@ def main(start: WorkerStart, parent: Connection) -> None:
     start
         What to begin with.
     parent
-        Brings a `Meeting`, and is told when the worker is there.
+        Brings a `Meeting`, and gets the worker's name when that is there.
     """
     if start.device is not None:  # libraries look at it when they are first used, which is later
         from longwall.kernels import prepare_engine
@@ -96,7 +96,7 @@ async def _work(start: WorkerStart, meeting: Meeting, parent: Connection) -> Non
 
 
 def _open_run(start: WorkerStart) -> None:
-    """Begin to open the run; what it fails with is told to whom asks for something."""
+    """Begin to open the run; if that fails, the next request gets the error."""
     from longwall.pipeline.cluster.worker_process import open_run
 
     if start.header is not None:
