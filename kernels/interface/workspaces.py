@@ -40,7 +40,6 @@ class Corner(Flag):
 
     LARGEST = auto()
     SMALLER = auto()
-    ANY = LARGEST | SMALLER
 
 
 ArcBlock = tuple[int, int, Targets | None, Corner]

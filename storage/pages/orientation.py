@@ -20,7 +20,7 @@ _VERTICES_AT_ONCE = 1 << 20
 
 
 def oriented_bytes(graph: Graph) -> int:
-    """Return the bytes of the arrays of `orient`, with what it needs for a moment."""
+    """Return the bytes of `oriented_arrays`, and of what filling them takes."""
     return 4 * graph.num_edges + 16 * (graph.num_vertices + 1) + OrientedCopy.nbytes(graph.num_edges)
 
 
@@ -61,23 +61,6 @@ def oriented_arrays(graph: Graph, new_array: NewArray) -> GraphArrays:
     return GraphArrays(starts, arcs, starts[1:], np.zeros(1, np.int32), longest, longest, oriented=True)
 
 
-def orient(graph: Graph, new_array: NewArray) -> GraphArrays:
-    """Copy the arcs to smaller neighbours, on all cores.
-
-    Parameters are those of `oriented_arrays`.
-
-    Returns
-    -------
-    GraphArrays
-        Those of `oriented_arrays`, filled: rows ascend.
-    """
-    arrays = oriented_arrays(graph, new_array)
-    copy = OrientedCopy(graph, arrays)
-    copy.begin()
-    copy.wait()
-    return arrays
-
-
 def oriented_arc(graph: Graph, starts: NDArray[np.int64], at: int) -> int:
     """Return how many of the first `at` arcs of a graph lead to smaller neighbours.
 
@@ -86,7 +69,7 @@ def oriented_arc(graph: Graph, starts: NDArray[np.int64], at: int) -> int:
     graph
         The data graph.
     starts : int64[n + 1]
-        `indptr` of what `orient` returns.
+        `indptr` of what `oriented_arrays` returns.
     at
         An arc, or their number.
     """

@@ -78,21 +78,9 @@ class OrientedCopy:
         return min(int(most), arcs[1] - arcs[0])
 
     def cut(self, arcs: Range, vertices: Range, most: int) -> Iterator[tuple[Range, Range]]:
-        """Cut a range of arcs, and of the vertices that they lead to, so that a piece has few enough arcs.
+        """Cut a range of arcs; see :class:`longwall.kernels.interface.pages.Pages`.
 
-        Parameters
-        ----------
-        arcs
-            The range; it is there.
-        vertices
-            The first vertex, and one past the last.
-        most
-            The most arcs of a piece, at least 1.
-
-        Yields
-        ------
-        ((int, int), (int, int))
-            A range of arcs, of which at most so many lead to the range of vertices. Where none does, there is no piece.
+        Where no arc leads, there is no piece.
         """
         begin, high = vertices
         if arcs[0] >= arcs[1] or begin >= high:

@@ -9,6 +9,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
+from oriented import orient
 
 from longwall.kernels import select_engine
 from longwall.kernels.interface.engine import WorkspaceTooLarge
@@ -17,7 +18,7 @@ from longwall.stages.source import host_arrays
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.build import build_graph
-from longwall.storage.pages.orientation import orient, target_blocks
+from longwall.storage.pages.orientation import target_blocks
 
 GRAPHS = {
     "rmat": generate("rmat", seed=4, scale=7, edge_factor=8),
@@ -61,7 +62,7 @@ def test_pairs_of_triangles_at_ranges_of_arcs(name: str, engine: str) -> None:
 @pytest.mark.parametrize("name", list(GRAPHS))
 def test_pairs_of_triangles_block_by_block(name: str) -> None:
     graph, chosen = GRAPHS[name], select_engine("cuda")
-    host, expected = orient(graph, np.empty), pairs_of(graph)
+    host, expected = orient(graph), pairs_of(graph)
     expected = expected[graph.indices < np.repeat(np.arange(graph.num_vertices), np.diff(graph.indptr))]
     counter = chosen.kernels.arc_diamond_counter(chosen.device, chosen.load(host), 1 << 28)
     starts, n = host.indptr.tolist(), graph.num_vertices
@@ -80,7 +81,7 @@ def test_pairs_of_triangles_block_by_block(name: str) -> None:
 @pytest.mark.parametrize("most", [30, 90, 1000])
 def test_pairs_of_triangles_while_counts_come_in_turn(name: str, owned: int, most: int) -> None:
     graph, chosen = GRAPHS[name], select_engine("cuda")
-    host = orient(graph, np.empty)
+    host = orient(graph)
     counter = chosen.kernels.arc_diamond_counter(chosen.device, chosen.load(host), 1 << 28)
     starts = host.indptr
     owners = target_blocks(starts, min(owned, counter.piece_room))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from oriented import orient
 from strategies import graphs
 
 from longwall.kernels.cpu.engine import CpuEngine
@@ -28,7 +29,6 @@ from longwall.kernels.interface.cliques.tables import table_words
 from longwall.kernels.interface.engine import EngineUnavailable, WorkspaceTooLarge
 from longwall.stages.source import host_arrays
 from longwall.storage.generators.kinds import generate
-from longwall.storage.pages.orientation import orient
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 MEMORY = 1 << 27
@@ -281,7 +281,7 @@ def test_cliques_in_tables_that_are_made_in_parts(kind, name):
         "one clique": lambda: generate("erdos-renyi", seed=1, vertices=40, edges=780),
     }[name]()
     engine = make_engine(kind)
-    host = orient(graph, np.empty)
+    host = orient(graph)
     for k in (4, 5, 7):
         tabled = engine.kernels.tabled_clique_counter(engine.device, engine.load(host), k, MEMORY)
         plain = CpuEngine(1)
@@ -307,7 +307,7 @@ def test_cliques_in_tables_that_are_made_ahead(name, oriented, memory, monkeypat
         "one clique": lambda: generate("erdos-renyi", seed=1, vertices=70, edges=2415),
     }[name]()
     engine, plain = make_engine("cuda"), CpuEngine(1)
-    host = orient(graph, np.empty) if oriented else host_arrays(graph)
+    host = orient(graph) if oriented else host_arrays(graph)
     for k in (4, 5, 7):
         counter = engine.kernels.clique_counter(engine.device, engine.load(host), k, memory)
         assert counter._ahead is not None
@@ -329,7 +329,7 @@ def test_lengths_of_tables_are_those_of_their_rows():
 @pytest.mark.gpu
 def test_a_table_that_has_no_room_is_refused():
     engine = make_engine("cuda")
-    host = orient(generate("erdos-renyi", seed=1, vertices=40, edges=780), np.empty)
+    host = orient(generate("erdos-renyi", seed=1, vertices=40, edges=780))
     words = int(table_words(np.array([39]), 3)[0])
     arcs = InArcs(engine.device, engine.load(host), 0).nbytes
     engine.kernels.tabled_clique_counter(engine.device, engine.load(host), 4, 4 * words + arcs + 8)

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from oriented import orient
 
 from longwall.kernels import select_engine
 from longwall.kernels.cuda import triangles as cuda_triangles
 from longwall.stages.source import host_arrays
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
-from longwall.storage.pages.orientation import orient
 
 GRAPHS = {
     "rmat": generate("rmat", seed=4, scale=7, edge_factor=8),
@@ -39,7 +39,7 @@ def triangles(graph: Graph) -> np.ndarray:
 @pytest.mark.parametrize("name", list(GRAPHS))
 def test_triangles_of_arcs_to_some_vertices(name: str, oriented: bool, engine: str) -> None:
     graph, chosen = GRAPHS[name], select_engine(engine)
-    host: Any = orient(graph, np.empty) if oriented else host_arrays(graph)
+    host: Any = orient(graph) if oriented else host_arrays(graph)
     counter = chosen.kernels.triangle_counter(chosen.device, chosen.load(host), 1 << 28)
     expected, middle = triangles(graph), triangles(graph)[:, 1]
     assert counter.count(0, host.num_arcs) == len(expected)
@@ -74,7 +74,7 @@ def test_triangles_of_long_ranges_by_warps_and_by_blocks(
 @pytest.mark.parametrize("name", list(GRAPHS))
 def test_triangles_of_vertices_by_arcs_to_some_vertices(name: str, memory: int, engine: str) -> None:
     graph, chosen = GRAPHS[name], select_engine(engine)
-    host, n = orient(graph, np.empty), graph.num_vertices
+    host, n = orient(graph), graph.num_vertices
     counter = chosen.kernels.triangle_vertex_counter(
         chosen.device, chosen.load(host), memory if engine == "cuda" else 1 << 28
     )

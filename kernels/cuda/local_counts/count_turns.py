@@ -84,13 +84,11 @@ class CountTurns:
         return event
 
     def close(self) -> None:
-        """Wait for all copies; the host's memory is given back in a thread, which takes some time."""
-        for home in self._homes:
-            home.cancel()
+        """Wait for all copies, and give the host's memory back."""
+        self._maker.shutdown(cancel_futures=True)
         self._here.synchronize()
         self._back.synchronize()
-        self._maker.submit(self._homes.clear)
-        self._maker.shutdown(wait=False)
+        self._homes.clear()
 
     def _home(self, begin: int) -> int:
         """Return the address on the host of the counts from an arc on."""

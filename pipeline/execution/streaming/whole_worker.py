@@ -15,15 +15,16 @@ from longwall.pipeline.execution.phase import Worker
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.range_counting import CountRanges
 from longwall.storage.concurrency import core_count, map_ordered
+from longwall.storage.streaming.graph_parts import ARC_BYTES
 from longwall.storage.streaming.list_file import ListFile
 from longwall.storage.streaming.stored_graph import StoredGraph
 
-_ARC_BYTES, _START_BYTES = 4, 8
+_START_BYTES = 8  # where the list of a vertex begins
 
 
 def lists_bytes(graph: StoredGraph) -> int:
     """Return what all lists of smaller neighbours of a graph take on a device."""
-    return _ARC_BYTES * graph.num_edges + _START_BYTES * (graph.num_vertices + 1)
+    return ARC_BYTES * graph.num_edges + _START_BYTES * (graph.num_vertices + 1)
 
 
 class WholeWorker(Worker):

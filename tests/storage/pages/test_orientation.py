@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from oriented import orient
 
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
@@ -14,7 +15,6 @@ from longwall.storage.ingest.build import build_graph
 from longwall.storage.pages import orientation, oriented_copy
 from longwall.storage.pages.orientation import (
     bytes_per_page,
-    orient,
     oriented_arc,
     oriented_arrays,
     oriented_bytes,
@@ -36,7 +36,7 @@ def test_rows_have_the_smaller_neighbours(name: str, at_once: int, monkeypatch: 
     monkeypatch.setattr(oriented_copy, "_ARCS_AT_ONCE", at_once)
     monkeypatch.setattr(orientation, "_VERTICES_AT_ONCE", at_once)
     graph = GRAPHS[name]
-    arrays = orient(graph, np.empty)
+    arrays = orient(graph)
     assert arrays.oriented
     assert arrays.num_arcs == graph.num_edges
     assert arrays.indptr.nbytes + arrays.indices.nbytes <= oriented_bytes(graph)
@@ -81,7 +81,7 @@ def test_pieces_have_every_arc_once_and_few_enough(
 def test_an_array_is_filled_from_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(oriented_copy, "_ARCS_AT_ONCE", 50)
     graph, gate = GRAPHS["even"], threading.Event()
-    expected, arrays = orient(graph, np.empty).indices, oriented_arrays(graph, np.zeros)
+    expected, arrays = orient(graph).indices, oriented_arrays(graph, np.zeros)
     copy, plain = OrientedCopy(graph, arrays), oriented_copy._copy_rows
 
     def held(indptr: np.ndarray, indices: np.ndarray, starts: np.ndarray, first: int, *rest: Any) -> None:
@@ -111,7 +111,7 @@ def test_a_fault_of_a_thread_is_raised_where_arcs_are_waited_for(monkeypatch: py
 @pytest.mark.parametrize("name", list(GRAPHS))
 def test_arcs_before_a_place_are_counted(name: str) -> None:
     graph = GRAPHS[name]
-    starts = orient(graph, np.empty).indptr
+    starts = orient(graph).indptr
     smaller = np.concatenate([[0], np.cumsum(graph.indices < owners(graph))])
     assert [oriented_arc(graph, starts, at) for at in range(len(graph.indices) + 1)] == smaller.tolist()
 
@@ -121,7 +121,7 @@ def test_arcs_before_a_place_are_counted(name: str) -> None:
 def test_bytes_of_pages_are_those_of_all_lists(name: str, page_arcs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(orientation, "_VERTICES_AT_ONCE", 37)
     graph = GRAPHS[name]
-    starts = orient(graph, np.empty).indptr
+    starts = orient(graph).indptr
     read = np.zeros(graph.num_edges, int)
     for v in range(graph.num_vertices):
         read[starts[v] : starts[v + 1]] += 1 + graph.indptr[v + 1] - graph.split[v]
@@ -132,7 +132,7 @@ def test_bytes_of_pages_are_those_of_all_lists(name: str, page_arcs: int, monkey
 @pytest.mark.parametrize("name", list(GRAPHS))
 @pytest.mark.parametrize("arcs", [1, 5, 300, 1 << 30])
 def test_blocks_have_all_vertices_and_so_many_arcs(name: str, arcs: int) -> None:
-    starts = orient(GRAPHS[name], np.empty).indptr
+    starts = orient(GRAPHS[name]).indptr
     blocks = target_blocks(starts, arcs)
     assert [v for low, high in blocks for v in range(low, high)] == list(range(starts.size - 1))
     for low, high in blocks:

@@ -1,0 +1,19 @@
+"""The arcs to smaller neighbours of a graph, all of them there."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.storage.graph.graph import Graph
+from longwall.storage.pages.orientation import oriented_arrays
+from longwall.storage.pages.oriented_copy import OrientedCopy
+
+
+def orient(graph: Graph) -> GraphArrays:
+    """Return the arrays of `oriented_arrays`, filled."""
+    arrays = oriented_arrays(graph, np.empty)
+    copy = OrientedCopy(graph, arrays)
+    copy.begin()
+    copy.wait()
+    return arrays
