@@ -130,12 +130,12 @@ def _edge_level(context: Environment) -> Walk:
         return EmbeddingTable((larger.astype(np.int64) << 32 | smaller,), (), xp)
 
     def walk(first: int, last: int) -> Found:
-        found = Found()
+        rows, checksum = 0, xp.zeros((), np.int64)  # on the device: it works on while the host makes the next part
         for begin in range(first, last, step):
             for part in extend_by_edge(edges(begin, min(begin + step, last)), graph, engine, work, take):
-                found = found.plus(len(part), int(part.values[-1].sum(dtype=np.int64)))
+                rows, checksum = rows + len(part), checksum + part.values[-1].sum(dtype=np.int64)
                 if context.cancel.is_set():
-                    return found
-        return found
+                    break
+        return Found().plus(rows, int(checksum))
 
     return walk

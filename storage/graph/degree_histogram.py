@@ -5,6 +5,7 @@ A position is where a vertex stands among the ids of the graph; a rank is its in
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -46,10 +47,16 @@ class DegreeHistogram:
         """Number of arcs: the sum of all degrees, twice the number of edges."""
         return int((self.degrees * self.counts).sum())
 
-    @property
+    @cached_property
     def first_ranks(self) -> Int64s:
         """int64[k]: rank of the first vertex of each degree."""
         return np.cumsum(self.counts) - self.counts
+
+    @cached_property
+    def first_arcs(self) -> Int64s:
+        """int64[k]: where the row of the first vertex of each degree begins."""
+        arcs = self.degrees * self.counts
+        return np.cumsum(arcs) - arcs
 
     def groups(self, ranks: Int64s) -> Int64s:
         """Return int64[r]: which of the degrees the vertices of int64[r] ranks have."""
@@ -57,9 +64,8 @@ class DegreeHistogram:
 
     def row_starts(self, ranks: Int64s) -> Int64s:
         """Return int64[r]: where the rows of int64[r] ranks begin; rank n stands for the end of the last row."""
-        arcs = self.degrees * self.counts
         group = self.groups(ranks)
-        starts: Int64s = (np.cumsum(arcs) - arcs)[group]
+        starts: Int64s = self.first_arcs[group]
         starts += (ranks - self.first_ranks[group]) * self.degrees[group]
         return starts
 
@@ -78,10 +84,8 @@ class DegreeHistogram:
 
     def rows_of(self, arcs: Int64s) -> Int64s:
         """Return int64[r]: the ranks whose rows have the int64[r] arcs."""
-        ends = np.cumsum(self.degrees * self.counts)
-        group = np.searchsorted(ends, arcs, side="right")
-        begins = ends[group] - (self.degrees * self.counts)[group]
-        ranks: Int64s = self.first_ranks[group] + (arcs - begins) // self.degrees[group]
+        group = np.searchsorted(self.first_arcs, arcs, side="right") - 1
+        ranks: Int64s = self.first_ranks[group] + (arcs - self.first_arcs[group]) // self.degrees[group]
         return ranks
 
 
@@ -190,7 +194,7 @@ def rank_by_degree(degrees: ScratchArray, histogram: DegreeHistogram, scratch: S
     group_of = np.zeros(_COMMON, np.int64)
     common = np.flatnonzero(histogram.degrees < _COMMON)
     group_of[histogram.degrees[common]] = common
-    following = histogram.first_ranks
+    following = histogram.first_ranks.copy()
     size = table_size(scratch, len(degrees))
     for low in range(0, len(degrees), size):
         high = min(low + size, len(degrees))

@@ -156,8 +156,7 @@ class GraphChecks:
                 self._first_ranks.append(rank)
         if start + facts.high == self._vertices + 1:
             require(facts.last == self._arcs, "indptr: the last row does not end with the array")
-            arcs = self.histogram.degrees * self.histogram.counts
-            self._starts = self.histogram.first_ranks, np.cumsum(arcs) - arcs
+            self._starts = self.histogram.first_ranks, self.histogram.first_arcs
 
     def _join_name_starts(self, start: int, facts: Facts) -> None:
         good = facts.first > self._last["name_starts"] and (start > 0 or facts.first == 0)

@@ -5,6 +5,8 @@ import threading
 import numpy as np
 import numpy.typing as npt
 
+from longwall.storage.arrays.array_reader import StoredArray
+from longwall.storage.concurrency import core_count
 from longwall.storage.graph.graph_checks import require
 from longwall.storage.graph.graph_store import StoreReader, opened_store, reading_workers
 from longwall.storage.graph.row_checks import PartialRowChecks, check_sum
@@ -17,6 +19,9 @@ from longwall.storage.streaming.stored_graph import ROW_ARRAYS, StoredGraph
 
 UInt32s = npt.NDArray[np.uint32]
 _MORE = 6  # bytes for a byte that is read: the rows of a block, the block, and what is copied of it
+# Chunks of a block, where the budget has room for blocks and, of an eighth of it, for as many segments of the lists:
+# after each step of a block a thread waits for its turn to run Python.
+_CORES_PER_CHUNK, _SEGMENTS_SHARE = 8, 8
 
 
 def orient_store(graph: StoredGraph, resources: Resources, observer: Observer, cancel: threading.Event) -> ListFile:
@@ -55,10 +60,11 @@ def orient_store(graph: StoredGraph, resources: Resources, observer: Observer, c
         if header != stored.header:
             raise Damage("it was changed")
         rows = [array for name, array in arrays.items() if name in ROW_ARRAYS]
-        workers, size = reading_workers(rows, resources.host.free, _MORE)
+        chunks = _chunks(rows, resources.host.free)
+        workers, size = reading_workers(rows, resources.host.free, _MORE, chunks)
         with (
             resources.host.reserve(size, "reading the graph"),
-            StoreReader(header, arrays, workers) as reader,
+            StoreReader(header, arrays, workers, chunks) as reader,
         ):
             reader.hashes.update(stored.hashes)
             bounds = reader.blocks("indices")
@@ -70,6 +76,18 @@ def orient_store(graph: StoredGraph, resources: Resources, observer: Observer, c
                 lists.close()
                 raise
     return lists
+
+
+def _chunks(rows: list[StoredArray], free: int) -> int:
+    """Return how many chunks a block has, a power of two; `free` bytes are there."""
+    workers, chunks = core_count(), 1
+    while 2 * chunks * _CORES_PER_CHUNK <= workers:
+        segment = max(array.block_bytes(2 * chunks) for array in rows)
+        few = reading_workers(rows, free, _MORE, 2 * chunks)[0] < workers
+        if few or (workers + 1) * segment > free // _SEGMENTS_SHARE:
+            break
+        chunks *= 2
+    return chunks
 
 
 class _Copy:
