@@ -25,6 +25,7 @@ from longwall.storage.tables.embedding_table import EmbeddingTable
 NAMES = ("match", "cliques", "edges")
 DIAMOND_LABELS = (0, 1, 2, 3)
 SOURCE_BYTES = 128  # of device memory, that reading an edge takes for a moment
+_SOURCE_SHARE = 16  # the part of the memory for that
 
 
 class Found(NamedTuple):
@@ -121,8 +122,9 @@ class Add(Stage):
 def _edge_level(context: Environment) -> Walk:
     graph, memory = load_graph(context)
     engine, xp, take = context.engine, context.engine.xp, AdaptiveBatch(context.engine).run
-    work = min(memory * 3 // 4, 4 << 30)
-    step = max(min(memory // 4 // SOURCE_BYTES, 1 << 20), 1)
+    source = memory // _SOURCE_SHARE
+    work = min(memory - source, 4 << 30)
+    step = max(min(source // SOURCE_BYTES, 1 << 20), 1)
     levels = (Level(-1), Level(-1, below=1))
 
     def edges(first: int, last: int) -> EmbeddingTable:
@@ -133,7 +135,9 @@ def _edge_level(context: Environment) -> Walk:
         rows, checksum = 0, xp.zeros((), np.int64)  # on the device: it works on while the host makes the next part
         for begin in range(first, last, step):
             for part in extend_by_edge(edges(begin, min(begin + step, last)), graph, engine, work, take):
-                rows, checksum = rows + len(part), checksum + part.values[-1].sum(dtype=np.int64)
+                rows += len(part)
+                checksum += part.values[-1].sum(dtype=np.int64)  # in its place: a new one would cut up free memory
+                del part  # it is gone before the next one is made
                 if context.cancel.is_set():
                     break
         return Found().plus(rows, int(checksum))
