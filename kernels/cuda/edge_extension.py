@@ -150,7 +150,9 @@ class CudaEdgeExtender:
         """Return the new edges of counted rows."""
         xp, graph = self._device.xp, self._graph
         _, offset, rows, lists, _ = self._known()
-        offsets, edges = xp.empty(cut.last - first + 1, np.int64), xp.empty(cut.number, np.int64)
+        # First what is long: the pool gives it the memory of edges before, which what is short would cut up.
+        edges = xp.empty(cut.number, np.int64)
+        offsets = xp.empty(cut.last - first + 1, np.int64)
         codes, stride, _ = _place(rows)
         begins, _ = places(lists)
         self._launch(

@@ -55,8 +55,9 @@ class DegreeHistogram:
     @cached_property
     def first_arcs(self) -> Int64s:
         """int64[k]: where the row of the first vertex of each degree begins."""
-        arcs = self.degrees * self.counts
-        return np.cumsum(arcs) - arcs
+        arcs: Int64s = self.degrees * self.counts
+        starts: Int64s = np.cumsum(arcs) - arcs
+        return starts
 
     def groups(self, ranks: Int64s) -> Int64s:
         """Return int64[r]: which of the degrees the vertices of int64[r] ranks have."""

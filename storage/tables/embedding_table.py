@@ -145,6 +145,8 @@ class EmbeddingTable:
         """Rows begin to end - 1; the values are views. Itself where these are all."""
         if begin == 0 and end == len(self):
             return self
+        if not self.offsets:
+            return EmbeddingTable((self.values[0][begin:end],), (), self.xp)
         values, offsets = _operations(self.xp).sliced(self.values, self.offsets, begin, end)
         return EmbeddingTable(values, offsets, self.xp)
 

@@ -116,23 +116,28 @@ class Staging:
             A room whose lists stay as they are until the copies are made: what is there is copied from there.
         """
         key, n = tuple(lists), min(rows.shape[1], self._items // len(lists))
-        n = min(n, self._guess.get(key, n))
+        guesses = self._guess if key in self._guess or other is None else other._guess
+        n = min(n, guesses.get(key, n))
         self._known = 0
         while True:
             self._lay_out(n * len(lists))
             number, total = self._find(rows, n, lists)
             if total <= self._room:
                 break
-            # In proportion, or a little less: the first rows have more lists of their own than the later ones.
-            n = max(n // 2, n * 9 * self._room // (total * 10), 1)
+            n = self._fitting(n, total, len(lists))
         # Rows that follow are alike: it takes one look then, and the room is well used.
-        self._guess[key] = max(n * 9 * self._room // (max(total, 1) * 10), 1)
+        self._guess[key] = self._fitting(n, total, len(lists))
         items = n * len(lists)
         if number:
             self._copy(number, total, other)
             self._launch("settle_lists", items, (self._table, self._offset(), items, self._begins))
         shape = (len(lists), n)
         return RowLists(n, self._begins[:items].reshape(shape), self._lengths[:items].reshape(shape))
+
+    def _fitting(self, n: int, total: int, lists: int) -> int:
+        """Return how many rows fit where the lists of `n` rows have so many arcs: in proportion, or a little less."""
+        used = _ITEM_BYTES * lists * n + 4 * total  # the first rows have more lists of their own than the later ones
+        return max(n * 9 * int(self._memory.nbytes) // (10 * max(used, 1)), 1)
 
     def _lay_out(self, items: int) -> None:
         """Share the memory out between so many items and the lists."""
