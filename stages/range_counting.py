@@ -266,6 +266,7 @@ class CountCliques(CountSubgraphs):
             arcs=_ARCS.get(self.k, 0),
             share=0.5 if triangles else 0.7,
             lists_tasks=not triangles,
+            row_growth=0 if triangles else self.k - 2,
         )
 
     @property

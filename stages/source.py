@@ -106,6 +106,9 @@ class Roots(Stage):
         Whether kernels list the tasks of blocks, which takes memory besides.
     growth
         The power of its number of continuations to which the work at an arc grows; 0: arcs are alike.
+    row_growth
+        The power of its number of smaller neighbours to which the work at a vertex grows, where it grows far faster
+        than the number of its arcs; 0: it does not.
     """
 
     kind: Literal["arcs", "vertices"]
@@ -116,6 +119,7 @@ class Roots(Stage):
     share: float = 0.5
     lists_tasks: bool = False
     growth: int = 0
+    row_growth: int = 0
 
     verb = "source"
 

@@ -109,7 +109,7 @@ class Dispatcher:
     ):
         self._executor, self._env, self._phase, self._record = executor, env, phase, record
         self._pickled = executor.pickled(phase)
-        self._profile, self._rows = WorkProfile(tasks), RowCut(phase.wanted_rows)
+        self._profile, self._rows = WorkProfile(tasks, phase.work(env)), RowCut(phase.wanted_rows)
         self._order = count()
         # By work, the most first, for each preferred worker.
         self._pending: defaultdict[str | None, list[tuple[float, int, int, int]]] = defaultdict(list)

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from longwall.pipeline.execution.environment import Environment
     from longwall.pipeline.run_store.commit_log import PartialResult
     from longwall.stages.base import Aggregation
@@ -25,6 +28,21 @@ class Task(NamedTuple):
     first: int
     last: int
     size: int
+
+
+class WorkSoFar(NamedTuple):
+    """An estimate of the work along the roots of a phase.
+
+    Attributes
+    ----------
+    roots : int64[k]
+        Some of the roots, ascending, from 0 to the number of all.
+    ends : float64[k]
+        The work at all roots before each of them.
+    """
+
+    roots: NDArray[np.int64]
+    ends: NDArray[np.float64]
 
 
 class Worker(ABC):
@@ -109,6 +127,10 @@ class Phase(ABC):
 
         The number of roots is the same in every process and every attempt of the run.
         """
+
+    def work(self, env: Environment) -> WorkSoFar | None:  # noqa: ARG002
+        """Estimate the work along the roots, where the sizes of tasks say little of it; None: they do."""
+        return None
 
     @abstractmethod
     def open(self, env: Environment) -> AbstractContextManager[MakeWorker]:

@@ -15,7 +15,8 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.adaptive_batch import make_workspace
 from longwall.pipeline.execution.device_graph import grow_page_cache, growing_page_cache, load_graph
 from longwall.pipeline.execution.environment import Coordinator, Environment
-from longwall.pipeline.execution.phase import ARCS, DoesNotFit, MakeWorker, Phase, Task
+from longwall.pipeline.execution.phase import ARCS, DoesNotFit, MakeWorker, Phase, Task, WorkSoFar
+from longwall.pipeline.execution.row_work import work_of_rows
 from longwall.pipeline.execution.stage_workers import RangeBench
 from longwall.pipeline.execution.task_ranges import range_memory, range_reads, root_tasks, workspace_advice
 from longwall.pipeline.run_store.commit_log import PartialResult
@@ -74,6 +75,11 @@ class RangePhase(Phase):
 
             return stream_tasks(env, self.cost)
         return root_tasks(env, self.count.source, self.cost)
+
+    def work(self, env: Environment) -> WorkSoFar | None:
+        """See `Phase`."""
+        power = self.count.source.row_growth
+        return work_of_rows(env, power) if power and not isinstance(env.graph, StoredGraph) else None
 
     def threads(self, env: Environment) -> int:
         """See `Phase`."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from budgets import make_budgets
 from hypothesis import given, settings
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 from longwall.pipeline.cluster import dispatcher
 from longwall.pipeline.cluster.work_profile import WorkProfile
 from longwall.pipeline.execution.environment import Metrics
-from longwall.pipeline.execution.phase import DoesNotFit, MergingPhase, Phase, Task
+from longwall.pipeline.execution.phase import DoesNotFit, MergingPhase, Phase, Task, WorkSoFar
 from longwall.pipeline.execution.thread_executor import missing_tasks
 from longwall.pipeline.run_store.commit_log import Commit, PhaseRecord
 from longwall.stages.base import Aggregation
@@ -318,6 +319,18 @@ def test_pieces_cover_a_range_and_are_of_about_equal_work(tasks, data):
         most = 2 * densest + share / 2  # where tasks end near by
         assert all(abs(profile.size(*piece) - share) <= most + 1e-6 for piece in cut)
     assert sum(profile.progress(*piece) for piece in profile.cut(0, total, pieces)) == sum(task.size for task in tasks)
+
+
+def test_pieces_are_of_equal_work_where_it_is_known_better_than_by_tasks():
+    tasks = [Task(first, first + 100, 100) for first in range(0, 1000, 100)]
+    work = WorkSoFar(np.arange(0, 1001, 10), np.arange(0.0, 1001, 10) ** 3)
+    profile = WorkProfile(tasks, work)
+    shares = [profile.size(*piece) for piece in profile.cut(0, 1000, 5)]
+    assert len(shares) == 5
+    assert max(shares) < 1.5 * sum(shares) / 5
+    assert profile.cut(0, 1000, 5)[0][1] > 500
+    assert profile.size(0, 500) < 0.2 * profile.size(500, 1000)
+    assert [profile.progress(first, first + 50) for first in range(0, 1000, 50)] == [50] * 20
 
 
 def test_pieces_end_where_tasks_do_where_there_are_many():

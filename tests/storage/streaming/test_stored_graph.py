@@ -15,10 +15,12 @@ from stored import PLENTY, WHY, lists_of, short_chunks, store_of
 import longwall
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.generators.kinds import generate
+from longwall.storage.graph import graph_store
 from longwall.storage.graph.graph import Graph
 from longwall.storage.graph.store_writer import write_graph
 from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.memory.spill_folder import SpillFolder
+from longwall.storage.streaming import orient_store
 from longwall.storage.streaming.stored_graph import StaysInStore, open_stored
 
 relaxed = settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -74,6 +76,28 @@ def test_lists_are_the_smaller_neighbours(
         assert not list(spill.path.iterdir())
     rows = [graph.indices[a:z] for a, z in zip(graph.indptr, graph.split, strict=False)]
     assert read.tolist() == np.concatenate(rows).tolist()
+
+
+def test_many_cores_take_longer_blocks_where_the_budget_has_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = generate("rmat", scale=11, edge_factor=16, seed=1)
+    smaller = [graph.indices[a:z] for a, z in zip(graph.indptr, graph.split, strict=False)]
+    segments = {}
+    with short_chunks(256), SpillFolder(tmp_path / "spill") as spill:
+        stored = store_of(graph, tmp_path / "graph")
+        for cores, memory in ((1, PLENTY), (8, PLENTY), (16, PLENTY), (16, 40_000), (32, PLENTY)):
+            monkeypatch.setattr(orient_store, "core_count", lambda cores=cores: cores)
+            monkeypatch.setattr(graph_store, "core_count", lambda cores=cores: cores)
+            lists = lists_of(stored, make_budgets(host=memory).at(spill))
+            read = [lists.read(segment, np.empty(lists.longest, np.uint32)) for segment in range(lists.segments)]
+            segments[cores, memory] = lists.segments
+            lists.close()
+            assert np.concatenate(read).tolist() == np.concatenate(smaller).tolist()
+    few = segments[1, PLENTY]
+    assert segments[8, PLENTY] == segments[16, 40_000] == few
+    assert segments[16, PLENTY] == -(-few // 2)
+    assert segments[32, PLENTY] == -(-few // 4)
 
 
 def test_names_and_labels_are_there(tmp_path: Path) -> None:
