@@ -122,8 +122,9 @@ class Dispatcher:
         self._found: list[_Found] = []
         self._committed = time.monotonic()
         self._file_up(0, record.files())
-        share = sum(task.size for task in missing) / (_CUTS * executor.threads(phase.sticky))
-        for first, last in _joined(missing):
+        joined = _joined(missing)
+        share = sum(self._profile.size(*one) for one in joined) / (_CUTS * executor.threads(phase.sticky))
+        for first, last in joined:
             self._put(first, last, ceil(self._profile.size(first, last) / max(share, 1.0)))
 
     def finish(self) -> None:

@@ -45,6 +45,13 @@ class Sticky(Plain):
     sticky = True
 
 
+class Steep(Plain):
+    """Its work grows with the cube of the roots, and is counted in a unit of its own."""
+
+    def work(self, env: Any) -> WorkSoFar:
+        return WorkSoFar(np.arange(0, 1001, 10), np.arange(0.0, 1001, 10) ** 4 * 1e6)
+
+
 @dataclass(frozen=True)
 class Merging(MergingPhase):
     name = "phase"
@@ -331,6 +338,18 @@ def test_pieces_are_of_equal_work_where_it_is_known_better_than_by_tasks():
     assert profile.cut(0, 1000, 5)[0][1] > 500
     assert profile.size(0, 500) < 0.2 * profile.size(500, 1000)
     assert [profile.progress(first, first + 50) for first in range(0, 1000, 50)] == [50] * 20
+
+
+def test_what_is_dispatched_first_is_cut_by_the_estimate_of_the_work():
+    tasks, cluster = [Task(first, first + 100, 100) for first in range(0, 1000, 100)], Cluster(random.Random(1))
+    record, asked, ask = PhaseRecord("phase", 1000, Journal()), [], cluster.ask
+    cluster.ask = lambda phase, ranges, *more: (asked.extend(ranges), ask(phase, ranges, *more))[1]
+    dispatch(cluster, record, tasks, phase=Steep())
+    assert sum(partial.value for partial in record.partials) == 1000
+    first = asked[: dispatcher._WAITING * len(WORKERS)]
+    assert all(last - begin < 100 for begin, last in first)
+    assert min(begin for begin, _ in first) > 300  # the longest come first
+    assert len(asked) < 200
 
 
 def test_pieces_end_where_tasks_do_where_there_are_many():
