@@ -48,6 +48,7 @@ from longwall.pipeline.workloads.maximal_cliques.listing import CliqueList
 from longwall.pipeline.workloads.maximal_cliques.workload import MaximalCliquePlan
 from longwall.pipeline.workloads.motifs.by_counting import CountingPlan
 from longwall.pipeline.workloads.motifs.by_enumeration import EnumerationPlan
+from longwall.pipeline.workloads.motifs.of_three import ThreePlan
 from longwall.pipeline.workloads.motifs.orbits import OrbitPlan
 from longwall.pipeline.workloads.motifs.orbits_by_counting import OrbitCountingPlan
 from longwall.pipeline.workloads.quasi_cliques import QuasiCliquePlan
@@ -134,6 +135,11 @@ def _(plan: CountingPlan, env: Environment) -> Phases:
     if plan.together is not None:
         yield from _homomorphisms(plan.together, env)
     yield from _several(plan.alone, env)
+
+
+@phases_of.register
+def _(plan: ThreePlan, env: Environment) -> Phases:
+    yield from phases_of(plan.triangles, env)
 
 
 @phases_of.register

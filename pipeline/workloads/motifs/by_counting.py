@@ -22,13 +22,10 @@ from longwall.pipeline.phases.cores.core_plan import (
 )
 from longwall.pipeline.phases.count_plans import CountPlan
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
-from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
 from longwall.pipeline.planning.pattern_core import pass_costs
-from longwall.pipeline.workloads.motifs.of_three import count_three, triangle_phase
 from longwall.storage.errors import RunError
 from longwall.storage.graph.graph import Graph
-from longwall.storage.streaming.stored_graph import StoredGraph
 
 
 @dataclass(frozen=True)
@@ -57,11 +54,6 @@ class CountingPlan:
     together: HomomorphismCount | None
     alone: tuple[CountPlan, ...]
     in_core: bool = False
-
-    @property
-    def streamed(self) -> RangeCount | None:
-        """See `longwall.pipeline.phases.count_plans.CountPlan`."""
-        return triangle_phase(self.k, 0.0)
 
     @property
     def shared(self) -> tuple[Pattern, ...]:
@@ -95,8 +87,6 @@ class CountingPlan:
 
     def count(self, env: Coordinator) -> list[int]:
         """Count the induced subgraphs of every connected pattern, in the order of the pattern codes."""
-        if isinstance(env.graph, StoredGraph):
-            return count_three(env)
         within = spanning_subgraphs(self.k).tolist()
         mappings = self._mappings(env)
         plans = {plan.pattern: plan for plan in self.alone}
@@ -137,7 +127,7 @@ class CountingPlan:
 
 
 def plan_counting(k: int, graph: Graph) -> CountingPlan:
-    """Plan how to count every connected pattern of `k` vertices, 3 to 6."""
+    """Plan how to count every connected pattern of `k` vertices, 3 to 6; see `of_three` for 3."""
     patterns = tuple(Pattern(k, code_edges(code, k)) for code in connected_codes(k).tolist())
     costs = pass_costs(graph.stats)
     able = tuple(pattern for pattern in patterns if plan_homomorphisms((pattern,), costs) is not None)

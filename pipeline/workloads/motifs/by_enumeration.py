@@ -10,10 +10,8 @@ from typing import Any
 from longwall.kernels.patterns.pattern_codes import growth
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.phases.range_count import RangeCount
-from longwall.pipeline.workloads.motifs.of_three import count_three, triangle_phase
 from longwall.stages.motif_counting import CountMotifClasses
 from longwall.storage.graph.stats import GraphStats
-from longwall.storage.streaming.stored_graph import StoredGraph
 
 _PARENTS = 2.3  # smaller sets that a connected set grows out of (measured on collaboration graphs)
 
@@ -38,11 +36,6 @@ class EnumerationPlan:
         """What counts them."""
         return RangeCount(CountMotifClasses(self.k), self.cost)
 
-    @property
-    def streamed(self) -> RangeCount | None:
-        """See `longwall.pipeline.phases.count_plans.CountPlan`."""
-        return triangle_phase(self.k, 0.0)
-
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
         return {"kind": "motif enumeration", "k": self.k, "estimated_cost": self.cost}
@@ -58,8 +51,6 @@ class EnumerationPlan:
 
     def count(self, env: Coordinator) -> list[int]:
         """Count the induced subgraphs of every connected pattern, in the order of the pattern codes."""
-        if isinstance(env.graph, StoredGraph):
-            return count_three(env)
         size = 2 * 8 * prod(CountMotifClasses(self.k).shape)
         with env.resources.host.reserve(size, "the motifs' counts"):
             found: list[int] = self.phase.run(env)

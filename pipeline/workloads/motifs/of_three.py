@@ -1,31 +1,64 @@
-"""Motifs of 3 vertices of a graph that stays in its store: triangles, and wedges by the degrees of their centres."""
+"""Motifs of 3 vertices: triangles, and wedges by the degrees of their centres."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from longwall.pipeline.phases.range_count import RangeCount
-from longwall.stages.range_counting import CountCliques
+from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.phases.count_plans import plan_unlabelled
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Coordinator
+    from longwall.pipeline.phases.count_plans import CountPlan
+    from longwall.pipeline.phases.range_count import RangePhase
+    from longwall.storage.graph.graph import Graph
 
 
-def triangle_phase(k: int, cost: float) -> RangeCount | None:
-    """Return the phase from which all motifs of `k` vertices follow; None: there is no such phase."""
-    return RangeCount(CountCliques(3), cost) if k == 3 else None
+@dataclass(frozen=True)
+class ThreePlan:
+    """Every two neighbours of a vertex are a wedge, or a triangle that is found at each of its vertices.
 
-
-def count_three(env: Coordinator) -> list[int]:
-    """Count the induced wedges and the triangles: in the order of the pattern codes.
-
-    Every two neighbours of a vertex are a wedge, or a triangle that is found at each of its vertices.
+    Attributes
+    ----------
+    triangles
+        How triangles are counted.
     """
-    began, stats = time.perf_counter(), env.graph.stats
-    phase = triangle_phase(3, float(env.graph.num_edges))
-    assert phase is not None
-    triangles = int(phase.run(env))
-    pairs = (stats.sum_degree_squared - 2 * stats.num_edges) // 2
-    env.metrics.record("degrees", 0, stats.num_vertices, pairs, time.perf_counter() - began)
-    return [pairs - 3 * triangles, triangles]
+
+    triangles: CountPlan
+
+    @property
+    def cost(self) -> float:
+        """Estimated number of elementary steps."""
+        return self.triangles.cost
+
+    @property
+    def streamed(self) -> RangePhase | None:
+        """See `longwall.pipeline.phases.count_plans.CountPlan`."""
+        return self.triangles.streamed
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as JSON-able data."""
+        plans = [self.triangles.to_dict(), {"kind": "degrees", "pattern": parse_pattern("path-3").edge_text}]
+        return {"kind": "motif counting", "k": 3, "estimated_cost": self.cost, "patterns": plans}
+
+    def describe(self) -> str:
+        """The plan as text."""
+        return (
+            "motifs       2 connected patterns of 3 vertices, induced: triangles, and wedges, the other pairs of a\n"
+            f"             vertex's neighbours\n{self.triangles.describe()}"
+        )
+
+    def count(self, env: Coordinator) -> list[int]:
+        """Count the induced wedges and the triangles: in the order of the pattern codes."""
+        triangles = self.triangles.count(env)
+        began, stats = time.perf_counter(), env.graph.stats
+        pairs = (stats.sum_degree_squared - 2 * stats.num_edges) // 2
+        env.metrics.record("degrees", 0, stats.num_vertices, pairs, time.perf_counter() - began)
+        return [pairs - 3 * triangles, triangles]
+
+
+def plan_three(graph: Graph) -> ThreePlan:
+    """Plan the motifs of 3 vertices."""
+    return ThreePlan(plan_unlabelled(parse_pattern("triangle"), graph.stats, induced=False))

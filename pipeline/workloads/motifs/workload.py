@@ -13,14 +13,16 @@ if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Coordinator
     from longwall.pipeline.workloads.motifs.by_counting import CountingPlan
     from longwall.pipeline.workloads.motifs.by_enumeration import EnumerationPlan
+    from longwall.pipeline.workloads.motifs.of_three import ThreePlan
     from longwall.pipeline.workloads.motifs.orbits import OrbitPlan
     from longwall.pipeline.workloads.motifs.orbits_by_counting import OrbitCountingPlan
     from longwall.storage.graph.graph import Graph
 
-    Plan = EnumerationPlan | CountingPlan | OrbitPlan | OrbitCountingPlan
+    Plan = EnumerationPlan | ThreePlan | CountingPlan | OrbitPlan | OrbitCountingPlan
 
 _MAX_VERTICES, _MAX_COUNTED_VERTICES, _MAX_ORBIT_VERTICES = 8, 6, 5  # of all, by pattern-aware counting, per vertex
 _MAX_ENUMERATED_ORBITS = 4  # vertices of subgraphs that are enumerated to count per vertex
+_BY_TRIANGLES = 3  # vertices of motifs that follow from triangles and degrees
 _QUICK = 1e8  # steps: planning the count of every pattern takes longer than an enumeration that is so short
 
 
@@ -65,18 +67,24 @@ class Motifs(Workload):
         """Plan for this size and method; the cheaper method where `method` leaves the choice."""
         from longwall.pipeline.workloads.motifs.by_counting import plan_counting
         from longwall.pipeline.workloads.motifs.by_enumeration import plan_enumeration
+        from longwall.pipeline.workloads.motifs.of_three import plan_three
         from longwall.pipeline.workloads.motifs.orbits import plan_orbits
         from longwall.pipeline.workloads.motifs.orbits_by_counting import plan_orbit_counting
+        from longwall.storage.streaming.stored_graph import StoredGraph
 
         if self.output == "vertices":
             if self.k > _MAX_ENUMERATED_ORBITS:
                 return plan_orbit_counting(graph.stats)
             return plan_orbits(self.k, graph.stats)
+        if self.k == _BY_TRIANGLES and isinstance(graph, StoredGraph):
+            return plan_three(graph)
         if self.method == "counting":
-            return plan_counting(self.k, graph)
+            return plan_three(graph) if self.k == _BY_TRIANGLES else plan_counting(self.k, graph)
         enumeration = plan_enumeration(self.k, graph.stats)
         if self.method == "enumeration" or self.k > _MAX_COUNTED_VERTICES or enumeration.cost < _QUICK:
             return enumeration
+        if self.k == _BY_TRIANGLES:
+            return plan_three(graph)
         counting = plan_counting(self.k, graph)
         return counting if counting.cost < enumeration.cost else enumeration
 
