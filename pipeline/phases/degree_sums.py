@@ -1,10 +1,11 @@
-"""Counts that follow from degrees and triangles, where memory holds the graph only in part.
+"""Counts that follow from degrees and triangles, where memory holds the graph only in part, or the CPU counts.
 
 A search reads whole lists again and again; triangles need the arcs to smaller neighbours alone, which come in order.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from longwall.stages.base import Aggregation
 from longwall.stages.range_counting import CountCliques, CountTrianglesOfVertices
 from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.lazy_kernel import lazy_kernel
+from longwall.storage.memory.reservations import BudgetExceeded
 from longwall.storage.streaming.stored_graph import StoredGraph
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ _PATH, _TAILED = [1, 1, 2, 2], [1, 2, 2, 3]  # degrees, ascending
 _VERTICES_AT_ONCE = 1 << 18
 _SHIFTS = (0, 12, 24)
 _ARCS_AT_ONCE = 1 << 22
+_MANY_EDGES = 1 << 18  # with fewer all ways are quick, and kernels that first runs compile ahead count
 
 
 @dataclass(frozen=True)
@@ -117,15 +120,31 @@ def count_by_triangles(pattern: Pattern, env: Coordinator) -> int | None:
         return None
     if isinstance(phase, RangeCount):
         return _walks(env) - 3 * int(phase.run(env))
-    return int(phase.aggregation.result(env.run(phase).values))
+    began = time.perf_counter()
+    record = env.run(phase)
+    found = int(phase.aggregation.result(record.values))
+    seconds = time.perf_counter() - began
+    env.metrics.record(phase.count.method, 0, record.total, found, seconds, 0, record.ranges)
+    return found
 
 
 def count_reading_less(pattern: Pattern, env: Coordinator) -> int | None:
-    """Count as `count_by_triangles` does, where memory holds the graph in part, so that a search reads much more."""
-    if holds_part(env) or env.graph.files is not None or isinstance(env.graph, StoredGraph):
-        with suppress(DoesNotFit):
+    """Count as `count_by_triangles` does, where a search or sums over rows read and compute much more."""
+    if triangles_suffice(env):
+        short = (DoesNotFit,) if isinstance(env.graph, StoredGraph) else (DoesNotFit, BudgetExceeded)
+        with suppress(*short):
             return count_by_triangles(pattern, env)
     return None
+
+
+def triangles_suffice(env: Environment) -> bool:
+    """Return whether patterns that follow from triangles are counted so: a device that holds all sums up rows faster.
+
+    The host adds up the degrees at all edges, which takes longer than a device takes for the whole count.
+    """
+    graph = env.graph
+    large = not env.resources.on_device and graph.num_edges >= _MANY_EDGES
+    return large or holds_part(env) or graph.files is not None or isinstance(graph, StoredGraph)
 
 
 def add_tails(graph: Graph, vertices: Int64s, triangles: Int64s) -> int:

@@ -25,6 +25,7 @@ from longwall.pipeline.phases.count_plans import (
     CountBySearch,
     CountStars,
 )
+from longwall.pipeline.phases.degree_sums import triangles_suffice
 from longwall.pipeline.phases.homomorphisms.count import (
     HomomorphismCount,
     drop_tables,
@@ -125,6 +126,9 @@ def _(plan: CountOfEveryEdge, env: Environment) -> Phases:
 
 @phases_of.register
 def _(plan: CountByHomomorphisms, env: Environment) -> Phases:
+    if plan.streamed is not None and triangles_suffice(env):
+        yield plan.streamed
+        return
     yield from _homomorphisms(plan.counted, env)
 
 

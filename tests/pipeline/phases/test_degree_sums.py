@@ -58,6 +58,40 @@ def test_other_patterns_are_not_counted_so(lab: SimpleNamespace) -> None:
         assert count_by_triangles(parse_pattern(name), lab.context(GRAPHS["rmat"])) is None
 
 
+@pytest.mark.parametrize("name", ["path-4", "tailed-triangle"])
+@pytest.mark.parametrize("many", [0, 1 << 40])
+def test_the_cpu_counts_large_graphs_so(
+    lab: SimpleNamespace, name: str, many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from longwall.pipeline.phases.count_plans import plan_unlabelled
+    from longwall.pipeline.prediction.phases import phases_of
+
+    monkeypatch.setattr(degree_sums, "_MANY_EDGES", many)
+    graph = GRAPHS["rmat"]
+    plan, context = plan_unlabelled(parse_pattern(name), graph.stats, induced=False), lab.context(graph)
+    assert plan.count(context) == naively(graph, name)
+    method = {"path-4": "clique bitmaps", "tailed-triangle": "triangles per vertex"}[name]
+    assert (method in [row.stage for row in context.metrics.rows()]) == (many == 0)
+    first: Any = next(phases_of(plan, context))
+    assert (getattr(first, "count", None) is not None and first.count.method == method) == (many == 0)
+    induced = plan_unlabelled(parse_pattern(name), graph.stats, induced=True)
+    assert induced.count(lab.context(graph)) < plan.count(lab.context(graph))
+
+
+def test_where_the_budget_has_no_room_for_counts_of_vertices_rows_are_summed(
+    lab: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from longwall.pipeline.phases.count_plans import plan_unlabelled
+    from longwall.stages.range_counting import CountTrianglesOfVertices
+
+    monkeypatch.setattr(degree_sums, "_MANY_EDGES", 0)
+    monkeypatch.setattr(CountTrianglesOfVertices, "host_bytes", lambda self, workers: 1 << 50)
+    graph = GRAPHS["rmat"]
+    plan, context = plan_unlabelled(parse_pattern("tailed-triangle"), graph.stats, induced=False), lab.context(graph)
+    assert plan.count(context) == naively(graph, "tailed-triangle")
+    assert "triangles per vertex" not in [row.stage for row in context.metrics.rows()]
+
+
 @pytest.mark.gpu
 def test_motifs_of_a_graph_that_the_device_holds_in_part(lab: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
     from longwall.pipeline.workloads.motifs.by_counting import plan_counting
