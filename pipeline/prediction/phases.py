@@ -81,8 +81,8 @@ def _several(plans: Iterable[Any], env: Environment) -> Phases:
 
 
 @phases_of.register
-def _(plan: CountBySearch, env: Environment) -> Phases:  # noqa: ARG001
-    yield SearchCount(plan.search)
+def _(plan: CountBySearch, env: Environment) -> Phases:
+    yield plan.streamed if plan.streamed is not None and triangles_suffice(env) else SearchCount(plan.search)
 
 
 @phases_of.register(CountByKernel)

@@ -30,7 +30,10 @@ UInt32s = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True, eq=False)
 class DegreeHistogram:
-    """How often each degree occurs. Vertices are ranked by degree, so this is also where each row begins."""
+    """How often each degree occurs. Vertices are ranked by degree, so this is also where each row begins.
+
+    Its arrays are made once, and shared: copy one before you change it.
+    """
 
     degrees: Int64s
     """int64[k]: distinct degrees above 0, descending."""
