@@ -31,7 +31,7 @@ class CountDiamondsOfArcs(CountSubgraphs):
     method = "triangles per edge"
     name = "diamonds by triangles per edge"
     how = "triangles of every edge: t of them at the same edge are t (t - 1) / 2 diamonds"
-    source = Roots("arcs", NeighbourRange.SMALLER, copies=True, arcs=ALL_ARCS, share=0.52)
+    source = Roots("arcs", NeighbourRange.SMALLER, copies=True, arcs=ALL_ARCS, share=0.65)
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""

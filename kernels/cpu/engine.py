@@ -65,7 +65,7 @@ class _HostMemory:
         """Copy an array into another one."""
         there[...] = values
 
-    def release(self) -> None:
+    def release(self, *, garbage: bool = True) -> None:
         """Nothing is cached here."""
 
     def peak(self) -> None:

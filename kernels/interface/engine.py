@@ -167,8 +167,14 @@ class EngineMemory(Protocol):
         """
         ...
 
-    def release(self) -> None:
-        """Return cached memory to the device: a failed allocation may succeed then."""
+    def release(self, *, garbage: bool = True) -> None:
+        """Return cached memory to the device: a failed allocation may succeed then.
+
+        Parameters
+        ----------
+        garbage
+            Whether arrays are looked for that an error has left in cycles, which stops all threads for 50 ms.
+        """
         ...
 
     def peak(self) -> MemoryPeak | None:

@@ -289,7 +289,7 @@ def grow_page_cache(env: Environment, kept: int) -> None:
     """Let the page cache grow by what is free of the device's budget, but for `kept` bytes."""
     pages = _pages(env)
     if pages is not None and pages.may_grow_cache:
-        env.engine.memory.release()
+        env.engine.memory.release(garbage=False)  # a copy of the graph may be under way in threads
         _limit(env, pages.grow_cache(env.engine.memory.spare() - kept))
 
 

@@ -178,7 +178,7 @@ class TroubledMemory:
     def free(self) -> int | None:
         return self._free
 
-    def release(self) -> None:
+    def release(self, *, garbage: bool = True) -> None:
         self.released += 1
 
 

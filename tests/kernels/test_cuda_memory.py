@@ -218,6 +218,33 @@ def test_arrays_outlive_their_engine(cuda: Any) -> None:
     assert int(array.sum()) == MIB * (MIB - 1) // 2
 
 
+class Cycle:
+    def __init__(self, array: Any):
+        self.array, self.itself = array, self
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_full_device_gives_back_what_an_engine_before_has_left_in_cycles(cuda: Any, apart: bool) -> None:
+    from longwall.kernels.cuda.engine import CudaEngine
+
+    gc.disable()
+    try:
+        before = CudaEngine()
+        most = int(0.6 * before.memory.free())
+        with before.faults():
+            Cycle(before.xp.empty(most, before.xp.uint8))
+        del before
+        with cuda.faults():
+            there = cuda.memory.allocate_apart(most) if apart else cuda.xp.empty(most, cuda.xp.uint8).data
+            assert there.mem.size >= most
+            with pytest.raises(ShortOfMemory) as caught:
+                cuda.memory.allocate_apart(most) if apart else cuda.xp.empty(most, cuda.xp.uint8)
+    finally:
+        gc.enable()
+    assert caught.value.place == "device"
+
+
 @pytest.fixture
 def mine(tmp_path: Path) -> Callable[[str, str], longwall.Result]:
     """Run a workload on an engine of a kind."""

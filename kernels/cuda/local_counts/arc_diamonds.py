@@ -87,12 +87,13 @@ class CudaArcDiamondCounter:
             for (begin, end), targets, ranges, final in pieces:
                 if not final:
                     turns.make_room(begin, end)
-                if sent is not None:
-                    self._device.xp.cuda.get_current_stream().wait_event(sent)
                 counts = own[: end - begin]
-                counts.fill(0)
                 piece = counts, begin, end - begin
                 for number, (vertices, (first, last)) in enumerate(targets):
+                    if not number:  # the piece's lists may come while the counts of the one before go
+                        if sent is not None:
+                            self._device.xp.cuda.get_current_stream().wait_event(sent)
+                        counts.fill(0)
                     apart = first < begin
                     part = (turns.bring(first, last), first, last - first) if apart else piece
                     for arcs in self._in_arcs.parts(begin, end, vertices, ranges[number + 1 :]):

@@ -36,10 +36,10 @@ class CountTurns:
         self._at = 0
         self._here, self._back = (device.xp.cuda.Stream(non_blocking=True) for _ in range(2))
         self._begins: list[int] = []  # of the ranges that the host has memory for
-        self._homes: list[Future[NDArray[np.uint32]]] = []
+        self._homes: list[Future[NDArray[np.uint32]] | None] = []
         self._maker = ThreadPoolExecutor(1)
         self._gone: deque[tuple[int, int, Any]] = deque(maxlen=_LAST)  # ranges, and events after their copies
-        self._brought = 0, 0
+        self._brought, self._arrived = (0, 0), None
 
     def make_room(self, begin: int, end: int) -> None:
         """Begin to make room on the host for the counts of a range of arcs; ranges follow one another."""
@@ -62,7 +62,8 @@ class CountTurns:
             if first < end and begin < last:
                 self._here.wait_event(event)
         self._copy(there.data.ptr, self._home(begin), end - begin, self._here)
-        self._device.xp.cuda.get_current_stream().wait_event(self._after(self._here))
+        self._arrived = self._after(self._here)
+        self._device.xp.cuda.get_current_stream().wait_event(self._arrived)
         self._brought = begin, end
         return there
 
@@ -72,8 +73,12 @@ class CountTurns:
         self._free[self._at] = self.send(self._places[self._at][: end - begin], begin)
 
     def leave(self) -> None:
-        """Forget the counts that were brought last, once these kernels have ended."""
+        """Forget the counts that were brought last, once these kernels have ended; none before them come any more."""
         self._free[self._at] = self._after(self._device.xp.cuda.get_current_stream())
+        place = self._place(self._brought[0])
+        if gone := [home for home in self._homes[:place] if home is not None]:
+            self._homes[:place] = [None] * place
+            self._maker.submit(self._unlock, gone, self._arrived)
 
     def send(self, counts: Array, begin: int) -> Any:
         """Copy counts of arcs from `begin` on to the host, once these kernels have ended; return an event after it."""
@@ -92,12 +97,24 @@ class CountTurns:
 
     def _home(self, begin: int) -> int:
         """Return the address on the host of the counts from an arc on."""
-        place = bisect_right(self._begins, begin) - 1
-        return int(self._homes[place].result().ctypes.data) + _COUNT_BYTES * (begin - self._begins[place])
+        place = self._place(begin)
+        home = self._homes[place]
+        assert home is not None
+        return int(home.result().ctypes.data) + _COUNT_BYTES * (begin - self._begins[place])
+
+    def _place(self, begin: int) -> int:
+        """Return which range that the host has memory for has an arc."""
+        return bisect_right(self._begins, begin) - 1
 
     def _locked(self, arcs: int) -> NDArray[np.uint32]:
         with self._device.xp.cuda.Device(self._device.number):
             return locked_column(self._device.xp, -(-arcs // 2)).view(np.uint32)
+
+    def _unlock(self, homes: list[Future[NDArray[np.uint32]]], arrived: Any) -> None:
+        """Give the host's memory back once its counts are on the device: beside kernels, since that takes a while."""
+        with self._device.xp.cuda.Device(self._device.number):
+            arrived.synchronize()
+            homes.clear()
 
     def _copy(self, there: int, here: int, arcs: int, stream: Any) -> None:
         runtime = self._device.xp.cuda.runtime

@@ -58,12 +58,12 @@ class DeviceMemory:
             self._kept = []
             # The pool frees what it caches where the device has no more, but not where its limit is reached.
             self._pool.free_all_blocks()
+            if not self._at_limit(size):
+                gc.collect()  # pools of runs before this one, which errors have left in cycles
             try:
                 pointer = self._pool.malloc(size)
             except memory.OutOfMemoryError:
-                limit = self._pool.get_limit()
-                reached = bool(limit) and self._pool.total_bytes() + -(-size // _UNIT) * _UNIT > limit
-                raise ShortOfMemory("limit" if reached else "device", size) from None
+                raise ShortOfMemory("limit" if self._at_limit(size) else "device", size) from None
         if (taken := int(self._pool.total_bytes())) > self._most:
             with self._lock:
                 self._most = max(taken, self._most)
@@ -75,6 +75,21 @@ class DeviceMemory:
         owned = self._xp.cuda.UnownedMemory(pointer.ptr, size, (pointer, self._pool), self._device)
         return self._xp.cuda.MemoryPointer(owned, 0)
 
+    def allocate_apart(self, size: int) -> Any:
+        """Return `size` bytes of the driver, for which the pool's limit does not count, as `allocate` does."""
+        cuda = self._xp.cuda
+        try:
+            memory = cuda.Memory(size)
+        except cuda.memory.OutOfMemoryError:
+            self._kept = []
+            self.release()
+            try:
+                memory = cuda.Memory(size)
+            except cuda.memory.OutOfMemoryError:
+                raise ShortOfMemory("device", size) from None
+        self.sample()
+        return cuda.MemoryPointer(memory, 0)
+
     def limit(self, size: int) -> None:
         """Let the pool hold at most `size` bytes from now on, what it caches included."""
         self._pool.set_limit(size=max(size, 1))  # to CuPy, 0 is no limit
@@ -83,9 +98,10 @@ class DeviceMemory:
         """Copy an array of the host, by way of what the driver keeps for that."""
         there.set(values)
 
-    def release(self) -> None:
+    def release(self, *, garbage: bool = True) -> None:
         """Return cached blocks to the device."""
-        gc.collect()  # an error that is handled may have left arrays in cycles
+        if garbage:
+            gc.collect()
         self._pool.free_all_blocks()
 
     def spare(self) -> int:
@@ -122,6 +138,11 @@ class DeviceMemory:
         with suppress(EngineLost), cuda_faults(self._xp, self.allocate):
             self.sample()
         return MemoryPeak(self._most, self._opened - self._least_free, self._before)
+
+    def _at_limit(self, size: int) -> bool:
+        """Return whether the pool's limit has no room for `size` bytes more."""
+        limit = self._pool.get_limit()
+        return bool(limit) and self._pool.total_bytes() + -(-size // _UNIT) * _UNIT > limit
 
     def _free(self) -> int:
         free, _ = self._xp.cuda.runtime.memGetInfo()

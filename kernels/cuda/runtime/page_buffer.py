@@ -34,12 +34,11 @@ class CudaPageFrames:
     def __init__(self, device: Device, graph: GraphArrays, number: int, page_arcs: int):
         xp = device.xp
         self._device, self._graph, self._page_arcs = device, graph, page_arcs
-        pointer = xp.cuda.MemoryPointer(xp.cuda.Memory(4 * number * page_arcs), 0)
+        pointer = device.memory.allocate_apart(4 * number * page_arcs)
         self._arcs = xp.ndarray(number * page_arcs, np.uint32, pointer)
         self.origin = (int(pointer.ptr) - int(graph.indices.data.ptr)) // 4
         self._stream = xp.cuda.Stream(non_blocking=True)
         self._filled: Any = None  # an event
-        device.memory.sample()
 
     def mark(self) -> Any:
         """Return the kernels that were launched so far, for `fill`."""
