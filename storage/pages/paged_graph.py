@@ -282,15 +282,15 @@ class GraphPages:
         frames = np.where(leaves[self._frames], -1, self._frames)
         # Both ascend, so consecutive pages mostly get consecutive frames, and lists across two pages are in one piece.
         free = np.flatnonzero(frames < 0)[: moves.admit.size]
+        if not free.size:
+            # What was evicted is there until its frames are filled. To write a table for that, behind the kernels of
+            # now, could come after the table of copies that wait for fewer kernels.
+            self._frames = frames
+            return
         frames[free] = moves.admit
         table, values = self._tables[0], self._page_table(frames)
         self.places = self._empty_table  # until the pages are copied, in case that fails
-        if free.size:
-            self._buffer.fill((moves.admit, free), table, values, behind)
-        elif isinstance(table, np.ndarray):
-            table[: values.size] = values
-        else:
-            table[: values.size].set(values)
+        self._buffer.fill((moves.admit, free), table, values, behind)
         # Kernels that were launched before may still read the other one. A view, another object each time: code that
         # keeps the last one sees that pages have moved.
         self._tables.reverse()
