@@ -256,7 +256,7 @@ def main() -> None:
         tiny = Bench(small, read_bytes(small), Path(folder) / "small")
         for smaller in sorted({work.smaller for work in works.values()}):
             graph = replace(rmat_graph(xp, settings.scale - smaller, 16), content_hash=f"large {smaller}")
-            bench = Bench(graph, read_bytes(graph), Path(folder))
+            bench = Bench(graph, read_bytes(graph), Path(folder) / f"smaller {smaller}")
             print(f"R-MAT {settings.scale - smaller}: {graph.num_edges:,} edges, {bench.bytes / 1e9:.2f} GB")
             columns = "access | count | s | bring s | of resident | copied GB | predicted GB | floor s | arrays MB"
             print(f"| work | budget | {columns} |\n|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|", flush=True)

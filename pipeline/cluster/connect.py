@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from longwall.pipeline.cluster.address_check import check_scheduler, security_of
 from longwall.pipeline.cluster.dask_executor import DaskExecutor, close_on_workers, open_on_workers, share_on_workers
+from longwall.pipeline.cluster.devices import devices_of
 from longwall.pipeline.cluster.handshake import describe_workers, most_on_a_device
 from longwall.pipeline.cluster.shared_graph import GraphSharer, SharedGraph
 from longwall.pipeline.cluster.started.processes import StartedWorkers
@@ -242,7 +243,8 @@ def executor_of(env: Coordinator, coming: ComingCluster) -> Iterator[DaskExecuto
     client, run = coming.wait(env.graph.content_hash)
     store = env.log.store
     parts(store.folder, run["id"]).mkdir()
-    executor = DaskExecutor(client, run, retries_of(env.spec.scheduler))
+    on_devices = env.spec.engine.kind == "cuda" or bool(devices_of(env.spec))
+    executor = DaskExecutor(client, run, retries_of(env.spec.scheduler), on_devices=on_devices)
     yield executor
     executor.write_heat(store)
     if summary := _summary(env.metrics):

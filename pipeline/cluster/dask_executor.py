@@ -49,10 +49,12 @@ class DaskExecutor:
         What worker processes have to know of it.
     retries
         How often a range may be lost with its workers.
+    on_devices
+        Whether workers are known to work with devices.
 
     Attributes
     ----------
-    retries
+    retries, on_devices
         See above.
     engines
         Names of the engines that worked so far.
@@ -60,8 +62,8 @@ class DaskExecutor:
         Root -> the address of the worker that did it last, for sticky phases.
     """
 
-    def __init__(self, client: Any, run: RunDescription, retries: int):
-        self._client, self._run, self.retries = client, run, retries
+    def __init__(self, client: Any, run: RunDescription, retries: int, *, on_devices: bool = False):
+        self._client, self._run, self.retries, self.on_devices = client, run, retries, on_devices
         self._phases = count()
         self._serial = count()
         self._arrived: SimpleQueue[tuple[Any, Any]] = SimpleQueue()

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import WorkSoFar
+from longwall.storage.concurrency import core_count, map_ordered
 
 _BINS = 4096  # whose work is known: ranges end at one of them
 _ROWS_AT_ONCE, _ROW_BYTES = 1 << 18, 64
@@ -27,14 +28,19 @@ def work_of_rows(env: Environment, power: int) -> WorkSoFar:
     n = graph.num_vertices
     places = np.linspace(0, graph.indptr[-1], min(_BINS, n) + 1)
     rows = np.array(sorted({0, *np.searchsorted(graph.indptr, places).tolist()}))
-    step, done, ends = max(min(_ROWS_AT_ONCE, room // _ROW_BYTES), 1), 0.0, np.zeros(len(rows))
-    with env.resources.host.reserve(min(n, step) * _ROW_BYTES, "the work at vertices"):
-        for low in range(0, n, step):
-            high = min(low + step, n)
-            sums = np.cumsum(_work(graph.split[low:high] - graph.indptr[low:high], power))
-            inside = slice(*np.searchsorted(rows, (low + 1, high + 1)))
-            ends[inside] = done + sums[rows[inside] - low - 1]
-            done += float(sums[-1])
+    workers = max(min(core_count(), -(-n // _ROWS_AT_ONCE), room // _ROW_BYTES), 1)
+    step, done, ends = max(min(_ROWS_AT_ONCE, room // (_ROW_BYTES * workers)), 1), 0.0, np.zeros(len(rows))
+
+    def add_up(low: int) -> tuple[slice, NDArray[np.float64], float]:
+        high = min(low + step, n)
+        sums = np.cumsum(_work(graph.split[low:high] - graph.indptr[low:high], power))
+        inside = slice(*np.searchsorted(rows, (low + 1, high + 1)))
+        return inside, sums[rows[inside] - low - 1], float(sums[-1])
+
+    with env.resources.host.reserve(min(n, workers * step) * _ROW_BYTES, "the work at vertices"):
+        for inside, sums, total in map_ordered(add_up, range(0, n, step), workers):
+            ends[inside] = done + sums
+            done += total
     return WorkSoFar(graph.indptr[rows].astype(np.int64), ends)
 
 

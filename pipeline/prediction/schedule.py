@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
-CUTS = 8
-"""Ranges for each worker at first."""
+CUTS, DEVICE_CUTS = 8, 3
+"""Ranges for each worker at first; for one that has a device."""
 MOST_SECONDS, LEAST_SECONDS = 5.0, 0.5
 """Of a request."""
 _MOST_EVENTS = 200_000  # that are simulated; a phase of more is as long as its work, divided evenly
@@ -36,7 +36,7 @@ class Makespan(NamedTuple):
     dispatching: float
 
 
-def simulate(strata: Sequence[float], slots: int, longest: float, request_seconds: float) -> Makespan:
+def simulate(strata: Sequence[float], slots: int, longest: float, request_seconds: float, cuts: int = CUTS) -> Makespan:
     """Simulate the workers of a phase.
 
     Parameters
@@ -49,9 +49,11 @@ def simulate(strata: Sequence[float], slots: int, longest: float, request_second
         Seconds of the longest root: it cannot be divided.
     request_seconds
         What a request takes the coordinator.
+    cuts
+        Ranges for each worker at first.
     """
     work = sum(strata)
-    pieces = _pieces(strata, CUTS * slots)
+    pieces = _pieces(strata, cuts * slots)
     if work / MOST_SECONDS + len(pieces) > _MOST_EVENTS:
         requests = len(pieces) + int(work / MOST_SECONDS)
         spent = requests * request_seconds

@@ -8,7 +8,9 @@ import os
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +21,7 @@ from breakable import EDGES, answer
 
 import longwall
 from longwall.kernels.cuda.runtime.errors import cuda_faults, fault_of
+from longwall.kernels.cuda.runtime.memory import DeviceMemory
 from longwall.kernels.interface.engine import EngineLost, EngineUnavailable, ShortOfMemory
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.stages import source
@@ -87,6 +90,65 @@ def test_a_driver_error_counts_like_one_of_the_runtime() -> None:
     with pytest.raises(EngineLost, match="error 700"), cuda_faults(xp, lambda size: None):
         raise xp.cuda.driver.CUDADriverError(700)
     assert fault_of(0, "success") is None
+
+
+class Cycle:
+    def __init__(self, held: Any):
+        self.held, self.itself = held, self
+
+
+@dataclass(eq=False)
+class Block:
+    size: int
+    ptr: int = 0
+
+
+class SmallDevice:
+    """The parts of CuPy that take memory of a device of so many bytes."""
+
+    def __init__(self, size: int):
+        self.free = size
+        memory = SimpleNamespace(OutOfMemoryError=PoolError)
+        self.cuda = SimpleNamespace(
+            Device=lambda *_: SimpleNamespace(id=0),
+            runtime=SimpleNamespace(memGetInfo=lambda: (self.free, size)),
+            memory=memory,
+            Memory=self.take,
+            MemoryPool=lambda: SimpleNamespace(
+                malloc=self.take, free_all_blocks=lambda: None, get_limit=lambda: 0, total_bytes=lambda: 0
+            ),
+            MemoryPointer=lambda memory, _: memory,
+            UnownedMemory=lambda pointer, size, owner, device: owner,
+        )
+
+    def take(self, size: int) -> Any:
+        if size > self.free:
+            raise PoolError
+        self.free -= size
+        block = Block(size)
+        weakref.finalize(block, self.give_back, size)
+        return block
+
+    def give_back(self, size: int) -> None:
+        self.free += size
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_full_device_gives_back_what_is_left_in_cycles(apart: bool) -> None:
+    device: Any = SmallDevice(100)
+    memory = DeviceMemory(device)
+    take = memory.allocate_apart if apart else memory.allocate
+    gc.disable()
+    try:
+        Cycle(device.take(60))
+        there = take(60)
+        with pytest.raises(ShortOfMemory) as caught:
+            take(60)
+    finally:
+        gc.enable()
+    assert (caught.value.place, caught.value.wanted) == ("device", 60)
+    assert device.free == 40
+    del there
 
 
 @pytest.fixture
@@ -216,33 +278,6 @@ def test_arrays_outlive_their_engine(cuda: Any) -> None:
     with cuda.faults():
         cuda.xp.zeros(16 * MIB, cuda.xp.uint8)
     assert int(array.sum()) == MIB * (MIB - 1) // 2
-
-
-class Cycle:
-    def __init__(self, array: Any):
-        self.array, self.itself = array, self
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("apart", [False, True])
-def test_a_full_device_gives_back_what_an_engine_before_has_left_in_cycles(cuda: Any, apart: bool) -> None:
-    from longwall.kernels.cuda.engine import CudaEngine
-
-    gc.disable()
-    try:
-        before = CudaEngine()
-        most = int(0.6 * before.memory.free())
-        with before.faults():
-            Cycle(before.xp.empty(most, before.xp.uint8))
-        del before
-        with cuda.faults():
-            there = cuda.memory.allocate_apart(most) if apart else cuda.xp.empty(most, cuda.xp.uint8).data
-            assert there.mem.size >= most
-            with pytest.raises(ShortOfMemory) as caught:
-                cuda.memory.allocate_apart(most) if apart else cuda.xp.empty(most, cuda.xp.uint8)
-    finally:
-        gc.enable()
-    assert caught.value.place == "device"
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ class CountTurns:
         self._free[self._at] = self.send(self._places[self._at][: end - begin], begin)
 
     def leave(self) -> None:
-        """Forget the counts that were brought last, once these kernels have ended; none before them are needed any more."""
+        """Forget the counts that were brought last, once these kernels have ended, and all before them."""
         self._free[self._at] = self._after(self._device.xp.cuda.get_current_stream())
         place = self._place(self._brought[0])
         if gone := [home for home in self._homes[:place] if home is not None]:

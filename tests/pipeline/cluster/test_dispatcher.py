@@ -93,6 +93,8 @@ class Journal:
 class Cluster:
     """Answers as a cluster does, in any order, by chance with less than was asked for, twice, or not at all."""
 
+    on_devices = False
+
     def __init__(self, draw: random.Random, refusing: frozenset[str] = frozenset(), lost: Any = None):
         self._draw, self._refusing, self._lost = draw, refusing, lost
         self._open: dict[int, Any] = {}
@@ -350,6 +352,20 @@ def test_what_is_dispatched_first_is_cut_by_the_estimate_of_the_work():
     assert all(last - begin < 100 for begin, last in first)
     assert min(begin for begin, _ in first) > 300  # the longest come first
     assert len(asked) < 200
+
+
+def longest_at_first(*, on_devices: bool) -> int:
+    tasks, cluster = [Task(first, first + 100, 100) for first in range(0, 900, 100)], Cluster(random.Random(1))
+    record, asked, ask = PhaseRecord("phase", 900, Journal()), [], cluster.ask
+    cluster.on_devices = on_devices
+    cluster.ask = lambda phase, ranges, *more: (asked.extend(ranges), ask(phase, ranges, *more))[1]
+    dispatch(cluster, record, tasks, phase=Plain())
+    assert sum(partial.value for partial in record.partials) == 900
+    return max(last - first for first, last in asked[: len(WORKERS)])
+
+
+def test_devices_get_longer_ranges_at_first():
+    assert longest_at_first(on_devices=True) > 2 * longest_at_first(on_devices=False)
 
 
 def test_pieces_end_where_tasks_do_where_there_are_many():

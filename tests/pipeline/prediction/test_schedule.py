@@ -12,7 +12,7 @@ from longwall.pipeline.prediction.schedule import simulate
 
 
 def test_its_constants_are_those_of_the_dispatcher() -> None:
-    assert schedule.CUTS == dispatcher._CUTS
+    assert (schedule.CUTS, schedule.DEVICE_CUTS) == (dispatcher._CUTS, dispatcher._DEVICE_CUTS)
     assert schedule.MOST_SECONDS == dispatcher._SECONDS
     assert schedule.LEAST_SECONDS == dispatcher._LEAST_SECONDS
 
