@@ -18,6 +18,7 @@ def share_every_phase(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(engine_choice, "CUT_ACCESS", ("resident", *engine_choice.CUT_ACCESS))
     for name in ("JOIN_AFTER", "JOIN_LEFT", "PROBE_LEFT", "LEAST_RANGE", "LEAST_LAUNCH", "LEAST_GAIN"):
         patch.setattr(engine_choice, name, 0.0)
+    patch.setattr(engine_choice, "LEAST_WAIT", 20.0)  # however late it is on a busy machine
     tried: dict[TaskPool, threading.Event] = {}
     begun: set[TaskPool] = set()
     take, share, start = TaskPool.take, _Tasks._share, SecondEngine.start

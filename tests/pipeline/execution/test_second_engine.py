@@ -186,6 +186,7 @@ def test_a_worker_that_lets_the_first_engine_wait_is_stopped(
                 assert stopped[0]
         run(bench, first, last)
 
+    monkeypatch.setattr(engine_choice, "LEAST_WAIT", 0.005)
     monkeypatch.setattr(RangeBench, "run", slow)
     assert PHASE.run(stage.env) == triangles
     assert calls[0] >= 4
