@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 Array = Any  # a NumPy or a CuPy array
 
+MAX_VERTICES = 2**32 - 1
+"""Of a graph: vertices are uint32, and the last one stands for none."""
+
 
 class LabelSlices(NamedTuple):
     """Where the neighbours of one label are in every row; see `GraphArrays`.

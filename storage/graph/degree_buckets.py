@@ -1,12 +1,18 @@
 """Count degrees of many vertices in memory: ends that are counted together stay in a core's cache."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.concurrency import core_count
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.memory.reservations import BudgetExceeded
-from longwall.storage.sorting.scratch_arrays import Scratch
+
+if TYPE_CHECKING:
+    from longwall.storage.sorting.scratch_arrays import Scratch
 
 _POSITION_BITS, _MOST_BUCKETS = (
     15,

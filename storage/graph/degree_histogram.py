@@ -3,9 +3,12 @@
 A position is where a vertex stands among the ids of the graph; a rank is its internal id.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +16,10 @@ import numpy.typing as npt
 from longwall.storage.concurrency import core_count
 from longwall.storage.graph.degree_buckets import count_in_buckets
 from longwall.storage.lazy_kernel import lazy_kernel
-from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
-from longwall.storage.sorting.sorted_keys import SortedKeys
+
+if TYPE_CHECKING:
+    from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
+    from longwall.storage.sorting.sorted_keys import SortedKeys
 
 NO_RANK = 2**32 - 1
 """Stands in a table of ranks for a position without an edge."""

@@ -1,16 +1,20 @@
 """Where a build puts the arrays of a graph, piece by piece; and their hashes."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.arrays.array_hash import ArrayHash
-from longwall.storage.sorting.scratch_arrays import Scratch
+
+if TYPE_CHECKING:
+    from longwall.storage.sorting.scratch_arrays import Scratch
 
 Array = npt.NDArray[Any]
 

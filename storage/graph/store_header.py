@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from longwall.kernels.interface.graph_arrays import MAX_VERTICES
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph_sink import LabelTexts
 from longwall.storage.graph.stats import GraphStats
-from longwall.storage.ingest.edge_collector import MAX_VERTICES
 from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.memory.resources import given_or_default
 from longwall.storage.stored_files import Damage, parse_object, plain_file, read_range

@@ -13,13 +13,14 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.interface.graph_arrays import MAX_VERTICES
 from longwall.storage.errors import InputError
 from longwall.storage.graph.degree_histogram import NO_RANK, DegreeHistogram, count_degrees, rank_by_degree, summarize
 from longwall.storage.graph.graph import Graph, NewArray
 from longwall.storage.graph.graph_sink import Sink
 from longwall.storage.graph.stats import GraphStats, WedgeSample, summarize_graph
 from longwall.storage.graph.store_writer import StoreSink, create_store
-from longwall.storage.ingest.edge_collector import MAX_VERTICES, EdgeCollector, VertexPositions
+from longwall.storage.ingest.edge_collector import EdgeCollector, VertexPositions
 from longwall.storage.ingest.memory_sink import MemorySink
 from longwall.storage.ingest.place_transactions import Numbered, RankedTransactions, distinct_ids
 from longwall.storage.ingest.ranked_rows import BucketRows, MergedRows, rank_rows

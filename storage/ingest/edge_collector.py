@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.interface.graph_arrays import MAX_VERTICES
 from longwall.kernels.interface.sorting import KeyLayout
 from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.errors import InputError
@@ -24,7 +25,6 @@ from longwall.storage.sorting.key_sorter import ScratchSorter
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
 from longwall.storage.sorting.sorted_keys import KeyBlock, SortedKeys, merging_memory, sort_distinct
 
-MAX_VERTICES = 2**32 - 1
 _SHIFT = np.uint64(32)
 _LOW = np.uint64(0xFFFF_FFFF)
 _TOP = np.uint64(1 << 63)
