@@ -173,7 +173,8 @@ class EngineMemory(Protocol):
         Parameters
         ----------
         garbage
-            Whether arrays are looked for that an error has left in cycles, which stops all threads for 50 ms.
+            Whether Python's garbage is collected first, in which an error may have left arrays: stops all threads for
+            50 ms.
         """
         ...
 

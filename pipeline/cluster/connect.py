@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 from longwall.pipeline.cluster.address_check import check_scheduler, security_of
 from longwall.pipeline.cluster.dask_executor import DaskExecutor, close_on_workers, open_on_workers, share_on_workers
-from longwall.pipeline.cluster.devices import devices_of
 from longwall.pipeline.cluster.handshake import describe_workers, most_on_a_device
 from longwall.pipeline.cluster.shared_graph import GraphSharer, SharedGraph
 from longwall.pipeline.cluster.started.processes import StartedWorkers
@@ -57,6 +56,8 @@ class Cluster(NamedTuple):
     """A ``distributed.Client``."""
     header: RunHeader
     """What they open the run with."""
+    on_devices: bool = False
+    """Whether any works with a device."""
 
 
 class ComingCluster:
@@ -111,8 +112,13 @@ class ComingCluster:
         InputError, RunError
             See `cluster_of`.
         """
-        client, header = self._coming.result()
-        return client, RunDescription(**header, graph=graph, shared=self._shared)
+        cluster = self._coming.result()
+        return cluster.client, RunDescription(**cluster.header, graph=graph, shared=self._shared)
+
+    @property
+    def on_devices(self) -> bool:
+        """Whether any of the workers, which are there, works with a device."""
+        return self._coming.result().on_devices
 
     def _tell(self, graph: str, coming: Future[Cluster]) -> None:
         if coming.exception() is None:
@@ -213,9 +219,11 @@ def cluster_of(
         on_device = -(-workers // len(devices)) if devices else 1
         header |= {"share": workers + _COORDINATOR, "per_device": on_device}
     own = header if embedded else None
+    on_devices = bool(devices)
     with connected(spec.scheduler, cores, str(folder), devices, own, later) as client:
         if not embedded:
             described = describe_workers(client, engine.kind)
+            on_devices = any(worker["device"] is not None for worker in described.values())
             hosts = Counter(worker["host"] for worker in client.scheduler_info(n_workers=-1)["workers"].values())
             share = max(hosts.values(), default=1) + _COORDINATOR
             header |= {"share": share, "per_device": most_on_a_device(described)}
@@ -224,7 +232,7 @@ def cluster_of(
             open_on_workers(client, header)
         observer.advance(len(client.nthreads()))
         try:
-            yield Cluster(client, header)
+            yield Cluster(client, header, on_devices)
         finally:
             close_on_workers(client, header["id"])
 
@@ -243,8 +251,7 @@ def executor_of(env: Coordinator, coming: ComingCluster) -> Iterator[DaskExecuto
     client, run = coming.wait(env.graph.content_hash)
     store = env.log.store
     parts(store.folder, run["id"]).mkdir()
-    on_devices = env.spec.engine.kind == "cuda" or bool(devices_of(env.spec))
-    executor = DaskExecutor(client, run, retries_of(env.spec.scheduler), on_devices=on_devices)
+    executor = DaskExecutor(client, run, retries_of(env.spec.scheduler), on_devices=coming.on_devices)
     yield executor
     executor.write_heat(store)
     if summary := _summary(env.metrics):

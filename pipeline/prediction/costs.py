@@ -192,9 +192,9 @@ def _read(demand: Demand, rates: Rates, workers: int, decoding: float) -> Part:
 def _link(demand: Demand, rates: Rates) -> tuple[float, float]:
     """Predict the seconds and the bytes that cross the link of each device.
 
-    A graph that a device does not hold crosses the link once for each part of it that a device holds: by the work, with
-    a quarter and a tenth of R-MAT 25, half to 1.4 times as much. Devices have links of their own, and share the host's
-    memory.
+    A graph that a device does not hold crosses the link graph / device_memory times: with a quarter and a tenth of
+    R-MAT 25, triangles took a third of these bytes, 4-cliques up to 1.25 times as many. Devices have links of their
+    own, and share the host's memory.
     """
     if not rates.devices:
         return 0.0, 0.0

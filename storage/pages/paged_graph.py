@@ -243,6 +243,7 @@ class GraphPages:
         return pages
 
     def _choose(self, heat: NDArray[np.float64]) -> None:
+        self._marks.clear()  # kernels that are launched from now on read any page
         self._admit(lambda: self._pages.choose(heat, self._room, _COPY_SHARE * self._page_bytes))
 
     def _admit(self, choose: Callable[[], Moves], behind: Any = None) -> None:
@@ -282,7 +283,7 @@ class GraphPages:
         frames = np.where(leaves[self._frames], -1, self._frames)
         # Both ascend, so consecutive pages mostly get consecutive frames, and lists across two pages are in one piece.
         free = np.flatnonzero(frames < 0)[: moves.admit.size]
-        if not free.size:
+        if not moves.admit.size:
             # What was evicted is there until its frames are filled. To write a table for that, behind the kernels of
             # now, could come after the table of copies that wait for fewer kernels.
             self._frames = frames

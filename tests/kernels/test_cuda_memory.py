@@ -104,26 +104,23 @@ class Block:
 
 
 class SmallDevice:
-    """The parts of CuPy that take memory of a device of so many bytes."""
+    """The parts of CuPy that take memory of a device of so many bytes from its driver."""
 
     def __init__(self, size: int):
         self.free = size
-        memory = SimpleNamespace(OutOfMemoryError=PoolError)
         self.cuda = SimpleNamespace(
             Device=lambda *_: SimpleNamespace(id=0),
-            runtime=SimpleNamespace(memGetInfo=lambda: (self.free, size)),
-            memory=memory,
+            runtime=SimpleNamespace(memGetInfo=lambda: (self.free, size), CUDARuntimeError=CudaError),
             Memory=self.take,
-            MemoryPool=lambda: SimpleNamespace(
-                malloc=self.take, free_all_blocks=lambda: None, get_limit=lambda: 0, total_bytes=lambda: 0
-            ),
+            MemoryPool=lambda: SimpleNamespace(free_all_blocks=lambda: None),
             MemoryPointer=lambda memory, _: memory,
-            UnownedMemory=lambda pointer, size, owner, device: owner,
         )
 
     def take(self, size: int) -> Any:
+        if not size:
+            raise CudaError(700)
         if size > self.free:
-            raise PoolError
+            raise CudaError(2)
         self.free -= size
         block = Block(size)
         weakref.finalize(block, self.give_back, size)
@@ -133,22 +130,22 @@ class SmallDevice:
         self.free += size
 
 
-@pytest.mark.parametrize("apart", [False, True])
-def test_a_full_device_gives_back_what_is_left_in_cycles(apart: bool) -> None:
+def test_a_full_device_gives_back_what_is_left_in_cycles() -> None:
     device: Any = SmallDevice(100)
     memory = DeviceMemory(device)
-    take = memory.allocate_apart if apart else memory.allocate
     gc.disable()
     try:
         Cycle(device.take(60))
-        there = take(60)
+        there = memory.allocate_apart(60)
         with pytest.raises(ShortOfMemory) as caught:
-            take(60)
+            memory.allocate_apart(60)
     finally:
         gc.enable()
     assert (caught.value.place, caught.value.wanted) == ("device", 60)
     assert device.free == 40
     del there
+    with pytest.raises(CudaError, match="700"):
+        memory.allocate_apart(0)
 
 
 @pytest.fixture

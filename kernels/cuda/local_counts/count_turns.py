@@ -73,7 +73,10 @@ class CountTurns:
         self._free[self._at] = self.send(self._places[self._at][: end - begin], begin)
 
     def leave(self) -> None:
-        """Forget the counts that were brought last, once these kernels have ended, and all before them."""
+        """Forget the counts that were brought last, once these kernels have ended.
+
+        No counts before them may be brought again: the host's memory of ranges before theirs is given back.
+        """
         self._free[self._at] = self._after(self._device.xp.cuda.get_current_stream())
         place = self._place(self._brought[0])
         if gone := [home for home in self._homes[:place] if home is not None]:
@@ -90,10 +93,12 @@ class CountTurns:
 
     def close(self) -> None:
         """Wait for all copies, and give the host's memory back."""
-        self._maker.shutdown(cancel_futures=True)
-        self._here.synchronize()
-        self._back.synchronize()
-        self._homes.clear()
+        try:
+            self._here.synchronize()  # what the thread gives back may be copied until then
+            self._back.synchronize()
+        finally:
+            self._maker.shutdown(cancel_futures=True)
+            self._homes.clear()
 
     def _home(self, begin: int) -> int:
         """Return the address on the host of the counts from an arc on."""

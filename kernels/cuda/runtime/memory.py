@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cuda.runtime.errors import cuda_faults
+from longwall.kernels.cuda.runtime.errors import cuda_faults, fault_of
 from longwall.kernels.interface.engine import EngineLost, MemoryPeak, ShortOfMemory
 
 _UNIT = 512  # bytes, of which CuPy's pools allocate multiples
@@ -58,8 +58,6 @@ class DeviceMemory:
             self._kept = []
             # The pool frees what it caches where the device has no more, but not where its limit is reached.
             self._pool.free_all_blocks()
-            if not self._at_limit(size):
-                gc.collect()  # pools of runs before this one, which errors have left in cycles
             try:
                 pointer = self._pool.malloc(size)
             except memory.OutOfMemoryError:
@@ -76,19 +74,16 @@ class DeviceMemory:
         return self._xp.cuda.MemoryPointer(owned, 0)
 
     def allocate_apart(self, size: int) -> Any:
-        """Return `size` bytes of the driver, for which the pool's limit does not count, as `allocate` does."""
-        cuda = self._xp.cuda
-        try:
-            memory = cuda.Memory(size)
-        except cuda.memory.OutOfMemoryError:
+        """Return `size` bytes straight from the driver, outside of the pool and its limit, as `allocate` does."""
+        memory = self._of_driver(size)
+        if memory is None:
             self._kept = []
             self.release()
-            try:
-                memory = cuda.Memory(size)
-            except cuda.memory.OutOfMemoryError:
-                raise ShortOfMemory("device", size) from None
+            memory = self._of_driver(size)
+        if memory is None:
+            raise ShortOfMemory("device", size)
         self.sample()
-        return cuda.MemoryPointer(memory, 0)
+        return self._xp.cuda.MemoryPointer(memory, 0)
 
     def limit(self, size: int) -> None:
         """Let the pool hold at most `size` bytes from now on, what it caches included."""
@@ -138,6 +133,16 @@ class DeviceMemory:
         with suppress(EngineLost), cuda_faults(self._xp, self.allocate):
             self.sample()
         return MemoryPeak(self._most, self._opened - self._least_free, self._before)
+
+    def _of_driver(self, size: int) -> Any:
+        """Return memory of the driver; None where the device has no room for it."""
+        cuda = self._xp.cuda
+        try:
+            return cuda.Memory(size)
+        except cuda.runtime.CUDARuntimeError as error:
+            if isinstance(fault_of(int(error.status), ""), ShortOfMemory):
+                return None
+            raise
 
     def _at_limit(self, size: int) -> bool:
         """Return whether the pool's limit has no room for `size` bytes more."""

@@ -41,9 +41,11 @@ class Memory(BaseMemory):
     """Memory of the device itself."""
 
     def __init__(self, size: int):
+        from cupy.cuda import runtime as errors
+
         emulated.require()
         if not emulated.take(size):
-            raise OutOfMemoryError(size, emulated.used)
+            raise errors.CUDARuntimeError(errors.errorMemoryAllocation)
         self.size = size
         self.ptr = runtime().emulator_allocate(size) if size else 0
         if size and not self.ptr:

@@ -101,15 +101,16 @@ def test_workers_are_told_of_the_graph_while_the_coordinator_plans(
     graph, there = longwall.graph([(0, 1), (1, 2)]), Future[connect.Cluster]()
     coming = connect.ComingCluster(there, GraphSharer())
     if early:
-        there.set_result(connect.Cluster("client", header))
+        there.set_result(connect.Cluster("client", header, on_devices=early))
     coming.share(graph, MemoryBudget("memory.host", 1 << 20))
     assert bool(told) == early
     if not early:
-        there.set_result(connect.Cluster("client", header))
+        there.set_result(connect.Cluster("client", header, on_devices=early))
     ((client, run),) = told
     assert (client, run["graph"]) == ("client", graph.content_hash)
     assert np.array_equal(map_graph(run["shared"]).indices, graph.indices)
     assert coming.wait(graph.content_hash) == (client, run)
+    assert coming.on_devices == early
 
 
 def test_nobody_is_told_of_a_graph_where_no_workers_come(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,12 +30,15 @@ def environment(graph: Graph, host: int = 1 << 26) -> Any:
     return SimpleNamespace(graph=graph, resources=SimpleNamespace(host=make_budgets(host=host)[0]))
 
 
+@pytest.mark.parametrize("rows", [37, 1 << 18])
 @pytest.mark.parametrize("k", list(POWERS))
 @pytest.mark.parametrize("host", [2_000, 1 << 26])
 @pytest.mark.parametrize("bins", [7, 4096])
 def test_work_grows_with_the_smaller_neighbours(
-    graph: Graph, k: int, host: int, bins: int, monkeypatch: pytest.MonkeyPatch
+    graph: Graph, k: int, host: int, bins: int, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(row_work, "_ROWS_AT_ONCE", rows)
+    monkeypatch.setattr(row_work, "core_count", lambda: 3)
     monkeypatch.setattr(row_work, "_BINS", bins)
     env = environment(graph, host)
     work = work_of_rows(env, k - 2)
