@@ -16,6 +16,7 @@ from first_runs import TABLE, text_of
 import longwall
 from longwall.kernels.cuda.cliques import tables_ahead
 from longwall.kernels.cuda.runtime import compile as compiler
+from longwall.pipeline.ahead.device_sources import OF_A_PART
 from longwall.pipeline.ahead.names import work_name
 from longwall.pipeline.config import load_config
 
@@ -26,6 +27,9 @@ GRAPHS: list[dict[str, Any]] = [
 ]
 WIDE = {"kind": "erdos-renyi", "vertices": 150, "edges": 11000, "seed": 1}
 """Vertices have more than 128 smaller neighbours, as in most large graphs: triangles are counted another way."""
+PART = {"kind": "rmat", "scale": 12, "edge_factor": 16, "seed": 1}
+"""And the memory of a device that holds a part of it."""
+PART_MEMORY = "160KiB"
 LARGE = {"triangles count", "cliques count 3", "cliques count 4", "cliques count 5"}
 """Work that compiles other sources for large graphs: tables of cliques are made ahead."""
 WORK: list[list[dict[str, Any]]] = [
@@ -38,6 +42,12 @@ WORK: list[list[dict[str, Any]]] = [
     [{"kind": "frequent", "min_support": 20, "max_edges": 2}],
 ]
 """Work of one name each: what all of it compiles, on both graphs, is in the table, and what `LARGE` does for `WIDE`."""
+WORK_ON_A_PART: list[list[dict[str, Any]]] = [
+    *([{"kind": "triangles", "output": output}] for output in ("count", "vertices")),
+    *([{"kind": "cliques", "k": k}] for k in (3, 4, 5)),
+    [{"kind": "match", "pattern": pattern} for pattern in ("diamond", "cycle-4")],
+]
+"""The same, where the device holds a part of the graph."""
 
 
 @contextmanager
@@ -53,17 +63,22 @@ def recording(patch: Callable[[Any, str, Any], None]) -> Iterator[Callable[..., 
 
     patch(compiler, "_module", recorded)
 
-    def do(work: list[dict[str, Any]], folder: Path) -> tuple[str, list[tuple[str, str]]]:
+    def do(work: list[dict[str, Any]], folder: Path, *, of_a_part: bool = False) -> tuple[str, list[tuple[str, str]]]:
+        memory = {"device": PART_MEMORY} if of_a_part else {}
+
         def compiled(workload: dict[str, Any], graph: dict[str, Any]) -> list[tuple[str, str]]:
             compiler.forget()
             found.clear()
-            longwall.run(config_of(workload, graph, folder))
+            longwall.run(config_of(workload, graph, folder) | {"memory": memory})
             return list(found)
 
-        first, *others = [compiled(workload, graph) for workload in work for graph in GRAPHS]
+        graphs = [PART] if of_a_part else GRAPHS
+        first, *others = [compiled(workload, graph) for workload in work for graph in graphs]
         sources = [one for one in first if all(one in other for other in others)]
-        config = config_of(work[0], GRAPHS[0], folder)
+        config = config_of(work[0], graphs[0], folder)
         name = work_name(load_config(config | {"run": {"name": "run"}}), alike=False)
+        if of_a_part:
+            return name + OF_A_PART, sources
         if name in LARGE:
             fits = tables_ahead._FROM
             patch(tables_ahead, "_FROM", 0)
@@ -89,8 +104,8 @@ def main() -> None:
     """Write the table anew."""
     table: dict[str, dict[str, Any]] = {"headers": {}, "work": {}}
     with tempfile.TemporaryDirectory() as place, recording(setattr) as do:
-        for work in WORK:
-            name, sources = do(work, Path(place))
+        for work in [*WORK, *WORK_ON_A_PART]:
+            name, sources = do(work, Path(place), of_a_part=any(work is one for one in WORK_ON_A_PART))
             for _, generated in sources:
                 table["headers"].setdefault(generated, len(table["headers"]))
             table["work"][name] = [[source, table["headers"][generated]] for source, generated in sources]

@@ -9,7 +9,7 @@ from typing import Any
 
 import first_device_runs
 import pytest
-from first_device_runs import SOURCES, WORK
+from first_device_runs import SOURCES, WORK, WORK_ON_A_PART
 from selection import emulated, slow_but_first
 
 from longwall.kernels import device_ahead
@@ -37,6 +37,27 @@ def test_the_table_has_what_a_run_compiles(
     finally:
         compiler.forget()
     assert sources_of(config(**work[0])) == sources
+    assert name in json.loads(SOURCES.read_text())["work"]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("work", WORK_ON_A_PART, ids=[" ".join(map(str, work[0].values())) for work in WORK_ON_A_PART])
+def test_the_table_has_what_a_run_on_a_part_of_a_graph_compiles(
+    work: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not emulated():
+        pytest.skip("the table is that of the emulator")
+    try:
+        with first_device_runs.recording(monkeypatch.setattr) as do:
+            name, sources = do(work, tmp_path, of_a_part=True)
+    finally:
+        compiler.forget()
+    limited = load_config(
+        {"graph": {"path": "unread"}, "workload": work[0], "memory": {"device": "1GiB"}, "run": {"name": "run"}}
+    )
+    also = sources_of(config(**work[0]))
+    assert sources_of(limited) == [*sources, *(one for one in also if one not in sources)]
+    assert "page_buffer.cu" in dict(sources)
     assert name in json.loads(SOURCES.read_text())["work"]
 
 
