@@ -23,19 +23,26 @@ def config(**workload: Any) -> Any:
     return load_config({"graph": {"path": "unread"}, "workload": workload, "run": {"name": "run"}})
 
 
+def recorded(
+    work: list[dict[str, Any]], folder: Path, patch: pytest.MonkeyPatch, *, of_a_part: bool = False
+) -> tuple[str, list[tuple[str, str]]]:
+    """The name of work in the table, and what it compiles."""
+    if not emulated():
+        pytest.skip("the table is that of the emulator")
+    try:
+        with first_device_runs.recording(patch.setattr) as do:
+            return do(work, folder, of_a_part=of_a_part)
+    finally:
+        compiler.forget()
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("work", slow_but_first(WORK), ids=[" ".join(map(str, work[0].values())) for work in WORK])
 def test_the_table_has_what_a_run_compiles(
     work: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If this fails, write the table anew: see `first_device_runs`."""
-    if not emulated():
-        pytest.skip("the table is that of the emulator")
-    try:
-        with first_device_runs.recording(monkeypatch.setattr) as do:
-            name, sources = do(work, tmp_path)
-    finally:
-        compiler.forget()
+    name, sources = recorded(work, tmp_path, monkeypatch)
     assert sources_of(config(**work[0])) == sources
     assert name in json.loads(SOURCES.read_text())["work"]
 
@@ -45,13 +52,7 @@ def test_the_table_has_what_a_run_compiles(
 def test_the_table_has_what_a_run_on_a_part_of_a_graph_compiles(
     work: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not emulated():
-        pytest.skip("the table is that of the emulator")
-    try:
-        with first_device_runs.recording(monkeypatch.setattr) as do:
-            name, sources = do(work, tmp_path, of_a_part=True)
-    finally:
-        compiler.forget()
+    name, sources = recorded(work, tmp_path, monkeypatch, of_a_part=True)
     limited = load_config(
         {"graph": {"path": "unread"}, "workload": work[0], "memory": {"device": "1GiB"}, "run": {"name": "run"}}
     )
