@@ -104,8 +104,8 @@ def main() -> None:
     """Write the table anew."""
     table: dict[str, dict[str, Any]] = {"headers": {}, "work": {}}
     with tempfile.TemporaryDirectory() as place, recording(setattr) as do:
-        for work in [*WORK, *WORK_ON_A_PART]:
-            name, sources = do(work, Path(place), of_a_part=any(work is one for one in WORK_ON_A_PART))
+        for work, of_a_part in [*((work, False) for work in WORK), *((work, True) for work in WORK_ON_A_PART)]:
+            name, sources = do(work, Path(place), of_a_part=of_a_part)
             for _, generated in sources:
                 table["headers"].setdefault(generated, len(table["headers"]))
             table["work"][name] = [[source, table["headers"][generated]] for source, generated in sources]
