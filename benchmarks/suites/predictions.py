@@ -2,6 +2,7 @@
 
     python -m benchmarks.suites.predictions [--scales 16 18] [--data FOLDER] [--work FOLDER] [--limit 120] [--repeat 1]
     python -m benchmarks.suites.predictions --engine cuda --scales 18 20 22      # on a machine with a GPU
+    python -m benchmarks.suites.predictions --engine cuda --scales 22 --device 256MiB      # the graph does not fit
 
 Every case is predicted and run in turns, each time in a process of its own, so that both have the same neighbours on
 a busy machine; the second of two runs in a process counts, as kernels are loaded then. `mine` is the time of mining
@@ -74,17 +75,17 @@ def make_graph(store: str, scale: int = 0, edges: str = "") -> dict[str, Any]:
     return {"edges": graph.num_edges}
 
 
-def _config(store: str, work: str, name: str, run: str, engine: str) -> dict[str, Any]:
+def _config(store: str, work: str, name: str, run: str, engine: str, device: str) -> dict[str, Any]:
     return {
         "graph": {"path": store},
         "workload": WORKS[name],
         "engine": {"kind": engine},
-        "memory": {"spill": str(Path(work, "spill"))},
+        "memory": {"spill": str(Path(work, "spill")), "device": device},
         "run": {"directory": str(Path(work, "runs")), "name": run, "overwrite": True},
     }
 
 
-def predict(store: str, work: str, name: str, workers: int, engine: str) -> dict[str, float]:
+def predict(store: str, work: str, name: str, workers: int, engine: str, device: str) -> dict[str, float]:
     """Predict a case; on a cluster each worker has one thread."""
     from longwall.pipeline.config import load_config
     from longwall.pipeline.inputs import open_resources, read_graph
@@ -93,7 +94,7 @@ def predict(store: str, work: str, name: str, workers: int, engine: str) -> dict
     from longwall.pipeline.prediction.predict import demand_of, sample_plan
     from longwall.storage.observer import NullObserver
 
-    spec = load_config(_config(store, work, name, "prediction", engine))
+    spec = load_config(_config(store, work, name, "prediction", engine, device))
     began = time.perf_counter()
     with open_resources(spec) as resources:
         clock = Clock()
@@ -110,11 +111,11 @@ def predict(store: str, work: str, name: str, workers: int, engine: str) -> dict
     return {"mine": mine, "used": used, "whole": cost.seconds, "share": share, "took": took}
 
 
-def measure(store: str, work: str, name: str, workers: int, engine: str) -> dict[str, float]:
+def measure(store: str, work: str, name: str, workers: int, engine: str, device: str) -> dict[str, float]:
     """Run a case twice, and return the seconds of the second run."""
     import longwall
 
-    config = _config(store, work, name, "measured", engine)
+    config = _config(store, work, name, "measured", engine, device)
     if workers == 1:
         longwall.run(config)
         with processors("mine") as used:
@@ -138,11 +139,11 @@ def _processors_of(cluster: Any) -> float:
     return sum(one.user + one.system for one in times)
 
 
-def run_once(store: str, work: str, name: str, engine: str) -> dict[str, float]:
+def run_once(store: str, work: str, name: str, engine: str, device: str) -> dict[str, float]:
     """Run a case once, as a command does."""
     import longwall
 
-    return {"mine": longwall.run(_config(store, work, name, "once", engine)).timings["mine"]}
+    return {"mine": longwall.run(_config(store, work, name, "once", engine, device)).timings["mine"]}
 
 
 def cases(settings: argparse.Namespace, work: Path) -> list[tuple[str, str, tuple[str, ...]]]:
@@ -173,7 +174,8 @@ def compare(settings: argparse.Namespace, title: str, store: str, name: str, wor
     here, rows = __spec__.name, []
     for _ in range(settings.repeat):
         with tempfile.TemporaryDirectory(dir=settings.work) as work:
-            arguments: dict[str, Any] = {"store": store, "work": work, "name": name, "engine": settings.engine}
+            arguments: dict[str, Any] = {"store": store, "work": work, "name": name}
+            arguments |= {"engine": settings.engine, "device": settings.device}
             asked = call(f"{here}:predict", settings.limit, workers=workers, **arguments)
             ran = call(f"{here}:measure", settings.limit, workers=workers, **arguments)
             once = call(f"{here}:run_once", settings.limit, **arguments) if workers == 1 else ran
@@ -207,6 +209,7 @@ def main() -> None:
     parser.add_argument("--data", default=os.environ.get("LONGWALL_DATA", "../shared/data"))
     parser.add_argument("--work", type=Path, default=Path("build/benchmarks"))
     parser.add_argument("--engine", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--device", default="auto", help="memory.device")
     parser.add_argument("--limit", type=float, default=120, help="seconds for a process")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--within", type=float, default=1.5)

@@ -20,10 +20,17 @@ from longwall.kernels.cuda.runtime.host_memory import (
 )
 from longwall.kernels.cuda.runtime.host_memory import mapped as map_array
 from longwall.kernels.cuda.runtime.launch import Device
-from longwall.kernels.cuda.runtime.memory import DeviceMemory, copied
+from longwall.kernels.cuda.runtime.memory import KERNELS_BYTES, DeviceMemory, copied
 from longwall.kernels.cuda.runtime.page_buffer import CudaPageFrames
 from longwall.kernels.cuda.runtime.pinned_buffers import StagedCopies
-from longwall.kernels.interface.engine import COPY_BUFFER, WORTH_BUFFERS, Ablation, EngineLost, Put
+from longwall.kernels.interface.engine import (
+    COPY_BUFFER,
+    WORTH_BUFFERS,
+    Ablation,
+    EngineLost,
+    EngineUnavailable,
+    Put,
+)
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, Access, GraphArrays
 from longwall.kernels.interface.kernels import Kernels
 
@@ -70,7 +77,7 @@ class CudaEngine:
     Raises
     ------
     EngineUnavailable
-        If there is none that works.
+        If there is none that works, or other processes have taken its memory.
     """
 
     name = "cuda"
@@ -81,6 +88,11 @@ class CudaEngine:
         self.xp: Any = open_device()
         self.device = Device(self.xp, ablation)
         self.memory: DeviceMemory = self.device.memory
+        if not self.memory.free():
+            raise EngineUnavailable(
+                f"other processes have taken the device's memory, and kernels need {KERNELS_BYTES >> 20} MiB for their "
+                "code and stacks: end those, or choose another device with CUDA_VISIBLE_DEVICES"
+            )
         self.paging = CudaPaging(self.device)
 
     def tasks(self, size: int) -> int:

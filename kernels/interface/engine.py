@@ -149,7 +149,7 @@ class EngineMemory(Protocol):
     """The memory of an engine's own: a device's, of which all arrays come that are made within `Engine.faults`."""
 
     def free(self) -> int | None:
-        """Return the bytes free on the device, with what is cached; None where the engine works in host memory."""
+        """Return the bytes free for arrays, with what is cached; None where the engine works in host memory."""
         ...
 
     def spare(self) -> int:

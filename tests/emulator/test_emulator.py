@@ -174,6 +174,15 @@ def test_pools_give_back_whole_blocks_to_their_streams() -> None:
     assert pool.total_bytes() == 0
 
 
+def test_what_a_pool_kept_stays_taken_when_it_is_collected() -> None:
+    pool, before = cupy.cuda.MemoryPool(), cupy.emulated.used
+    used, kept = pool.malloc(1024), pool.malloc(512)
+    del kept, pool
+    del used
+    assert cupy.emulated.used - before == 512
+    cupy.emulated.give(512)
+
+
 def test_pools_keep_and_bound_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     pool = cupy.cuda.MemoryPool()
     before = cupy.emulated.used

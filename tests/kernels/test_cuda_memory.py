@@ -21,7 +21,8 @@ from breakable import EDGES, answer
 
 import longwall
 from longwall.kernels.cuda.runtime.errors import cuda_faults, fault_of
-from longwall.kernels.cuda.runtime.memory import DeviceMemory
+from longwall.kernels.cuda.runtime.memory import KERNELS_BYTES, DeviceMemory
+from longwall.kernels.cuda.runtime.pools import open_pool
 from longwall.kernels.interface.engine import EngineLost, EngineUnavailable, ShortOfMemory
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.stages import source
@@ -350,6 +351,55 @@ def test_a_run_goes_on_when_others_fill_the_device(mine: Any, cuda: Any, monkeyp
         for hog in hogs:
             hog.close()
     assert answer(result.path) == undisturbed
+
+
+@pytest.fixture
+def pools(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The pools that are opened meanwhile."""
+    opened: list[Any] = []
+
+    def opening(xp: Any, owner: object) -> Any:
+        opened.append(open_pool(xp, owner))
+        return opened[-1]
+
+    monkeypatch.setattr("longwall.kernels.cuda.runtime.memory.open_pool", opening)
+    return opened
+
+
+@pytest.mark.gpu
+def test_a_device_has_back_what_a_run_took(mine: Any, cuda: Any, pools: list[Any]) -> None:
+    for workload in WORKLOADS:
+        mine(workload)
+    assert len(pools) == len(WORKLOADS)
+    assert [pool.total_bytes() for pool in pools] == [0] * len(pools)
+
+
+@pytest.mark.gpu
+def test_arrays_that_outlive_their_engine_give_back_their_memory(cuda: Any, pools: list[Any]) -> None:
+    from longwall.kernels.cuda.engine import CudaEngine
+
+    engine = CudaEngine()
+    xp, (pool,) = engine.xp, pools
+    with engine.faults():
+        short, long = xp.arange(MIB), xp.arange(4 * MIB)
+    del engine
+    gc.collect()
+    assert pool.used_bytes() == pool.total_bytes() == short.nbytes + long.nbytes
+    assert int(long[-1]) == 4 * MIB - 1
+    del short
+    Cycle(long)
+    del long
+    gc.collect()
+    assert pool.total_bytes() == 0
+
+
+@pytest.mark.gpu
+def test_a_device_that_others_have_filled_is_not_used(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from longwall.kernels.cuda.engine import CudaEngine
+
+    monkeypatch.setattr(DeviceMemory, "_free", lambda self: KERNELS_BYTES - 1)
+    with pytest.raises(EngineUnavailable, match="other processes have taken the device's memory, and kernels need 64"):
+        CudaEngine()
 
 
 @pytest.mark.gpu

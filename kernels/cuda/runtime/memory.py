@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cuda.runtime.errors import cuda_faults, fault_of
+from longwall.kernels.cuda.runtime.pools import open_pool
 from longwall.kernels.interface.engine import EngineLost, MemoryPeak, ShortOfMemory
 
+KERNELS_BYTES = 64 << 20  # of a device, for kernels' code and stacks: with little more a launch can last a minute
 _UNIT = 512  # bytes, of which CuPy's pools allocate multiples
 _TOGETHER = 1 << 20  # bytes of arrays that cross the link as one: a copy takes 0.1 ms, however small it is
 _SAMPLED = 16 << 20  # bytes by which the pool grows between two looks at the driver, which take 20 us each
@@ -25,7 +27,7 @@ class DeviceMemory:
 
     `allocate` is a CuPy allocator, for any number of threads.
 
-    An array keeps the pool alive that it came from, so it may outlive the engine.
+    An array may outlive the engine; see `longwall.kernels.cuda.runtime.pools`.
 
     Parameters
     ----------
@@ -35,7 +37,7 @@ class DeviceMemory:
 
     def __init__(self, xp: Any):
         self._xp, self._device = xp, int(xp.cuda.Device().id)
-        self._pool = xp.cuda.MemoryPool()
+        self._pool = open_pool(xp, self)
         self._lock = threading.Lock()
         free, total = xp.cuda.runtime.memGetInfo()
         self._before = int(total) - int(free)
@@ -69,9 +71,7 @@ class DeviceMemory:
                 self._sampled = taken if due else self._sampled
             if due:
                 self.sample()
-        # A pool that is collected takes its memory with it, also that of arrays that are still in use.
-        owned = self._xp.cuda.UnownedMemory(pointer.ptr, size, (pointer, self._pool), self._device)
-        return self._xp.cuda.MemoryPointer(owned, 0)
+        return pointer
 
     def allocate_apart(self, size: int) -> Any:
         """Return `size` bytes straight from the driver, outside of the pool and its limit, as `allocate` does."""
@@ -106,9 +106,9 @@ class DeviceMemory:
         return (max(limit - int(self._pool.total_bytes()), 0) if limit else self._free()) + self._kept_bytes()
 
     def free(self) -> int:
-        """Return the bytes free on the device, with those that the pool holds and no array uses."""
+        """Return the bytes free on the device for arrays, with those that the pool holds and no array uses."""
         with self._xp.cuda.Device(self._device):
-            return self._free() + int(self._pool.free_bytes()) + self._kept_bytes()
+            return max(self._free() - KERNELS_BYTES, 0) + int(self._pool.free_bytes()) + self._kept_bytes()
 
     def keep(self, arrays: Sequence[NDArray[Any]], there: Sequence[Array]) -> None:
         """Keep copies of host arrays, in the place of those that were kept before, until memory is short."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -98,13 +99,14 @@ class _PooledMemory(BaseMemory):
     """A block of a pool: memory of exactly the size that was asked for, counted as CuPy rounds it."""
 
     def __init__(self, size: int, pool: MemoryPool):
-        self._pool = pool
+        self._pool = weakref.ref(pool)
         self._memory, self._chunk = pool.take(size, -(-size // _UNIT) * _UNIT)
         self.ptr, self.size = self._memory.ptr, size
 
     def __del__(self) -> None:
-        if self.ptr:
-            self._pool.give(self._chunk)
+        pool = self._pool()
+        if self.ptr and pool is not None:
+            pool.give(self._chunk)
 
 
 class _Chunk:
@@ -234,7 +236,7 @@ class MemoryPool:
 
     The pool counts as CuPy's does: a block goes back to the stream that it was made on, an allocation takes the
     smallest of that stream that suffices and leaves the rest of it, and a block of which a part is in use is not given
-    back.
+    back. What it keeps when it is collected stays taken, too.
     """
 
     def __init__(self, allocator: Callable[[int], MemoryPointer] | None = None):
@@ -246,7 +248,7 @@ class MemoryPool:
 
     def __del__(self) -> None:
         if self._allocator is None:
-            emulated.give(self._total)
+            emulated.give(self._used)  # but not what is free
 
     def malloc(self, size: int) -> MemoryPointer:
         """Allocate."""
