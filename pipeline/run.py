@@ -270,6 +270,8 @@ def _run(
     engine = resources.engine
     if cache_note():
         observer.note(cache_note())
+    if resources.device_note():
+        observer.note(resources.device_note())
     observer.watch_budgets(resources.usage)
     with resources, ExitStack() as opened, observer.watch(resources.in_use):
         resources.spill.check()

@@ -13,6 +13,7 @@ from longwall.kernels import Ablation, Engine, EngineUnavailable, select_engine
 from longwall.storage.errors import InputError
 from longwall.storage.memory.machine_budget import default_disk_bytes, default_host_bytes
 from longwall.storage.memory.reservations import MemoryBudget
+from longwall.storage.memory.sizes import round_size
 from longwall.storage.memory.spill_folder import SpillFolder
 
 _DEVICE_SHARE = 0.9  # of what is free on a device: the rest is for the kernels' code and stacks
@@ -136,6 +137,16 @@ class Resources:
         """Return the usable bytes of what is free on the device, whatever the budget; None as `device_bytes`."""
         free = self.engine.memory.free()
         return None if free is None else int(free * _DEVICE_SHARE)
+
+    def device_note(self) -> str:
+        """Return what the user should know of the device before a run: that less is free than allowed; or nothing."""
+        free = self.free_device_bytes()
+        if free is None or self.device is None or free >= self.device:
+            return ""
+        return (
+            f"the device has {round_size(free)} free for arrays, less than {self.options.device} = "
+            f"{round_size(self.device)}: the run works with that"
+        )
 
     def limits(self) -> dict[str, int | None]:
         """Return the bytes of each budget, None for what is free on the device."""

@@ -47,7 +47,8 @@ class OrientedReads:
     Parameters
     ----------
     env
-        What the process works with; its graph on the engine is oriented and has pages.
+        What the process works with; its graph on the engine is oriented and has pages. When it is cancelled, no more
+        pieces of a range come.
 
     Attributes
     ----------
@@ -61,7 +62,7 @@ class OrientedReads:
         assert loaded.starts is not None
         assert loaded.graph.pages is not None
         self._graph, self._starts, self._pages = env.graph, loaded.starts, loaded.graph.pages
-        self.predicted = 0.0
+        self.predicted, self._cancel = 0.0, env.cancel
         self._held: deque[list[Targets]] = deque(maxlen=_HELD)  # what kernels read that were launched last
 
     def prepare(self) -> None:
@@ -102,6 +103,8 @@ class OrientedReads:
         backwards = False
         self._held.clear()
         for low, high in pairwise(owners):
+            if self._cancel.is_set():
+                return
             owned = int(self._starts[low]), int(self._starts[high])
             if not too_few:  # the owners' lists come once, and all before their last one
                 self.predicted += _ARC_BYTES * float(2 * owned[1] - owned[0])
@@ -139,6 +142,8 @@ class OrientedReads:
         fits = starts[-1] <= room - page
         size = most if fits else min(most, max(int(_OWNERS_SHARE * room), 1))
         for owners in target_blocks(starts[low : high + 1], size):
+            if self._cancel.is_set():
+                return
             begin, end = low + owners[0], low + owners[1]
             arcs = max(first, int(starts[begin])), min(last, int(starts[end]))
             self.predicted += _ARC_BYTES * (starts[end] - starts[begin] + starts[-1])
@@ -174,6 +179,8 @@ class OrientedReads:
         before: list[Targets] = []
         self._held.clear()
         for number, (low, high) in enumerate(pieces):
+            if self._cancel.is_set():
+                return
             own, parts = (int(starts[low]), int(starts[high])), [*before, (low, high)]
             before += [(low + begin, low + end) for begin, end in target_blocks(starts[low : high + 1], most)]
             self.predicted += _ARC_BYTES * float(own[1] + own[0])  # lists, and counts of those before

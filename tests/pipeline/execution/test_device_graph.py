@@ -236,6 +236,36 @@ def test_cliques_are_counted_in_pieces_whose_tables_have_room(
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("pattern", ["clique-3", "clique-4", "diamond"])
+def test_a_run_that_is_cancelled_reads_no_more_pieces(
+    lab: SimpleNamespace, pattern: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_page_size(monkeypatch, 128)
+    monkeypatch.setattr(GraphPages, "cache_arcs", 16 * 32)
+    hold = GraphPages.hold
+
+    def holds(*, cancelled: bool) -> int:
+        context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
+        held = []
+
+        def holding(self: GraphPages, *ranges: Any) -> None:
+            held.append(ranges)
+            if cancelled:
+                context.cancel.set()
+            hold(self, *ranges)
+
+        monkeypatch.setattr(GraphPages, "hold", holding)
+        if cancelled:
+            with pytest.raises(KeyboardInterrupt):
+                counted(context, pattern)
+        else:
+            counted(context, pattern)
+        return len(held)
+
+    assert holds(cancelled=True) < holds(cancelled=False) / 8
+
+
+@pytest.mark.gpu
 def test_triangles_of_vertices_are_counted_by_pairs_of_blocks(
     lab: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

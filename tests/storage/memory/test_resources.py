@@ -81,6 +81,13 @@ def test_a_device_has_a_budget_of_its_own(tmp_path: Path) -> None:
     assert part.host.used == 0
 
 
+def test_a_device_with_less_than_its_budget_is_noted(tmp_path: Path) -> None:
+    assert on_device(tmp_path, 2 << 20).device_note() == on_device(tmp_path, 2 << 20, 1 << 20).device_note() == ""
+    assert on_device(tmp_path, 1 << 20, 1 << 20).device_note() == (
+        "the device has 922 KiB free for arrays, less than memory.device = 1 MiB: the run works with that"
+    )
+
+
 def test_another_budget_of_the_host_leaves_the_rest(tmp_path: Path) -> None:
     given = on_device(tmp_path, 1000)
     share = make_budgets(7).host
