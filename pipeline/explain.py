@@ -17,6 +17,7 @@ from longwall.pipeline.config import RunSpec, load_config
 from longwall.pipeline.inputs import describe_graph, open_beside, open_resources, plan_for, read_graph
 from longwall.pipeline.quoting import round_number
 from longwall.pipeline.run import COMPILING
+from longwall.storage.concurrency import core_count
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.memory.sizes import round_size
 from longwall.storage.observer import NullObserver, Observer
@@ -70,7 +71,7 @@ def explain(
             resources.spill.check()
             clock = Clock()
             graph = read_graph(spec, observer, resources)
-            read_seconds = clock.stop().quiet(engine.workers)
+            read_seconds = clock.stop().quiet(core_count())
             plan = plan_for(spec, graph)
             second = open_beside(spec, graph, resources)
             if isinstance(graph, StoredGraph):

@@ -93,6 +93,7 @@ def predict(store: str, work: str, name: str, workers: int, engine: str, device:
     from longwall.pipeline.prediction.clock import Clock
     from longwall.pipeline.prediction.costs import predict_cost
     from longwall.pipeline.prediction.predict import demand_of, sample_plan
+    from longwall.storage.concurrency import core_count
     from longwall.storage.observer import NullObserver
 
     spec = load_config(_config(store, work, name, "prediction", engine, device))
@@ -100,7 +101,7 @@ def predict(store: str, work: str, name: str, workers: int, engine: str, device:
     with open_resources(spec) as resources:
         clock = Clock()
         graph = read_graph(spec, NullObserver(), resources)
-        read = clock.stop().quiet(resources.engine.workers)
+        read = clock.stop().quiet(core_count())
         samples = sample_plan(spec.workload.plan(graph), spec, graph, resources)
         demand = demand_of(samples, spec, graph, resources, read)
     rates = replace(demand.own, threads=1) if workers > 1 else demand.own

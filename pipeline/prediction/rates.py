@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -22,6 +24,15 @@ _COPY_BYTES, _LINK_BYTES = 1 << 26, 1 << 28
 _ROUNDS = 3
 _MAY_BE_ZERO = ("devices", "device_memory", "request_seconds", "start_seconds")
 _COUNTS = ("threads", "devices")
+_RUN = """
+import json, sys
+sys.path[:] = json.loads(sys.argv.pop(1))
+from longwall.__main__ import main
+main()
+"""
+_TINY_GRAPH = "0 1\n0 2\n1 2\n"
+_TINY = ("graph.path=tiny.txt", "workload.kind=triangles", "run.directory=runs", "run.overwrite=true")
+_RUNS, _MOST_RUN_SECONDS = 2, 60.0  # the first one may compile kernels
 
 
 @dataclass(frozen=True)
@@ -45,7 +56,7 @@ class Rates:
     request_seconds
         What a request to a worker takes the coordinator.
     start_seconds
-        Until a process has started and its libraries are imported.
+        What a run of a tiny graph takes: the start of its process, imports, kernels, and files.
     """
 
     threads: int = 1
@@ -118,7 +129,7 @@ def own_rates(engine: Engine, folder: Path, *, again: bool = False) -> Rates:
 
 
 def measure_rates(engine: Engine, folder: Path) -> dict[str, Any]:
-    """Measure this machine, in a second or two; what cannot be measured is left out, and so has its default."""
+    """Measure this machine, in some seconds; what cannot be measured is left out, and so has its default."""
     on_device = engine.xp.__name__ != "numpy"
     found: dict[str, Any] = {
         "threads": len(os.sched_getaffinity(0)),
@@ -128,6 +139,8 @@ def measure_rates(engine: Engine, folder: Path) -> dict[str, Any]:
     }
     with suppress(OSError):
         found["disk_write"], found["disk_read"] = disk_rates(folder)
+    with suppress(OSError, subprocess.SubprocessError):
+        found["start_seconds"] = start_seconds(engine.name, folder)
     if on_device and (link := link_rate(engine.xp)):
         found["link"] = link
     return found
@@ -158,6 +171,29 @@ def disk_rates(folder: Path) -> tuple[float, float]:
             pass
         read = time.perf_counter() - began
     return done * _BLOCK / written, done * _BLOCK / max(read, 1e-9)
+
+
+def start_seconds(engine: str, folder: Path) -> float:
+    """Measure the seconds that a run of a tiny graph takes, from the start of its process; nothing stays in the folder.
+
+    Raises
+    ------
+    OSError, subprocess.SubprocessError
+        If no process can be started, or it fails.
+    """
+    best = float("inf")
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        Path(place, "tiny.txt").write_text(_TINY_GRAPH, encoding="utf-8")
+        Path(place, "tiny.toml").touch()
+        given = [word for setting in (*_TINY, f"engine.kind={engine}") for word in ("--set", setting)]
+        words = [sys.executable, "-P", "-c", _RUN, json.dumps(sys.path), "run", "tiny.toml", "--quiet", *given]
+        for _ in range(_RUNS):
+            began = time.perf_counter()
+            subprocess.run(
+                words, cwd=place, check=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=_MOST_RUN_SECONDS
+            )
+            best = min(best, time.perf_counter() - began)
+    return best
 
 
 def link_rate(xp: Any) -> float | None:

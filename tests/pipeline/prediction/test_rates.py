@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from longwall.storage.errors import InputError
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(rates, "start_seconds", lambda *_: 0.5)  # it would compile kernels there
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "longwall" / "rates" / "rates.json"
 
@@ -38,6 +40,7 @@ def test_this_machine_is_measured_once(cache: Path, tmp_path: Path, monkeypatch:
     assert first.threads >= 1
     assert first.devices == 0
     assert 1e7 < first.steps < 1e11
+    assert first.start_seconds == 0.5
     assert all(1e6 < rate < 1e13 for rate in (first.memory, first.disk_read, first.disk_write))
     assert not [path for path in tmp_path.iterdir() if path.name != "cache"]
 
@@ -55,6 +58,23 @@ def test_rates_that_are_kept_and_are_none_are_measured(cache: Path, tmp_path: Pa
     cache.parent.mkdir(parents=True, mode=0o700)
     cache.write_text(json.dumps({rates._key(engine): {"threads": 3, "later": 1}}))
     assert own_rates(engine, tmp_path) == Rates(threads=3)
+
+
+def test_a_run_of_a_tiny_graph_is_timed(tmp_path: Path) -> None:
+    assert 0.1 < rates.start_seconds("cpu", tmp_path) < 60
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("engine", ["cpu", "none"])
+def test_a_process_that_does_not_start_is_not_measured(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if engine == "cpu":
+        monkeypatch.setattr("sys.executable", str(tmp_path / "none"))
+    with pytest.raises((OSError, subprocess.SubprocessError)):
+        rates.start_seconds(engine, tmp_path)
+    monkeypatch.setattr("sys.executable", str(tmp_path / "none"))
+    assert "start_seconds" not in rates.measure_rates(select_engine("cpu"), tmp_path)
 
 
 def test_a_file_replaces_some(tmp_path: Path) -> None:
