@@ -268,10 +268,8 @@ def _run(
     # The coordinator of a cluster does no tasks, and needs no device.
     resources = open_resources(spec.on_host() if on_cluster else spec)
     engine = resources.engine
-    if cache_note():
-        observer.note(cache_note())
-    if resources.device_note():
-        observer.note(resources.device_note())
+    for note in filter(None, (cache_note(), resources.device_note())):
+        observer.note(note)
     observer.watch_budgets(resources.usage)
     with resources, ExitStack() as opened, observer.watch(resources.in_use):
         resources.spill.check()
