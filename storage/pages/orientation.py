@@ -4,6 +4,7 @@ Ids are degree ranks, so hubs are the smallest neighbours of many vertices and h
 that are read often are short, and lie together here. In the whole adjacency, lists of larger neighbours lie between.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.storage.concurrency import core_count, map_ordered
+from longwall.storage.concurrency import core_count, map_all
 from longwall.storage.graph.graph import Graph, NewArray
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.pages.oriented_copy import OrientedCopy
@@ -50,12 +51,11 @@ def oriented_arrays(graph: Graph, new_array: NewArray) -> GraphArrays:
     def add_up(part: int) -> None:
         _add_up(graph.indptr, graph.split, *parts[part], ends[part], starts)
 
-    workers = min(core_count(), max(len(parts), 1))
-    for _ in map_ordered(measure, range(len(parts)), workers):
-        pass
-    np.cumsum(ends, out=ends)
-    for _ in map_ordered(add_up, range(len(parts)), workers):
-        pass
+    cores = core_count()
+    with ThreadPoolExecutor(cores) as pool:
+        map_all(pool, cores, measure, range(len(parts)))
+        np.cumsum(ends, out=ends)
+        map_all(pool, cores, add_up, range(len(parts)))
     longest = graph.stats.max_out_degree
     arcs = new_array(graph.num_edges, np.dtype(np.uint32))
     return GraphArrays(starts, arcs, starts[1:], np.zeros(1, np.int32), longest, longest, oriented=True)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from math import sqrt
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,7 @@ class OrientedCopy:
         self._scale = _BUCKETS / sqrt(max(number, 1))
         self._firsts = _first_vertices(self._scale)
         self._copies: list[Future[None]] = []
+        self._all_there = Event()  # threads: to make one takes long while others write to pages for the first time
         self._done = 0  # parts that are known to be there
         self._looked: tuple[Range, NDArray[np.int64]] = ((0, 0), np.zeros(_BUCKETS + 1, np.int64))
 
@@ -53,8 +55,11 @@ class OrientedCopy:
         """Start the threads: one core is left to who reads."""
         firsts = range(0, self._ends.size, _PARTS_AT_ONCE)
         pool = ThreadPoolExecutor(max(min(core_count() - 1, len(firsts)), 1))
-        self._copies = [pool.submit(self._copy, first) for first in firsts]
-        pool.shutdown(wait=False)
+        try:
+            self._copies = [pool.submit(self._copy, first) for first in firsts]
+        finally:
+            self._all_there.set()
+            pool.shutdown(wait=False)
 
     def wait(self, arcs: int | None = None) -> None:
         """Wait until the first so many arcs are there; None: all of them."""
@@ -113,6 +118,7 @@ class OrientedCopy:
 
     def _copy(self, first: int) -> None:
         """Copy the parts from `first` on that a thread copies together."""
+        self._all_there.wait()
         graph, (starts, arcs) = self._graph, (self._arrays.indptr, self._arrays.indices)
         for part in range(first, min(first + _PARTS_AT_ONCE, self._ends.size)):
             low, high = self._rows[part : part + 2].tolist()

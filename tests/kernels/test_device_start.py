@@ -140,7 +140,7 @@ def test_the_driver_counts_devices_without_cupy(
         return 0
 
     driver = SimpleNamespace(cuInit=lambda flags: 0, cuDeviceGetCount=count)
-    monkeypatch.setattr(ctypes, "CDLL", lambda name: driver)
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: {"libcuda.so.1": driver}.get(name))
     monkeypatch.setattr(device, "find_spec", lambda name: name)
     monkeypatch.setitem(sys.modules, "cupy", None)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
@@ -149,8 +149,64 @@ def test_the_driver_counts_devices_without_cupy(
     assert device.visible_devices() == expected
 
 
+class Library:
+    """What counts devices without opening them: `failing` is what fails, `split` which devices are."""
+
+    def __init__(self, number: int, failing: str = "", split: tuple[int, ...] = ()):
+        self._number, self._failing, self._split = number, failing, split
+        self.open = 0
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*arguments: Any) -> int:
+            if name == self._failing:
+                return 3
+            self.open += {"nvmlInit_v2": 1, "nvmlShutdown": -1}.get(name, 0)
+            if name == "nvmlDeviceGetCount_v2":
+                arguments[0]._obj.value = self._number
+            elif name == "nvmlDeviceGetHandleByIndex_v2":
+                arguments[1]._obj.value = arguments[0] + 1
+            elif name == "nvmlDeviceGetMigMode":
+                arguments[1]._obj.value = int(arguments[0].value - 1 in self._split)
+            return 0
+
+        return call
+
+
+@pytest.mark.parametrize(
+    ("library", "named", "opened"),
+    [
+        (Library(3), None, False),
+        (Library(3, failing="nvmlDeviceGetMigMode"), None, False),  # the device knows none
+        (Library(3, split=(2,)), None, True),
+        (Library(3), "0,1", True),
+        (Library(3, failing="nvmlInit_v2"), None, True),
+        (Library(3, failing="nvmlDeviceGetCount_v2"), None, True),
+        (Library(3, failing="nvmlDeviceGetHandleByIndex_v2"), None, True),
+        (Library(0), None, True),
+    ],
+)
+def test_devices_are_counted_without_opening_them(
+    monkeypatch: pytest.MonkeyPatch, library: Library, named: str | None, opened: bool
+) -> None:
+    began = []
+
+    def count(number: Any) -> int:
+        number._obj.value = 2
+        return 0
+
+    driver = SimpleNamespace(cuInit=lambda flags: began.append(flags) or 0, cuDeviceGetCount=count)
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: library if "nvidia-ml" in name else driver)
+    monkeypatch.setattr(device, "find_spec", lambda name: name)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if named is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", named)
+    assert device.visible_devices() == (["0", "1"] if opened else ["0", "1", "2"])
+    assert bool(began) == opened
+    assert library.open == 0
+
+
 def test_cupy_says_why_the_driver_counts_no_devices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ctypes, "CDLL", lambda name: SimpleNamespace(cuInit=lambda flags: 100))
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: SimpleNamespace(cuInit=lambda flags: 100))  # no other library
     monkeypatch.setattr(device, "find_spec", lambda name: name)
     monkeypatch.setitem(sys.modules, "cupy", None)
     with pytest.raises(EngineUnavailable, match="CuPy is not installed"):

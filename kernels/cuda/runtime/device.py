@@ -157,7 +157,7 @@ def visible_devices() -> list[str]:
     EngineUnavailable
         With the reason: CuPy is missing, there is no device, or the driver does not fit.
     """
-    number = _counted_by_driver()
+    number = (_counted_unopened() or _counted_by_driver()) if find_spec("cupy") is not None else 0
     if not number:
         with _reasons():
             import cupy
@@ -170,14 +170,43 @@ def visible_devices() -> list[str]:
     return names[:number]
 
 
+def _counted_unopened() -> int:
+    """Return the number of devices without opening any, which takes 0.3 s where there are two.
+
+    Returns
+    -------
+    int
+        0 where that library is missing, or CUDA may number them otherwise: where some are hidden, or split (MIG).
+    """
+    number, split, later, there = ctypes.c_uint(), ctypes.c_uint(), ctypes.c_uint(), ctypes.c_void_p()
+    if "CUDA_VISIBLE_DEVICES" in os.environ:
+        return 0
+    with suppress(OSError, AttributeError):
+        library = ctypes.CDLL("libnvidia-ml.so.1")
+        if library.nvmlInit_v2():
+            return 0
+        try:
+            if library.nvmlDeviceGetCount_v2(ctypes.byref(number)):
+                return 0
+            for i in range(number.value):
+                if library.nvmlDeviceGetHandleByIndex_v2(i, ctypes.byref(there)):
+                    return 0
+                unknown = library.nvmlDeviceGetMigMode(there, ctypes.byref(split), ctypes.byref(later))
+                if not unknown and split.value:
+                    return 0
+            return number.value
+        finally:
+            library.nvmlShutdown()
+    return 0
+
+
 def _counted_by_driver() -> int:
-    """Return the number of devices, without an import of CuPy; 0 where CuPy is missing, or can say what else is."""
+    """Return the number of devices, without an import of CuPy; 0 where CuPy can say what is missing."""
     number = ctypes.c_int()
-    if find_spec("cupy") is not None:
-        with suppress(OSError, AttributeError):
-            driver = ctypes.CDLL("libcuda.so.1")
-            if driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(number)) == 0:
-                return number.value
+    with suppress(OSError, AttributeError):
+        driver = ctypes.CDLL("libcuda.so.1")
+        if driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(number)) == 0:
+            return number.value
     return 0
 
 
