@@ -208,7 +208,11 @@ def link_rate(xp: Any) -> float | None:
         began = time.perf_counter()
         device.set(host)
         xp.cuda.get_current_stream().synchronize()
-        return float(_LINK_BYTES / (time.perf_counter() - began))
+        rate = float(_LINK_BYTES / (time.perf_counter() - began))
+        del host, device
+        for pool in (xp.get_default_memory_pool(), xp.get_default_pinned_memory_pool()):
+            pool.free_all_blocks()  # CuPy would keep them
+        return rate
     except Exception:  # memory that is short, or of the driver
         return None
 

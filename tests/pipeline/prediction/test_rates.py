@@ -77,6 +77,18 @@ def test_a_process_that_does_not_start_is_not_measured(
     assert "start_seconds" not in rates.measure_rates(select_engine("cpu"), tmp_path)
 
 
+@pytest.mark.gpu
+def test_the_link_is_measured_and_nothing_kept() -> None:
+    xp = pytest.importorskip("cupy")
+    pool = xp.get_default_memory_pool()
+    pool.free_all_blocks()
+    before = pool.total_bytes()
+    rate = rates.link_rate(xp)
+    assert rate is not None
+    assert rate > 1e8
+    assert pool.total_bytes() == before
+
+
 def test_a_file_replaces_some(tmp_path: Path) -> None:
     path = tmp_path / "rates.toml"
     path.write_text("threads = 16\nnetwork = 2.5e10\nrequest_seconds = 0\n")
