@@ -60,9 +60,11 @@ def main(start: WorkerStart, parent: Connection) -> None:
 
         os.environ["CUDA_VISIBLE_DEVICES"] = start.device
         prepare_engine("cuda")
-    threading.Thread(target=_open_run, args=(start,), daemon=True).start()
+    dask_there = threading.Event()
+    threading.Thread(target=_open_run, args=(start, dask_there), daemon=True).start()
     import distributed  # noqa: F401 - while the coordinator does
 
+    dask_there.set()
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # the coordinator says what matters
     try:
         meeting = parent.recv()
@@ -95,12 +97,13 @@ async def _work(start: WorkerStart, meeting: Meeting, parent: Connection) -> Non
             await worker.finished()
 
 
-def _open_run(start: WorkerStart) -> None:
+def _open_run(start: WorkerStart, dask_there: threading.Event) -> None:
     """Begin to open the run; if that fails, the next request gets the error."""
     from longwall.pipeline.cluster.worker_process import open_run
 
     if start.header is not None:
         open_run(start.header, start.threads)
+        dask_there.wait()  # imports take turns, and the worker waits for Dask first, then for its graph
         import longwall.pipeline.phases.count_plans  # noqa: F401 - most phases that are asked for later are among them
 
 
