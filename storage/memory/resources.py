@@ -16,7 +16,7 @@ from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.memory.sizes import round_size
 from longwall.storage.memory.spill_folder import SpillFolder
 
-_DEVICE_SHARE = 0.9  # of what is free on a device: the rest is for the kernels' code and stacks
+_DEVICE_SHARE = 0.9  # of what is free on a device for arrays: the rest is left to the driver
 _ROUNDED = 64  # the part of a device's budget that is lost because the driver allocates in units of 2 MiB
 _SPILL = Path("spill")
 

@@ -171,12 +171,12 @@ def visible_devices() -> list[str]:
 
 
 def _counted_unopened() -> int:
-    """Return the number of devices without opening any, which takes 0.3 s where there are two.
+    """Return the number of devices as NVML counts them: CUDA opens them for that, 0.3 s where there are two.
 
     Returns
     -------
     int
-        0 where that library is missing, or CUDA may number them otherwise: where some are hidden, or split (MIG).
+        0 where NVML is missing, or CUDA may count otherwise: where devices are hidden, or split (MIG).
     """
     number, split, later, there = ctypes.c_uint(), ctypes.c_uint(), ctypes.c_uint(), ctypes.c_void_p()
     if "CUDA_VISIBLE_DEVICES" in os.environ:

@@ -14,7 +14,7 @@ from longwall.kernels.cuda.runtime.errors import cuda_faults, fault_of
 from longwall.kernels.cuda.runtime.pools import open_pool
 from longwall.kernels.interface.engine import EngineLost, MemoryPeak, ShortOfMemory
 
-KERNELS_BYTES = 64 << 20  # of a device, for kernels' code and stacks: with little more a launch can last a minute
+KERNELS_BYTES = 64 << 20  # of a device, that arrays leave to the driver: for kernels' code and stacks
 _UNIT = 512  # bytes, of which CuPy's pools allocate multiples
 _TOGETHER = 1 << 20  # bytes of arrays that cross the link as one: a copy takes 0.1 ms, however small it is
 _SAMPLED = 16 << 20  # bytes by which the pool grows between two looks at the driver, which take 20 us each
