@@ -22,7 +22,7 @@ import pytest
 _TESTS = Path(__file__).parent
 sys.path[:0] = [str(_TESTS), str(_TESTS / "support"), str(_TESTS.parent / "docs" / "generate")]
 
-pytest_plugins = ["selection"]
+pytest_plugins = ["selection", "device_turns"]
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in background jobs of shells; some tests send it
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -90,12 +90,13 @@ def test_pieces_by_any_thread_in_any_order(cuda: Any, graph: Graph, room: int) -
         assert np.array_equal(there.get(), array)
 
 
+@pytest.mark.whole_device
 def test_what_was_copied_is_loaded(cuda: Any, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     host = host_arrays(graph)
     with cuda.copying_ahead([host.indices], COPY_BUFFER) as (put,):
         for piece in pieces(host.indices, 12345):
             put(*piece)
-    driver = int(cuda.xp.cuda.runtime.memGetInfo()[0])  # other processes use the device, too
+    driver = int(cuda.xp.cuda.runtime.memGetInfo()[0])
     kept = cuda.memory.free() + KERNELS_BYTES - driver
     assert kept > host.indices.nbytes - COPY_BUFFER, "it may be given up, so it counts as free"
     from longwall.kernels.cuda.runtime.pinned_buffers import StagedCopies

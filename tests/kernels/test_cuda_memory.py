@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import itertools
-import os
 import subprocess
 import sys
 import threading
@@ -220,6 +219,7 @@ def test_the_peak_is_measured_twice(cuda: Any) -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.whole_device
 def test_copies_of_pages_take_as_much_of_the_device_as_is_said(cuda: Any) -> None:
     xp = cuda.xp
     indices = cuda.paging.host_array(64 << 20, np.dtype(np.uint32), "adaptive")
@@ -243,12 +243,10 @@ def test_copies_of_pages_take_as_much_of_the_device_as_is_said(cuda: Any) -> Non
             assert (found == xp.asarray(pages.astype(np.uint32))[:, None] * page_arcs + xp.arange(page_arcs)).all()
             del found
             cuda.memory.release()
-            if "PYTEST_XDIST_WORKER" not in os.environ:  # other tests would take of the device meanwhile
-                assert free - xp.cuda.runtime.memGetInfo()[0] <= 128 * MIB + 8 * MIB
+            assert free - xp.cuda.runtime.memGetInfo()[0] <= 128 * MIB + 8 * MIB
         buffer.close()
         del copies, buffer
-        if "PYTEST_XDIST_WORKER" not in os.environ:
-            assert free - xp.cuda.runtime.memGetInfo()[0] <= 4 * MIB
+        assert free - xp.cuda.runtime.memGetInfo()[0] <= 4 * MIB
 
 
 @pytest.mark.gpu
@@ -318,6 +316,7 @@ class Hog:
 
 
 @pytest.mark.gpu
+@pytest.mark.whole_device
 def test_a_device_that_others_fill_is_short_of_memory(cuda: Any) -> None:
     xp = cuda.xp
     hog = Hog(xp.cuda.runtime, 32 * MIB)
@@ -332,6 +331,7 @@ def test_a_device_that_others_fill_is_short_of_memory(cuda: Any) -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.whole_device
 def test_a_run_goes_on_when_others_fill_the_device(mine: Any, cuda: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     make, hogs = source.edge_source, []
 
