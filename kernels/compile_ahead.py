@@ -11,10 +11,11 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from contextlib import suppress
 from threading import Condition, Event, Thread
 from typing import TYPE_CHECKING, NamedTuple
+
+from longwall.kernels.child_process import python_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,10 +25,7 @@ HELPER_BYTES = 256 << 20
 _PATIENCE = 30.0  # seconds that a run waits for one kernel
 _FIRST = 1 << 30  # KiB of a kernel that is compiled before all others
 _LAST_WAIT = 2.0  # seconds that processes have to end
-_HELPER = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from longwall.kernels.compile_helper import serve; serve([int(one) for one in sys.argv[2:]])"
-)
+_HELPER = "from longwall.kernels.compile_helper import serve; serve([int(one) for one in sys.argv[1:]])"
 
 
 class Wanted(NamedTuple):
@@ -78,9 +76,9 @@ class CompilingAhead:
         """Start the processes; return a socket for each."""
         pairs = [socket.socketpair() for _ in range(helpers)]
         theirs = [link.fileno() for _, link in pairs]
-        words = [sys.executable, "-c", _HELPER, json.dumps(sys.path), *map(str, theirs)]
         nothing = subprocess.DEVNULL
         try:
+            words = [*python_words(_HELPER), *map(str, theirs)]
             # A session of its own: Ctrl-C is for the run, which ends its helpers.
             self._process = subprocess.Popen(
                 words, pass_fds=theirs, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from longwall.kernels.child_process import python_words
 from longwall.storage.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,12 +24,7 @@ _COPY_BYTES, _LINK_BYTES = 1 << 26, 1 << 28
 _ROUNDS = 3
 _MAY_BE_ZERO = ("devices", "device_memory", "request_seconds", "start_seconds")
 _COUNTS = ("threads", "devices")
-_RUN = """
-import json, sys
-sys.path[:] = json.loads(sys.argv.pop(1))
-from longwall.__main__ import main
-main()
-"""
+_RUN = "from longwall.__main__ import main; main()"
 _TINY_GRAPH = "0 1\n0 2\n1 2\n"
 _TINY = ("graph.path=tiny.txt", "workload.kind=triangles", "run.directory=runs", "run.overwrite=true")
 _RUNS, _MOST_RUN_SECONDS = 2, 60.0  # the first one may compile kernels
@@ -122,6 +117,9 @@ def own_rates(engine: Engine, folder: Path, *, again: bool = False) -> Rates:
     if again or key not in known:
         known |= {key: measure_rates(engine, folder)}
         _keep(known)
+    elif "start_seconds" not in known[key] and (start := _start(engine, folder)):  # it failed, or came later
+        known[key] = {**known[key], **start}
+        _keep(known)
     names = [one.name for one in fields(Rates)]
     with suppress(TypeError, ValueError):
         return Rates(**{name: known[key][name] for name in names if name in known[key]})
@@ -129,7 +127,10 @@ def own_rates(engine: Engine, folder: Path, *, again: bool = False) -> Rates:
 
 
 def measure_rates(engine: Engine, folder: Path) -> dict[str, Any]:
-    """Measure this machine, in some seconds; what cannot be measured is left out, and so has its default."""
+    """Measure this machine; what cannot be measured is left out, and so has its default.
+
+    It takes some seconds, or as long as the kernels of a small run take to be compiled.
+    """
     on_device = engine.xp.__name__ != "numpy"
     found: dict[str, Any] = {
         "threads": len(os.sched_getaffinity(0)),
@@ -139,8 +140,7 @@ def measure_rates(engine: Engine, folder: Path) -> dict[str, Any]:
     }
     with suppress(OSError):
         found["disk_write"], found["disk_read"] = disk_rates(folder)
-    with suppress(OSError, subprocess.SubprocessError):
-        found["start_seconds"] = start_seconds(engine.name, folder)
+    found |= _start(engine, folder)
     if on_device and (link := link_rate(engine.xp)):
         found["link"] = link
     return found
@@ -186,7 +186,7 @@ def start_seconds(engine: str, folder: Path) -> float:
         Path(place, "tiny.txt").write_text(_TINY_GRAPH, encoding="utf-8")
         Path(place, "tiny.toml").touch()
         given = [word for setting in (*_TINY, f"engine.kind={engine}") for word in ("--set", setting)]
-        words = [sys.executable, "-P", "-c", _RUN, json.dumps(sys.path), "run", "tiny.toml", "--quiet", *given]
+        words = [*python_words(_RUN), "run", "tiny.toml", "--quiet", *given]
         for _ in range(_RUNS):
             began = time.perf_counter()
             subprocess.run(
@@ -196,25 +196,35 @@ def start_seconds(engine: str, folder: Path) -> float:
     return best
 
 
+def _start(engine: Engine, folder: Path) -> dict[str, float]:
+    """Measure the start of a process, if that can be done."""
+    with suppress(OSError, subprocess.SubprocessError):
+        return {"start_seconds": start_seconds(engine.name, folder)}
+    return {}
+
+
 def link_rate(xp: Any) -> float | None:
     """Measure the bytes a second that are copied from page-locked memory to the device; None where that fails."""
-    try:
-        import numpy as np
-
-        host = np.frombuffer(xp.cuda.alloc_pinned_memory(_LINK_BYTES), np.uint8, _LINK_BYTES)
-        device = xp.empty(_LINK_BYTES, xp.uint8)
-        device.set(host)
-        xp.cuda.get_current_stream().synchronize()
-        began = time.perf_counter()
-        device.set(host)
-        xp.cuda.get_current_stream().synchronize()
-        rate = float(_LINK_BYTES / (time.perf_counter() - began))
-        del host, device
+    rate = None
+    with suppress(Exception):  # memory that is short, or of the driver
+        rate = _bytes_a_second(xp)
+    with suppress(Exception):
         for pool in (xp.get_default_memory_pool(), xp.get_default_pinned_memory_pool()):
             pool.free_all_blocks()  # CuPy would keep them
-        return rate
-    except Exception:  # memory that is short, or of the driver
-        return None
+    return rate
+
+
+def _bytes_a_second(xp: Any) -> float:
+    import numpy as np
+
+    host = np.frombuffer(xp.cuda.alloc_pinned_memory(_LINK_BYTES), np.uint8, _LINK_BYTES)
+    device = xp.empty(_LINK_BYTES, xp.uint8)
+    device.set(host)
+    xp.cuda.get_current_stream().synchronize()
+    began = time.perf_counter()
+    device.set(host)
+    xp.cuda.get_current_stream().synchronize()
+    return float(_LINK_BYTES / (time.perf_counter() - began))
 
 
 def _copy_rate() -> float:
@@ -237,8 +247,11 @@ def _key(engine: Engine) -> str:
 def _file() -> Path | None:
     from longwall.kernels.private_folder import cache_folder
 
-    folder = cache_folder(None, "rates").path
-    return None if folder is None else folder / "rates.json"
+    folder = cache_folder(None, "rates")
+    if folder.path is None:
+        return None
+    os.close(folder.descriptor)
+    return folder.path / "rates.json"
 
 
 def _kept() -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,31 @@ def test_rates_that_are_kept_and_are_none_are_measured(cache: Path, tmp_path: Pa
     engine = select_engine("cpu")
     cache.parent.mkdir(parents=True, mode=0o700)
     cache.write_text(json.dumps({rates._key(engine): {"threads": 3, "later": 1}}))
-    assert own_rates(engine, tmp_path) == Rates(threads=3)
+    assert own_rates(engine, tmp_path) == Rates(threads=3, start_seconds=0.5)
+
+
+def test_a_start_that_was_not_measured_is_measured_later(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> float:
+        raise subprocess.TimeoutExpired("longwall", 60)
+
+    engine = select_engine("cpu")
+    with monkeypatch.context() as patch:
+        patch.setattr(rates, "start_seconds", fail)
+        first = own_rates(engine, tmp_path)
+        assert own_rates(engine, tmp_path) == first
+    assert first.start_seconds == Rates().start_seconds
+    assert own_rates(engine, tmp_path) == replace(first, start_seconds=0.5)
+    assert json.loads(cache.read_text())[rates._key(engine)]["start_seconds"] == 0.5
+
+
+def test_no_descriptor_stays_open(cache: Path, tmp_path: Path) -> None:
+    engine = select_engine("cpu")
+    own_rates(engine, tmp_path)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    own_rates(engine, tmp_path)
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 def test_a_run_of_a_tiny_graph_is_timed(tmp_path: Path) -> None:
@@ -87,6 +112,20 @@ def test_the_link_is_measured_and_nothing_kept() -> None:
     assert rate is not None
     assert rate > 1e8
     assert pool.total_bytes() == before
+
+
+@pytest.mark.gpu
+def test_nothing_is_kept_of_a_link_that_cannot_be_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    xp = pytest.importorskip("cupy")
+    locked = xp.get_default_pinned_memory_pool()
+    before = locked.n_free_blocks()
+
+    def refuse(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(xp, "empty", refuse)
+    assert rates.link_rate(xp) is None
+    assert locked.n_free_blocks() <= before
 
 
 def test_a_file_replaces_some(tmp_path: Path) -> None:
