@@ -57,9 +57,12 @@ class OrientedCopy:
         pool = ThreadPoolExecutor(max(min(core_count() - 1, len(firsts)), 1))
         try:
             self._copies = [pool.submit(self._copy, first) for first in firsts]
-        finally:
+        except BaseException:  # no more threads can be started
             self._all_there.set()
-            pool.shutdown(wait=False)
+            pool.shutdown(cancel_futures=True)
+            raise
+        self._all_there.set()
+        pool.shutdown(wait=False)
 
     def wait(self, arcs: int | None = None) -> None:
         """Wait until the first so many arcs are there; None: all of them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -105,6 +106,34 @@ def test_a_fault_of_a_thread_is_raised_where_arcs_are_waited_for(monkeypatch: py
     copy.begin()
     with pytest.raises(ZeroDivisionError):
         copy.wait(1)
+    copy.close()
+
+
+def test_nothing_is_copied_any_more_where_a_thread_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(oriented_copy, "_ARCS_AT_ONCE", 1)
+    monkeypatch.setattr(oriented_copy, "core_count", lambda: 9)
+    graph, started, running = GRAPHS["even"], [], []
+    start, plain = threading.Thread.start, oriented_copy._copy_rows
+
+    def one(thread: threading.Thread) -> None:
+        if started:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    def slow(*given: Any) -> None:
+        running.append(1)
+        time.sleep(0.02)
+        plain(*given)
+        running.pop()
+
+    monkeypatch.setattr(oriented_copy, "_copy_rows", slow)
+    monkeypatch.setattr(threading.Thread, "start", one)
+    copy = OrientedCopy(graph, oriented_arrays(graph, np.zeros))
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        copy.begin()
+    assert not running
+    assert not started[0].is_alive()
     copy.close()
 
 
