@@ -143,7 +143,7 @@ class RangeBench(StageWorker):
     ) -> Iterator[tuple[int, int, Callable[[], Iterator[Targets]] | None]]:
         """Cut a range of vertices by the arcs from larger ones, and prepare the pages of all lists in turn for each."""
         assert self.graph.pages is not None
-        return streamed_columns(self.env.graph, self.graph.pages, first, last, most)
+        return streamed_columns(self.env.graph, self.graph.pages, first, last, most, self.env.cancel)
 
     def root(self, at: int) -> int:
         """Return a root, or the end of a range of them, as the kernel's graph counts them."""

@@ -48,7 +48,7 @@ class OrientedReads:
     ----------
     env
         What the process works with; its graph on the engine is oriented and has pages. When it is cancelled, no more
-        pieces of a range come.
+        pieces of a range come, and no more blocks.
 
     Attributes
     ----------
@@ -136,6 +136,8 @@ class OrientedReads:
         if room < _LEAST_PAGES * page:
             self.prepare()
             for begin in range(first, last, most):
+                if self._cancel.is_set():
+                    return
                 yield begin, min(begin + most, last), None
             return
         low, high = self._owners_of(first, last)
@@ -148,6 +150,8 @@ class OrientedReads:
             arcs = max(first, int(starts[begin])), min(last, int(starts[end]))
             self.predicted += _ARC_BYTES * (starts[end] - starts[begin] + starts[-1])
             for at in range(*arcs, most):  # a list may be longer
+                if self._cancel.is_set():
+                    return
                 yield at, min(at + most, arcs[1]), self._triangles_at(begin, end)
 
     def counted_pieces(self, first: int, last: int, counter: ArcDiamondCounter) -> Iterator[ArcPiece] | None:
@@ -203,6 +207,8 @@ class OrientedReads:
     def _in_turn(self, own: tuple[int, int], blocks: Sequence[Targets]) -> Iterator[Targets]:
         """Copy a range of arcs, and the lists of blocks of vertices, each while kernels read the block before."""
         for begin, end in blocks:
+            if self._cancel.is_set():
+                return
             arcs = int(self._starts[begin]), int(self._starts[end])
             self._pages.hold([own, arcs], list(self._held))
             self._held.append([own, arcs])

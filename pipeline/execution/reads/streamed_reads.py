@@ -16,6 +16,8 @@ import numpy as np
 from longwall.storage.pages.orientation import target_blocks
 
 if TYPE_CHECKING:
+    from threading import Event
+
     from longwall.kernels.interface.pages import Pages
     from longwall.kernels.interface.workspaces import Targets
     from longwall.storage.graph.graph import Graph
@@ -47,7 +49,7 @@ def column_ranges(graph: Graph, first: int, last: int, most: int) -> list[tuple[
 
 
 def streamed_columns(
-    graph: Graph, pages: Pages, first: int, last: int, most: int
+    graph: Graph, pages: Pages, first: int, last: int, most: int, cancel: Event
 ) -> Iterator[tuple[int, int, Callable[[], Iterator[Targets]]]]:
     """Cut a range of vertices, and prepare pages for each part of it.
 
@@ -59,6 +61,8 @@ def streamed_columns(
         Of its adjacency on the engine.
     first, last, most
         See `column_ranges`.
+    cancel
+        Once it is set, no more parts and no more lists come.
 
     Yields
     ------
@@ -67,14 +71,18 @@ def streamed_columns(
         there, to be asked for when those before were read.
     """
     for begin, end in column_ranges(graph, first, last, most):
-        yield begin, end, partial(_rows, graph, pages, begin)
+        if cancel.is_set():
+            return
+        yield begin, end, partial(_rows, graph, pages, begin, cancel)
 
 
-def _rows(graph: Graph, pages: Pages, first: int) -> Iterator[Targets]:
+def _rows(graph: Graph, pages: Pages, first: int, cancel: Event) -> Iterator[Targets]:
     indptr, room = graph.indptr, pages.cache_arcs - pages.page_arcs
     if room <= 0:
         yield first, graph.num_vertices
         return
     for begin, end in target_blocks(indptr[first:], room):
+        if cancel.is_set():
+            return
         pages.hold([(int(indptr[first + begin]), int(indptr[first + end]))])
         yield first + begin, first + end

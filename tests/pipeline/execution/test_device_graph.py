@@ -178,7 +178,7 @@ def test_cycles_are_counted_by_columns(
     parts = []
     monkeypatch.setattr(
         "longwall.pipeline.execution.stage_workers.streamed_columns",
-        lambda *given: [parts.append(part[:2]) or part for part in streamed_columns(*given[:4], 200)],
+        lambda *given: [parts.append(part[:2]) or part for part in streamed_columns(*given[:4], 200, given[5])],
     )
     held = []
     hold = GraphPages.hold
@@ -236,7 +236,7 @@ def test_cliques_are_counted_in_pieces_whose_tables_have_room(
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("pattern", ["clique-3", "clique-4", "diamond"])
+@pytest.mark.parametrize("pattern", ["clique-3", "clique-4", "diamond", "cycle-4"])
 def test_a_run_that_is_cancelled_reads_no_more_pieces(
     lab: SimpleNamespace, pattern: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
