@@ -378,7 +378,10 @@ class _Threads:
     def raise_first(self) -> None:
         """Raise what a thread raised first."""
         if self._failures:
-            raise self._failures[0]
+            try:
+                raise self._failures[0]
+            finally:  # its traceback leads here: in such a cycle all that the run has would outlive it
+                self._failures.clear()
 
     def _cancel(self) -> None:
         self._env.cancel.set()

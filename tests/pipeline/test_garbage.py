@@ -5,12 +5,18 @@ import weakref
 
 import pytest
 
+from longwall.pipeline import garbage
 from longwall.pipeline.garbage import collecting
 
 
 class Knot:
     def __init__(self) -> None:
         self.own = self
+
+
+@pytest.fixture(autouse=True)
+def no_failure_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(garbage, "_failed", False)
 
 
 @pytest.mark.parametrize("error", [None, ValueError])
@@ -39,6 +45,26 @@ def test_what_was_there_before_is_set_apart_meanwhile() -> None:
     gc.enable()
     gc.collect()
     assert before() is None
+
+
+def test_what_an_error_held_is_collected_when_the_next_run_begins() -> None:
+    class Failure(Exception):
+        def __init__(self, held: Knot) -> None:
+            self.held, self.own = held, self
+
+    gc.disable()
+    try:
+        with collecting():
+            ended = weakref.ref(knot := Knot())
+            raise Failure(knot)
+    except Failure:
+        del knot
+    finally:
+        assert ended() is not None
+        with collecting():
+            there = ended() is not None
+        gc.enable()
+    assert not there
 
 
 def test_what_others_set_apart_stays_so() -> None:
