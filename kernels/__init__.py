@@ -1,6 +1,8 @@
 """Pure functions on arrays, twice: ``cpu`` (Numba) and ``cuda`` (CUDA C++, through CuPy)."""
 
-from longwall.kernels.interface.engine import Ablation, Engine, EngineUnavailable
+from collections.abc import Callable
+
+from longwall.kernels.interface.engine import Ablation, DeviceFull, Engine, EngineUnavailable
 
 KINDS = ("auto", "cpu", "cuda")
 
@@ -15,7 +17,9 @@ def prepare_engine(kind: str) -> None:
         prepare_device()
 
 
-def select_engine(kind: str, threads: int = 0, ablation: Ablation | None = None) -> Engine:
+def select_engine(
+    kind: str, threads: int = 0, ablation: Ablation | None = None, note: Callable[[str], object] = len
+) -> Engine:
     """Return an engine.
 
     Parameters
@@ -26,6 +30,8 @@ def select_engine(kind: str, threads: int = 0, ablation: Ablation | None = None)
         Worker threads of the CPU engine; 0 takes all cores that this process may use.
     ablation
         Optimisations of the CUDA engine to switch off; none if not given.
+    note
+        Called with what the user should know: that the CPU stands in for a device whose memory is taken.
 
     Raises
     ------
@@ -39,13 +45,14 @@ def select_engine(kind: str, threads: int = 0, ablation: Ablation | None = None)
 
         try:
             open_device()
-        except EngineUnavailable:
-            if kind == "cuda":
-                raise
-        else:
             from longwall.kernels.cuda.engine import CudaEngine
 
             return CudaEngine(ablation or Ablation())
+        except EngineUnavailable as reason:
+            if kind == "cuda":
+                raise
+            if isinstance(reason, DeviceFull):
+                note(f"the CPU does the work, since {reason}")
     from longwall.kernels.cpu.engine import CpuEngine
 
     return CpuEngine(threads)

@@ -20,7 +20,7 @@ from longwall.kernels.cuda.runtime.host_memory import (
 )
 from longwall.kernels.cuda.runtime.host_memory import mapped as map_array
 from longwall.kernels.cuda.runtime.launch import Device
-from longwall.kernels.cuda.runtime.memory import KERNELS_BYTES, DeviceMemory, copied
+from longwall.kernels.cuda.runtime.memory import DeviceMemory, check_room, copied
 from longwall.kernels.cuda.runtime.page_buffer import CudaPageFrames
 from longwall.kernels.cuda.runtime.pinned_buffers import StagedCopies
 from longwall.kernels.interface.engine import (
@@ -28,7 +28,6 @@ from longwall.kernels.interface.engine import (
     WORTH_BUFFERS,
     Ablation,
     EngineLost,
-    EngineUnavailable,
     Put,
 )
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, Access, GraphArrays
@@ -77,7 +76,9 @@ class CudaEngine:
     Raises
     ------
     EngineUnavailable
-        If there is none that works, or other processes have taken its memory.
+        If there is none that works.
+    DeviceFull
+        If its memory is taken.
     """
 
     name = "cuda"
@@ -86,13 +87,9 @@ class CudaEngine:
 
     def __init__(self, ablation: Ablation = Ablation()) -> None:  # noqa: B008 - immutable
         self.xp: Any = open_device()
+        check_room(self.xp)
         self.device = Device(self.xp, ablation)
         self.memory: DeviceMemory = self.device.memory
-        if not self.memory.free():
-            raise EngineUnavailable(
-                f"other processes have taken the device's memory, and kernels need {KERNELS_BYTES >> 20} MiB for their "
-                "code and stacks: end those, or choose another device with CUDA_VISIBLE_DEVICES"
-            )
         self.paging = CudaPaging(self.device)
 
     def tasks(self, size: int) -> int:

@@ -33,6 +33,16 @@ class EngineUnavailable(Exception):
     """The engine that was asked for does not work on this machine; the message says why."""
 
 
+class DeviceFull(EngineUnavailable):
+    """There is a device, but its memory is taken."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the device's memory is taken: end the processes that use it, or choose another device with "
+            "CUDA_VISIBLE_DEVICES"
+        )
+
+
 class WorkspaceTooLarge(Exception):
     """The workspace of one worker exceeds what the engine was given.
 

@@ -200,7 +200,7 @@ def cluster_of(
     spec = spec.with_absolute_paths()
     memory = spec.memory.model_copy(update={"spill": spec.memory.spill.absolute()})
     engine = spec.engine
-    if engine.devices is not None:
+    if engine.devices is not None or devices:
         engine = engine.model_copy(update={"kind": "cuda"})  # a worker without its device is not what was asked for
     spec = spec.model_copy(update={"memory": memory, "engine": engine})
     embedded = spec.scheduler.address is None

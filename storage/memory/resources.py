@@ -89,6 +89,8 @@ class Resources:
         See above.
     engine
         The engine; None opens the one of the host when it is first used.
+    note
+        Why the engine is not that of a device, if the user should know.
     """
 
     def __init__(
@@ -100,10 +102,11 @@ class Resources:
         engine: Engine | None = None,
         device: int | None = None,
         options: OptionNames = CONFIG_OPTIONS,
+        note: str = "",
     ) -> None:
         self.host, self.disk, self.spill = host, disk, spill
         self.device, self.options = device, options
-        self._engine = engine
+        self._engine, self._note = engine, note
 
     @property
     def engine(self) -> Engine:
@@ -139,7 +142,12 @@ class Resources:
         return None if free is None else int(free * _DEVICE_SHARE)
 
     def device_note(self) -> str:
-        """Return what the user should know of the device before a run: that less is free than allowed; or nothing."""
+        """Return what the user should know of the device before a run: that less is free than allowed; or nothing.
+
+        Where the device has no memory for a run at all, that is why the CPU does the work.
+        """
+        if self._note:
+            return self._note
         free = self.free_device_bytes()
         if free is None or self.device is None or free >= self.device:
             return ""
@@ -208,7 +216,8 @@ def open_resources(
     InputError
         If this machine does not have the engine.
     """
-    chosen = None if engine is None else _choose_engine(engine, options)
+    notes: list[str] = []
+    chosen = None if engine is None else _choose_engine(engine, options, notes)
     host = default_host_bytes() if host is None else host
     disk = default_disk_bytes(spill) if disk is None else disk
     if chosen is not None and per_device > 1 and (free := chosen.memory.free()) is not None:
@@ -220,6 +229,7 @@ def open_resources(
         engine=chosen,
         device=device,
         options=options,
+        note=" ".join(notes),
     )
 
 
@@ -233,8 +243,8 @@ def given_or_default(resources: Resources | None) -> Iterator[Resources]:
         yield own
 
 
-def _choose_engine(choice: EngineChoice, options: OptionNames) -> Engine:
+def _choose_engine(choice: EngineChoice, options: OptionNames, notes: list[str]) -> Engine:
     try:
-        return select_engine(choice.kind, choice.threads, choice.ablation)
+        return select_engine(*choice, notes.append)
     except EngineUnavailable as error:
         raise InputError(f'{options.engine} = "{choice.kind:.40}": {error}') from None

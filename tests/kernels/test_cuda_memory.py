@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import json
 import subprocess
 import sys
 import threading
@@ -19,13 +20,14 @@ import pytest
 from breakable import EDGES, answer
 
 import longwall
+from longwall.kernels import select_engine
 from longwall.kernels.cuda.runtime.errors import cuda_faults, fault_of
 from longwall.kernels.cuda.runtime.memory import KERNELS_BYTES, DeviceMemory
 from longwall.kernels.cuda.runtime.pools import open_pool
-from longwall.kernels.interface.engine import EngineLost, EngineUnavailable, ShortOfMemory
+from longwall.kernels.interface.engine import DeviceFull, EngineLost, EngineUnavailable, ShortOfMemory
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.stages import source
-from longwall.storage.errors import InputError
+from longwall.storage.errors import InputError, RunError
 from longwall.storage.tables.embedding_table import EmbeddingTable
 
 WORKLOADS: dict[str, dict[str, Any]] = {
@@ -397,9 +399,62 @@ def test_arrays_that_outlive_their_engine_give_back_their_memory(cuda: Any, pool
 def test_a_device_that_others_have_filled_is_not_used(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from longwall.kernels.cuda.engine import CudaEngine
 
-    monkeypatch.setattr(DeviceMemory, "_free", lambda self: KERNELS_BYTES - 1)
-    with pytest.raises(EngineUnavailable, match="other processes have taken the device's memory, and kernels need 64"):
+    monkeypatch.setattr(cuda.xp.cuda.runtime, "memGetInfo", lambda: (KERNELS_BYTES, 1 << 30))
+    notes: list[str] = []
+    with pytest.raises(DeviceFull, match="the device's memory is taken: end the processes that use it, or choose"):
         CudaEngine()
+    with pytest.raises(DeviceFull):
+        select_engine("cuda", note=notes.append)
+    instead = select_engine("auto", 2, note=notes.append)
+    assert (instead.name, instead.workers) == ("cpu", 2)
+    assert notes == [f"the CPU does the work, since {DeviceFull()}"]
+    monkeypatch.setattr(cuda.xp.cuda.runtime, "memGetInfo", lambda: (KERNELS_BYTES + 1, 1 << 30))
+    assert select_engine("auto", note=notes.append).name == "cuda"
+    assert len(notes) == 1
+
+
+@pytest.mark.gpu
+def test_a_run_says_that_the_cpu_does_its_work_since_the_device_is_full(
+    mine: Any, cuda: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cuda.xp.cuda.runtime, "memGetInfo", lambda: (0, 1 << 30))
+    place = mine("triangles").path
+    assert json.loads((place / "manifest.json").read_text())["engine"]["name"] == "cpu"
+    notes = [note["text"] for note in json.loads((place / "history.json").read_text())["notes"]]
+    assert notes.count(f"the CPU does the work, since {DeviceFull()}") == 1
+    with pytest.raises(InputError, match=r"^engine.kind = .cuda.: the device's memory is taken"):
+        mine("triangles", "cuda")
+
+
+@pytest.mark.gpu
+def test_a_device_has_back_what_failed_runs_took(
+    mine: Any, cuda: Any, pools: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = source.edge_source
+
+    def failing(*arguments: Any) -> EmbeddingTable:
+        make(*arguments)
+        raise RunError("the disk is full")
+
+    for number in range(1, 4):
+        monkeypatch.setattr(source, "edge_source", failing)
+        with pytest.raises(RunError, match="the disk is full"):
+            mine("listing")
+        monkeypatch.setattr(source, "edge_source", make)
+        mine("triangles")
+        assert len(pools) == 2 * number
+        assert [pool.total_bytes() for pool in pools[:-1]] == [0] * (2 * number - 1)
+
+
+@pytest.mark.gpu
+def test_what_a_failed_run_left_is_collected_where_memory_is_short(
+    mine: Any, cuda: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collected = []
+    monkeypatch.setattr(cuda.xp.cuda.runtime, "memGetInfo", lambda: (1 << 30 if collected else 0, 1 << 30))
+    monkeypatch.setattr("longwall.kernels.cuda.runtime.memory.gc.collect", lambda: collected.append(1))
+    assert select_engine("auto").name == "cuda"
+    assert collected
 
 
 @pytest.mark.gpu

@@ -14,6 +14,7 @@ import pytest
 
 from longwall.kernels import EngineUnavailable, prepare_engine
 from longwall.kernels.cuda.runtime import device
+from longwall.kernels.interface.engine import DeviceFull
 
 
 @pytest.fixture
@@ -175,18 +176,20 @@ class Library:
 @pytest.mark.parametrize(
     ("library", "named", "opened"),
     [
-        (Library(3), None, False),
-        (Library(3, failing="nvmlDeviceGetMigMode"), None, False),  # the device knows none
-        (Library(3, split=(2,)), None, True),
-        (Library(3), "0,1", True),
-        (Library(3, failing="nvmlInit_v2"), None, True),
-        (Library(3, failing="nvmlDeviceGetCount_v2"), None, True),
-        (Library(3, failing="nvmlDeviceGetHandleByIndex_v2"), None, True),
-        (Library(0), None, True),
+        (Library(3), {}, False),
+        (Library(3, failing="nvmlDeviceGetMigMode"), {}, False),  # the device knows none
+        (Library(3, split=(2,)), {}, True),
+        (Library(3), {"CUDA_VISIBLE_DEVICES": "0,1"}, True),
+        (Library(3), {"CUDA_MPS_PIPE_DIRECTORY": "/tmp/mps"}, True),
+        (Library(3), {"no": "managed memory"}, True),
+        (Library(3, failing="nvmlInit_v2"), {}, True),
+        (Library(3, failing="nvmlDeviceGetCount_v2"), {}, True),
+        (Library(3, failing="nvmlDeviceGetHandleByIndex_v2"), {}, True),
+        (Library(0), {}, True),
     ],
 )
 def test_devices_are_counted_without_opening_them(
-    monkeypatch: pytest.MonkeyPatch, library: Library, named: str | None, opened: bool
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, library: Library, named: dict[str, str], opened: bool
 ) -> None:
     began = []
 
@@ -197,12 +200,58 @@ def test_devices_are_counted_without_opening_them(
     driver = SimpleNamespace(cuInit=lambda flags: began.append(flags) or 0, cuDeviceGetCount=count)
     monkeypatch.setattr(ctypes, "CDLL", lambda name: library if "nvidia-ml" in name else driver)
     monkeypatch.setattr(device, "find_spec", lambda name: name)
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    if named is not None:
-        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", named)
+    monkeypatch.setattr(device, "_MANAGED_MEMORY", tmp_path / named.get("no", ""))
+    for name in ("CUDA_VISIBLE_DEVICES", "CUDA_MPS_PIPE_DIRECTORY"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in named.items():
+        monkeypatch.setenv(name, value)
     assert device.visible_devices() == (["0", "1"] if opened else ["0", "1", "2"])
     assert bool(began) == opened
     assert library.open == 0
+
+
+def test_devices_are_not_there_without_a_driver_whoever_counts_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def library(name: str) -> Library:
+        if "nvidia-ml" not in name:
+            raise OSError(name)
+        return Library(3)
+
+    monkeypatch.setattr(ctypes, "CDLL", library)
+    monkeypatch.setattr(device, "find_spec", lambda name: name)
+    monkeypatch.setattr(device, "_MANAGED_MEMORY", tmp_path)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    with pytest.raises(EngineUnavailable):
+        device.visible_devices()
+
+
+class Short(Exception):
+    """What CuPy raises where the device has no memory."""
+
+    def __init__(self, status: int):
+        super().__init__("cudaErrorMemoryAllocation: out of memory")
+        self.status = status
+
+
+@pytest.mark.parametrize(("error", "full"), [(Short(2), True), (MemoryError(), True), (Short(35), False)])
+def test_a_device_without_room_for_a_context_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, full: bool
+) -> None:
+    def refuse(*_: object) -> None:
+        raise error
+
+    cupy = FakeDevice()
+    monkeypatch.setattr(device, "_place_cache", lambda: tmp_path)
+    monkeypatch.setattr(device, "_recall_toolkit", lambda folder: None)
+    monkeypatch.setattr(cupy, "zeros", refuse)
+    monkeypatch.setitem(sys.modules, "cupy", cupy)  # type: ignore[arg-type]
+    with pytest.raises(EngineUnavailable) as raised:
+        device.open_device()
+    assert isinstance(raised.value, DeviceFull) == full
+    if not full:
+        assert str(raised.value) == "CUDA does not work here: cudaErrorMemoryAllocation: out of memory"
 
 
 def test_cupy_says_why_the_driver_counts_no_devices(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,11 +10,13 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from longwall.kernels.interface.engine import EngineUnavailable
+from longwall.kernels.cuda.runtime.errors import fault_of
+from longwall.kernels.interface.engine import DeviceFull, EngineUnavailable
 from longwall.kernels.private_folder import cache_folder
 
 _NONE = "no CUDA device is visible"
 _DRIVER = Path("/dev/nvidiactl")
+_MANAGED_MEMORY = Path("/dev/nvidia-uvm")
 _TOOLKIT, _WORKS, _HEADER, _TOOLKIT_VARIABLES = "toolkit", "works", "cuda_runtime.h", ("CUDA_PATH", "CUDA_HOME")
 
 
@@ -176,12 +178,14 @@ def _counted_unopened() -> int:
     Returns
     -------
     int
-        0 where NVML is missing, or CUDA may count otherwise: where devices are hidden, or split (MIG).
+        0 where NVML is missing, or CUDA may count otherwise: where devices are hidden, split (MIG) or behind a server
+        (MPS), or where what CUDA needs is not there, as in containers that only watch devices.
     """
     number, split, later, there = ctypes.c_uint(), ctypes.c_uint(), ctypes.c_uint(), ctypes.c_void_p()
-    if "CUDA_VISIBLE_DEVICES" in os.environ:
+    if not {"CUDA_VISIBLE_DEVICES", "CUDA_MPS_PIPE_DIRECTORY"}.isdisjoint(os.environ) or not _MANAGED_MEMORY.exists():
         return 0
     with suppress(OSError, AttributeError):
+        ctypes.CDLL("libcuda.so.1")
         library = ctypes.CDLL("libnvidia-ml.so.1")
         if library.nvmlInit_v2():
             return 0
@@ -220,5 +224,8 @@ def _reasons() -> Iterator[None]:
     except EngineUnavailable:
         raise
     except Exception as reason:  # CuPy raises different types for a missing driver, library or device.
-        text = str(reason).strip().splitlines()
-        raise EngineUnavailable(f"CUDA does not work here: {text[0] if text else reason!r}") from None
+        fault = fault_of(int(getattr(reason, "status", 0)), "")
+        if isinstance(fault or reason, MemoryError):  # not even a context has room
+            raise DeviceFull from None
+        text = str(reason).strip().splitlines() or [repr(reason)]
+        raise EngineUnavailable(f"CUDA does not work here: {text[0]}") from None

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cuda.runtime.errors import cuda_faults, fault_of
 from longwall.kernels.cuda.runtime.pools import open_pool
-from longwall.kernels.interface.engine import EngineLost, MemoryPeak, ShortOfMemory
+from longwall.kernels.interface.engine import DeviceFull, EngineLost, MemoryPeak, ShortOfMemory
 
 KERNELS_BYTES = 64 << 20  # of a device, that arrays leave to the driver: for kernels' code and stacks
 _UNIT = 512  # bytes, of which CuPy's pools allocate multiples
@@ -152,6 +152,25 @@ class DeviceMemory:
     def _free(self) -> int:
         free, _ = self._xp.cuda.runtime.memGetInfo()
         return int(free)
+
+
+def check_room(xp: Any) -> None:
+    """Check that the current device has room for kernels and for some arrays.
+
+    Raises
+    ------
+    DeviceFull
+        If it has not, though all that earlier runs of this process have left there was given back.
+    """
+    if _has_room(xp):
+        return
+    gc.collect()  # what a failed run had may still be in cycles
+    if not _has_room(xp):
+        raise DeviceFull
+
+
+def _has_room(xp: Any) -> bool:
+    return bool(xp.cuda.runtime.memGetInfo()[0] > KERNELS_BYTES)
 
 
 def copied(xp: Any, arrays: Mapping[str, NDArray[Any]]) -> dict[str, Array]:

@@ -106,6 +106,16 @@ def test_workers_of_a_cluster_take_turns_with_the_devices(two_devices: None, fol
 
 @pytest.mark.gpu
 @pytest.mark.cluster
+def test_workers_whose_device_does_not_work_do_not_go_on_with_a_thread_each(
+    two_devices: None, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longwall.kernels.cuda.runtime.device.visible_devices", lambda: ["none", "neither"])
+    with pytest.raises(InputError, match=r'engine.kind = "cuda": '):
+        longwall.run(config(folder, "cliques", "refused", {}, kind="dask"))
+
+
+@pytest.mark.gpu
+@pytest.mark.cluster
 def test_workers_with_and_without_a_device_mix(two_devices: None, folder: Path) -> None:
     shared = {"host": "127.0.0.1", "nthreads": 1, "memory_limit": None, "dashboard": False}
     started = {
