@@ -18,7 +18,7 @@ def prepare_engine(kind: str) -> None:
 
 
 def select_engine(
-    kind: str, threads: int = 0, ablation: Ablation | None = None, note: Callable[[str], object] = len
+    kind: str, threads: int = 0, ablation: Ablation | None = None, note: Callable[[str], object] | None = None
 ) -> Engine:
     """Return an engine.
 
@@ -31,7 +31,7 @@ def select_engine(
     ablation
         Optimisations of the CUDA engine to switch off; none if not given.
     note
-        Called with what the user should know: that the CPU stands in for a device whose memory is taken.
+        Is called with what the user should know: that the CPU stands in for a device whose memory is taken.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def select_engine(
         except EngineUnavailable as reason:
             if kind == "cuda":
                 raise
-            if isinstance(reason, DeviceFull):
+            if note is not None and isinstance(reason, DeviceFull):
                 note(f"the CPU does the work, since {reason}")
     from longwall.kernels.cpu.engine import CpuEngine
 
