@@ -267,9 +267,9 @@ def ingest(
 ) -> None:
     """Turn a graph file of any size into a graph store, which opens much faster.
 
-    Reads edge lists (.txt, .tsv, .csv, any separator), Matrix Market (.mtx), Parquet, .lg and .graph files, and
-    databases of graphs (.gspan, or --format transactions), compressed (.gz, .zst) or not. Vertices are integers or have
-    names; directions, loops and repeated edges are dropped, further columns are ignored.
+    Reads edge lists (.txt, .tsv, .csv, any separator), Matrix Market (.mtx), Parquet, GraphML, GEXF, GML, .lg and
+    .graph files, and databases of graphs (.gspan, or --format transactions), compressed (.gz, .zst) or not. Vertices
+    are integers or have names; directions, loops and repeated edges are dropped, further columns are ignored.
     """
     with _reporting():
         from longwall.storage.ingest.ingest import ingest as ingest_file
@@ -420,7 +420,7 @@ def patterns(
             if draw and edges:
                 write_stdout(drawn(parse_pattern(name if names else edges)) + "\n")
     if not names:
-        more = 'Any other connected pattern: an edge list, pattern = "0-1,1-2,2-0", or a .graph or .graphml file.'
+        more = 'Any other connected pattern: "0-1,1-2,2-0", "(a)-(b)-(c), (a)-(c)", or a .graph or .graphml file.'
         write_stdout(f"\n{more}")
 
 

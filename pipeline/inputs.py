@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from longwall.storage.memory.resources import Resources
     from longwall.storage.streaming.stored_graph import StoredGraph
 
+_NEEDS_LEAST = ("triangles", "cliques")  # kinds of workloads that a graph in its store suffices for
+
 
 def open_resources(spec: RunSpec, *, processes: int = 1, per_device: int = 1) -> Resources:
     """Open the resources that a config asks for; what it leaves open is a share of what this machine has free.
@@ -134,13 +136,15 @@ def read_graph(
             try:
                 return open_store(error.path, resources.host, ahead=ahead, files=files)
             except (GraphTooLarge, BudgetExceeded) as larger:
-                raise InputError(f"{larger}; {NEED_LESS}") from None
+                advice = "" if spec.workload.kind in _NEEDS_LEAST else f"; {NEED_LESS}"
+                raise InputError(f"{larger}{advice}") from None
     except BudgetExceeded as error:
         raise InputError(str(error)) from None  # the budgets are the user's
 
 
 def _streamed(spec: RunSpec, error: GraphTooLarge, resources: Resources) -> StoredGraph | None:
     """Return a graph that stays in its store, if that is what the workload can do with."""
+    from longwall.pipeline.execution.streaming.stream_phase import has_room
     from longwall.storage.streaming.stored_graph import StaysInStore, open_stored
 
     if in_processes(spec):
@@ -150,7 +154,8 @@ def _streamed(spec: RunSpec, error: GraphTooLarge, resources: Resources) -> Stor
     except InputError:  # too large even so, or damaged: reading all of it finds that out again
         return None
     with suppress(StaysInStore):
-        if getattr(spec.workload.plan(graph), "streamed", None) is not None:
+        phase = getattr(spec.workload.plan(graph), "streamed", None)
+        if phase is not None and has_room(graph, phase, resources):
             return graph
     graph.close()
     return None

@@ -104,6 +104,8 @@ def _number(label: Label, names: tuple[str, ...] | None, key: str, what: str = "
         label = str(label)  # a column of texts may hold digits
     if label in names:
         return names.index(label)
-    close = get_close_matches(label, names, _LISTED) or list(names[:_LISTED])
-    there = ", ".join(map(brief, close))
-    raise InputError(f"{key}: no {what} of the graph has the label {brief(label)}; there are {there}, ...")
+    near = get_close_matches(label, names, 1)
+    hint = f"did you mean {brief(near[0])}? There are " if near else "there are "
+    more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
+    there = ", ".join(map(brief, names[:_LISTED]))
+    raise InputError(f"{key}: no {what} of the graph has the label {brief(label)}; {hint}{there}{more}")

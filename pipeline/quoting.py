@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+_MEANT = {"gpu": "cuda", "nvidia": "cuda", "cores": "cpu"}
 _MOST_BITS = 1000  # Python writes no number of more than 4,300 digits
 _LONGEST = 60
 _READABLE = 1e15  # longer numbers are written with an exponent
@@ -39,7 +40,8 @@ def join_names(names: Iterable[str]) -> str:
 def suggestion(name: object, valid: Iterable[str]) -> str:
     """Return the end of a message: the nearest valid name, if one is near, and all of them."""
     valid = list(valid)
-    near = difflib.get_close_matches(str(name), valid, n=1)
+    meant = _MEANT.get(str(name).lower())
+    near = [meant] if meant in valid else difflib.get_close_matches(str(name), valid, n=1)
     return (f'; did you mean "{near[0]}"? Choose' if near else "; choose") + f" one of {join_names(valid)}"
 
 

@@ -153,7 +153,7 @@ def resume(
     ... }
     >>> longwall.run(config)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    longwall.storage.errors.RunError: a spilled chunk needs ... raise memory.disk; once that is mended, go on with: ...
+    longwall.storage.errors.RunError: a spilled chunk needs ... raise memory.disk; fix that, then go on with: ...
     >>> longwall.resume("runs/diamonds", overrides=["memory.disk=1GiB"]).count
     82944
     """
@@ -238,7 +238,7 @@ def _ended(
             abandon("failed", reason)
             if isinstance(error, FinalError):
                 raise
-            raise RunError(f"{reason}; once that is mended, {how}") from error
+            raise RunError(f"{reason}; fix that, then {how}") from error
         except BaseException as error:
             cancel.set()
             abandon("failed", f"{type(error).__name__}: {error}")

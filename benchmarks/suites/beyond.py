@@ -91,7 +91,7 @@ def main() -> None:
     print(f"steps of triangles: {grown[0]:.3g} x edges^{grown[1]:.3f}\n")
     print(
         "| work | edges | machines | store GB | arrays GB | of a machine's memory | network GB | to a device GB "
-        "| reading s | link s | computing s | dispatching s | all s | held up by |"
+        "| reading s | link s | computing s | dispatching s | all s | bottleneck |"
     )
     print("|---|---:|---:|" + "---:|" * 10 + "---|")
     for name, (_, times) in WORKS.items():

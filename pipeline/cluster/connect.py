@@ -268,8 +268,9 @@ def _summary(metrics: Metrics) -> str:
     if not busy:
         return ""
     workers = "1 worker" if len(busy) == 1 else f"{len(busy)} workers"
-    least, most = min(busy.values()), max(busy.values())
-    return f"{ranges:,} ranges done by {workers}, busy for {least:.1f} to {most:.1f} s each"
+    least, most = f"{min(busy.values()):.1f}", f"{max(busy.values()):.1f}"
+    seconds = least if least == most else f"{least} to {most}"
+    return f"{ranges:,} ranges done by {workers}, busy for {seconds} s{' each' if len(busy) > 1 else ''}"
 
 
 def retries_of(section: SchedulerSection) -> int:

@@ -14,13 +14,14 @@ from longwall.storage.stored_files import SpecialFile, open_regular
 
 MOST_BYTES = 2**20
 """Of a config file: the commented ones have a few thousand."""
+_LOOKED_AT = 10_000  # characters of what is no TOML
 _MOST_LEVELS = 8  # of tables and lists; a config has four
 _MOST_DOTS = 256  # of a line; to read a key takes the cube of its parts
 _INTEGERS = range(-(2**63), 2**64)  # what TOML readers must hold, and every seed
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """Read a config file.
+def read_toml(path: Path, what: str = "config file", advice: str = " (longwall configs makes one)") -> dict[str, Any]:
+    """Read a config file, or another one of TOML, which `what` and `advice` name.
 
     Raises
     ------
@@ -32,7 +33,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         with os.fdopen(open_regular(path), "rb") as file:
             content = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
-        raise InputError(f"{name}: there is no such config file; check the path (longwall configs makes one)") from None
+        raise InputError(f"{name}: there is no such {what}; check the path{advice}") from None
     except IsADirectoryError:
         raise InputError(f"{name}: this is a folder; give the TOML file itself") from None
     except SpecialFile:
@@ -48,8 +49,15 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         data = parse_toml(text)
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{name}: not valid TOML: {error}") from None
+        raise InputError(f"{name}: not valid TOML: {error}{_hint(text, error)}") from None
     return to_plain(data, name)
+
+
+def _hint(text: str, error: tomllib.TOMLDecodeError) -> str:
+    """Return what may have been meant."""
+    if not any("=" in line for line in text[:_LOOKED_AT].splitlines() if not line.lstrip().startswith("#")):
+        return '; a graph is named in a config: [graph] path = "FILE"'
+    return '; texts stand in quotes: path = "graph.txt"' if str(error).startswith("Invalid value") else ""
 
 
 def parse_toml(text: str) -> dict[str, Any]:

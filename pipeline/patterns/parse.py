@@ -32,12 +32,12 @@ _FIXED: dict[str, list[tuple[int, int]]] = {
 }
 _FAMILIES: dict[str, tuple[int, int, Callable[[int], list[tuple[int, int]]], str]] = {
     "clique": (2, MAX_FAMILY, _clique, "k vertices, every pair joined"),
-    "cycle": (3, MAX_FAMILY, _cycle, "a closed walk through k vertices"),
+    "cycle": (3, MAX_FAMILY, _cycle, "a cycle of k vertices"),
     "path": (
         2,
         MAX_FAMILY,
         lambda k: [(i, i + 1) for i in range(k - 1)],
-        "an open walk through k vertices",
+        "a path of k vertices",
     ),
     "star": (
         2,
@@ -138,7 +138,9 @@ def parse_pattern(text: str, labels: Sequence[int] | None = None) -> Pattern:
         low, high, build, _ = _FAMILIES[family[1]]
         k = int(family[2])
         if not low <= k <= high:
-            raise InputError(f"pattern {brief(text)}: k must lie between {low} and {high}")
+            raise InputError(
+                f"pattern {brief(text)}: k must lie between {low} and {high}; a larger pattern is given by its edges"
+            )
         return make_pattern(build(k), labels, name=text)
     if _EDGE_LIST.fullmatch(text):
         pairs = [part.split("-") for part in text.split(",")]
@@ -154,10 +156,10 @@ def parse_pattern(text: str, labels: Sequence[int] | None = None) -> Pattern:
         raise InputError("the pattern is empty: give a name, an edge list such as '0-1,1-2,2-0', or a file")
     known = [*_FIXED, *(f"{name}-{max(low, 4)}" for name, (low, _, _, _) in _FAMILIES.items())]
     near = _other_name(text) or difflib.get_close_matches(text, known, 1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    hint = f"did you mean {near[0]!r}? Give" if near else "give"
     raise InputError(
-        f"unknown pattern {brief(text)}: {hint}Give a name (see `longwall patterns`), an edge list such as "
-        "'0-1,1-2,2-0', vertices with labels such as '(a:1)-(b:2)', or a .graph or .graphml file"
+        f"unknown pattern {brief(text)}: {hint} a name (see `longwall patterns`), an edge list such as "
+        "'0-1,1-2,2-0', vertices with names in parentheses such as '(a)-(b), (b)-(c)', or a .graph or .graphml file"
     )
 
 

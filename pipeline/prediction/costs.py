@@ -141,12 +141,13 @@ def predict_cost(demand: Demand, rates: Rates, workers: int = 1) -> Cost:
     sent = demand.written if clustered else 0.0
     written = demand.written / rates.disk_write / workers
     results = max(written, sent / rates.network if workers > 1 else 0.0)
+    each = "device" if rates.devices else "thread"
     parts = [
         Part("start", "processes, libraries and kernels", rates.start_seconds + loading),
         read,
         *([Part("link", f"{round_size(over)} to each device", link)] if rates.devices else []),
         Part("tables", "what every process makes of the graph", opened),
-        Part(COMPUTING, f"{sum(one.seconds for one in demand.samples) / faster:.3g} s of one", mined),
+        Part(COMPUTING, f"{sum(one.seconds for one in demand.samples) / faster:.3g} s of one {each}", mined),
         *([Part("dispatching", f"{requests:,} requests", dispatching)] if clustered else []),
         Part("results", "written, and sent to the coordinator" if clustered else "written", results),
     ]
@@ -186,7 +187,7 @@ def _read(demand: Demand, rates: Rates, workers: int, decoding: float) -> Part:
     if workers == 1 and not distant and demand.own == rates:
         ways = {"decoding": decoding}  # as it was measured, the disk included
     slowest = max(ways, key=lambda way: ways[way])
-    return Part("reading", f"the graph, held up by {slowest}", ways[slowest])
+    return Part("reading", f"the graph; its bottleneck is {slowest}", ways[slowest])
 
 
 def _link(demand: Demand, rates: Rates) -> tuple[float, float]:

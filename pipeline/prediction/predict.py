@@ -127,7 +127,7 @@ def describe_cost(cost: Cost, samples: tuple[PhaseSample, ...], *, limited: bool
     moved = [f"disk {round_size(cost.disk)}", f"network {round_size(cost.network)}"]
     held = [f"each host {round_size(int(cost.host))}"]
     held += [f"each device {round_size(cost.device)}"] if cost.device else []
-    lines.append(f"bytes        moved: {', '.join(moved)}; held: {', '.join(held)}")
+    lines.append(f"bytes        moved: {', '.join(moved)}; held at most: {', '.join(held)}")
     return lines
 
 

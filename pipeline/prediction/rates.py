@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longwall.kernels.child_process import python_words
+from longwall.pipeline.quoting import suggestion
 from longwall.storage.errors import InputError
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def read_rates(path: Path, own: Rates) -> Rates:
     """
     from longwall.pipeline.config.raw import read_toml
 
-    values = read_toml(path)
+    values = read_toml(path, "file of rates", "")
     for key, value in values.items():
         _check(path, key, value)
     return replace(own, **values)
@@ -93,7 +94,7 @@ def read_rates(path: Path, own: Rates) -> Rates:
 
 def _check(path: Path, key: str, value: object) -> None:
     if key not in KEYS:
-        raise InputError(f"{path}: {key}: there is no such rate; choose of {', '.join(KEYS)}")
+        raise InputError(f"{path}: {key}: there is no such rate{suggestion(key, KEYS)}")
     number = not isinstance(value, bool) and isinstance(value, int if key in _COUNTS else (int, float))
     least = 0 if key in _MAY_BE_ZERO else 1
     if not number or not least <= float(value) < 1e30:  # type: ignore[arg-type]

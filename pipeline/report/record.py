@@ -63,7 +63,7 @@ def read_record(store: RunStore) -> RunRecord:
         manifest = manifest_of(store)
     except (OSError, ValueError):
         raise InputError(
-            f"{store.where}: this is not the folder of a run, it has no {MANIFEST} of one: choose another"
+            f"{store.where}: there is no run, no {MANIFEST} of one; check the path (longwall runs lists runs)"
         ) from None
 
     def content(name: str) -> bytes | None:

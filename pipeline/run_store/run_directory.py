@@ -159,7 +159,8 @@ class RunDirectory:
             directory.close()
             if isinstance(error, FileNotFoundError | NotADirectoryError | ValueError):
                 raise InputError(
-                    f"{directory.where}: this is not the folder of a run, it has no {MANIFEST} of one: choose another"
+                    f"{directory.where}: there is no run, no {MANIFEST} of one; check the path (longwall runs lists "
+                    "runs)"
                 ) from None
             if isinstance(error, OSError):
                 raise InputError(f"{directory.where}: the run cannot be resumed ({error.strerror or error})") from None

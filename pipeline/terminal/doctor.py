@@ -99,7 +99,7 @@ def _disk(folder: Path) -> str:
         written, read = disk_rates(folder)
     except OSError as error:
         return f"{folder} cannot be written ({error.strerror})"
-    speed = f"writes {written / 1e9:.2f} GB/s, reads {read / 1e9:.2f}"
+    speed = f"writes {written / 1e9:.2f} GB/s, reads {read / 1e9:.2f} GB/s"
     return f"{folder.absolute()}: {free / 2**30:.1f} GiB free, {speed}"
 
 

@@ -34,7 +34,9 @@ def tables_of(address: str) -> tuple[RunStore, dict[str, list[str]]]:
     try:
         status = manifest_of(store)["status"]
     except (OSError, ValueError):
-        raise InputError(f"{address}: this is not the folder of a run, or its manifest.json is damaged") from None
+        raise InputError(
+            f"{address}: there is no run, no manifest.json of one; check the path (longwall runs lists runs)"
+        ) from None
     if status != "done":
         raise InputError(f"{address}: this run is not finished, it has no results yet; resume it, or wait")
     tables: dict[str, list[str]] = {}

@@ -23,7 +23,7 @@ from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Ahead, Graph, NewArray, no_copies
 from longwall.storage.graph.graph_checks import Facts, GraphChecks, check_distinct
 from longwall.storage.graph.graph_sink import HASHED, Array, content_hash
-from longwall.storage.graph.info import id_facts
+from longwall.storage.graph.info import id_facts, named_labels
 from longwall.storage.graph.row_checks import RowChecks, check_sum
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.graph.store_header import DTYPES, StoreHeader, is_store, read_header
@@ -96,11 +96,14 @@ def open_store(
     with opened_store(Path(path), host) as (header, stored), ExitStack() as undo:
         chunks = _chunks(stored.values(), _PLENTY if host is None else host.free)
         workers = core_count()
+        size = sum(array.layout.nbytes for array in stored.values())
+        if files is not None:
+            files.require(size)
         if host is not None:
             if files is None:
-                undo.enter_context(host.reserve(sum(array.layout.nbytes for array in stored.values()), "the graph"))
-            workers, size = reading_workers(stored.values(), host.free, chunks=chunks)
-            buffers = host.reserve(size, "reading the graph")
+                undo.enter_context(host.reserve(size, "the graph"))
+            workers, reading = reading_workers(stored.values(), host.free, chunks=chunks)
+            buffers = host.reserve(reading, "reading the graph")
             undo.enter_context(buffers)
         with StoreReader(header, stored, workers, chunks) as reader:
             graph = _load(reader, adjacency, ahead, files)
@@ -127,7 +130,7 @@ def describe_store(path: str | Path) -> dict[str, Any]:
         stats = reader.stats()
         smallest, largest = reader.checks.id_range
         return {
-            **stats.to_dict(),
+            **named_labels(stats.to_dict(), header.label_names.get("vertices")),
             **id_facts("name_bytes" in stored, smallest, largest),
             "vertex_labels": "labels" in stored,
             "edge_labels": "edge_labels" in stored,

@@ -9,7 +9,7 @@ def info(graph: Graph) -> dict[str, Any]:
     """Describe a graph as a dict that JSON can hold: sizes, bytes, labels, hash and `GraphStats`' fields."""
     ids = graph.original_ids
     return {
-        **graph.stats.to_dict(),
+        **named_labels(graph.stats.to_dict(), graph.label_names),
         **id_facts(graph.has_names, int(ids.min()), int(ids.max())),
         "vertex_labels": graph.has_labels,
         "edge_labels": graph.edge_labels is not None,
@@ -17,6 +17,13 @@ def info(graph: Graph) -> dict[str, Any]:
         "bytes": graph.nbytes,
         "content_hash": graph.content_hash,
     }
+
+
+def named_labels(stats: dict[str, Any], names: tuple[str, ...] | None) -> dict[str, Any]:
+    """Return statistics whose label counts have the texts of the labels, where these are texts."""
+    if names is None:
+        return stats
+    return stats | {"label_counts": {names[int(label)]: count for label, count in stats["label_counts"].items()}}
 
 
 def id_facts(named: bool, smallest: int, largest: int) -> dict[str, Any]:

@@ -52,6 +52,16 @@ class MappedArrays:
         """Bytes of all arrays together."""
         return sum(file.nbytes for file in self._files)
 
+    def require(self, nbytes: int) -> None:
+        """Refuse arrays of so many bytes in all, before the first of them is made, where they have no room.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the disk's budget has none.
+        """
+        self._disk.reserve(nbytes, WHAT).release()
+
     def array(self, length: int, dtype: np.dtype[Any]) -> NDArray[Any]:
         """Make an array of zeros; see :data:`longwall.storage.graph.graph.NewArray`.
 

@@ -48,8 +48,7 @@ def add_degree_products(
     """
     observer.phase("adding up degrees", graph.num_edges, "edges")
     threads = max(min(core_count(), lists.segments), 1)
-    size = _ITEM * (graph.num_vertices + threads * lists.longest)
-    with host.reserve(size, "the degrees of all vertices"):
+    with host.reserve(degree_bytes(graph, lists.longest, threads), "the degrees of all vertices"):
         degrees = np.repeat(graph.histogram.degrees.astype(np.uint32), graph.histogram.counts)
         local = threading.local()
 
@@ -68,6 +67,11 @@ def add_degree_products(
             lists.bytes_read += _ITEM * edges
             observer.advance(edges)
     return total
+
+
+def degree_bytes(graph: StoredGraph, longest: int, threads: int) -> int:
+    """Return what the degrees of all vertices take of the host, and a buffer of so many neighbours for each thread."""
+    return _ITEM * (graph.num_vertices + threads * longest)
 
 
 @lazy_kernel

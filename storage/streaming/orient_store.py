@@ -78,6 +78,12 @@ def orient_store(graph: StoredGraph, resources: Resources, observer: Observer, c
     return lists
 
 
+def orienting_bytes(graph: StoredGraph) -> int:
+    """Return the bytes of the host that `orient_store` takes at least."""
+    with opened_store(graph.stored.path, None) as (_, arrays):
+        return reading_workers([array for name, array in arrays.items() if name in ROW_ARRAYS], 0, _MORE)[1]
+
+
 def _chunks(rows: list[StoredArray], free: int) -> int:
     """Return how many chunks a block has, a power of two; `free` bytes are there."""
     workers, chunks = core_count(), 1

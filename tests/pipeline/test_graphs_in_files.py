@@ -18,6 +18,7 @@ from longwall.pipeline.explain import explain
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
+from longwall.storage.memory.sizes import round_size
 from longwall.storage.observer import NullObserver
 
 PLENTY = 1 << 28
@@ -115,6 +116,14 @@ def test_answers_are_those_with_all_memory(
     assert memory["host"]["peak"] <= budget
     beside = 4 * place.graph.num_edges if workload in MORE_FILES and engine_kind == "cpu" else 0
     assert memory["disk"]["peak"] >= place.graph.nbytes + beside
+
+
+def test_a_disk_without_room_for_the_graph_is_refused_with_all_that_it_takes(place: Place) -> None:
+    config = place.config(QUICK["diamonds"], "cpu", int(SHARE * place.graph.nbytes))
+    config["memory"]["disk"] = "20KiB"
+    needed = f"a file with the graph needs {round_size(place.graph.nbytes)}, memory.disk = 20 KiB"
+    with pytest.raises(InputError, match=needed):
+        longwall.run(config)
 
 
 @pytest.mark.parametrize("kind", ["labelled", pytest.param("plain", marks=pytest.mark.slow)])

@@ -31,7 +31,7 @@ def test_every_config_is_one(text: str) -> None:
 def test_there_is_a_config_for_every_kind_of_cluster() -> None:
     parts = re.split(r"^## ", PAGE, flags=re.MULTILINE)
     with_configs = {part.splitlines()[0] for part in parts if "```toml" in part}
-    wanted = ["All GPUs", "Processes", "A cluster", "Certificates", "By SSH", "On SLURM", "On Kubernetes"]
+    wanted = ["All GPUs", "Processes", "An existing cluster", "Certificates", "By SSH", "On SLURM", "On Kubernetes"]
     assert [name for name in wanted if not any(title.startswith(name) for title in with_configs)] == []
 
 

@@ -63,7 +63,7 @@ NOT_RUN = {
     "pip install '.[cuda]'": _INSTALLS,
     "pip install '.[cuda12]'": _INSTALLS,
     "pip install '.[test]'": _INSTALLS,
-    "pip install 'longwall[cluster]'": _INSTALLS,
+    "pip install '.[cluster]'": _INSTALLS,
     "pip install dask-jobqueue": _INSTALLS,
     "pip install fsspec s3fs": _INSTALLS,
     "pip install -e '.[test]'": _INSTALLS,

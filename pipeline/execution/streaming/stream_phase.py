@@ -21,10 +21,11 @@ from longwall.stages.range_counting import CountCliques
 from longwall.storage.arrays import array_hash
 from longwall.storage.concurrency import core_count
 from longwall.storage.memory.resources import Resources
+from longwall.storage.streaming.edge_sums import degree_bytes
 from longwall.storage.streaming.estimate import Reads, estimate_reads
 from longwall.storage.streaming.graph_parts import ARC_BYTES, GraphParts
 from longwall.storage.streaming.list_file import ListFile
-from longwall.storage.streaming.orient_store import orient_store
+from longwall.storage.streaming.orient_store import orient_store, orienting_bytes
 from longwall.storage.streaming.stored_graph import StoredGraph
 from longwall.storage.streaming.vertex_set import set_bytes
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 ADJACENCY_LISTS = "adjacency lists"
 """What a process keeps the lists of smaller neighbours under."""
 _PART_SHARE = 0.9  # of what is left: the rest is for the workspaces; a part is smaller where they need more
+_LEAST_PARTS = 2  # times what a part of one vertex may take: with the workspaces
 _DEVICE_SHARE = 0.5  # of the device
 _LISTS_SHARE = 0.5  # of the device, that all lists may take there
 _STEPS_PER_TASK, _LEAST_TASKS, _MOST_TASKS = 1e11, 8, 64  # every task reads lists anew: the fewer, the better
@@ -91,6 +93,17 @@ def open_stream(env: Environment, phase: RangePhase) -> Iterator[MakeWorker]:
             yield partial(StreamWorker, env, phase.count, parts, sums, phase.take(env), whole)
         else:
             yield partial(TabledWorker, env, way.stage, parts, sums, phase.take(env), whole, size)
+
+
+def has_room(graph: StoredGraph, phase: RangePhase, resources: Resources) -> bool:
+    """Return whether the host has room to read a graph from its store and, without a device, for the least parts."""
+    longest, segment = graph.stats.max_out_degree, array_hash.SEGMENT_BYTES
+    needed = max(orienting_bytes(graph), degree_bytes(graph, segment // ARC_BYTES, core_count()))
+    if not resources.on_device:
+        around_one = ARC_BYTES * min(longest * (longest + 1), graph.num_edges)  # vertex: its list, and those it names
+        fixed = _fixed_bytes(graph, segment) + phase.part_sums(graph).nbytes
+        needed = max(needed, fixed + int(_LEAST_PARTS * around_one))
+    return resources.host.free >= needed
 
 
 def expected_reads(graph: StoredGraph, phase: RangePhase, resources: Resources) -> Reads:

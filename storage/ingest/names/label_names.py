@@ -54,5 +54,5 @@ class LabelNames:
             )
         if len(name) > _LONGEST or "\ufffd" in name:
             what = f"has {len(name):,} characters, labels have at most {_LONGEST}" if len(name) > _LONGEST else ""
-            raise InputError(f"{self._source}: the label {name[:40]!r} {what or 'is not UTF-8'}; shorten or mend it")
+            raise InputError(f"{self._source}: the label {name[:40]!r} {what or 'is not UTF-8'}; shorten or correct it")
         return name

@@ -40,7 +40,7 @@ EDGES = PairNames(
         ("u", "v"),
         ("head", "tail"),
     ),
-    'say which two to read: graph.columns = ["A", "B"] in a config, --columns A,B of longwall ingest, or '
+    'say which two to read: graph.columns = ["A", "B"] in a config, --columns A,B on the command line, or '
     'columns=("A", "B") of longwall.open_graph',
 )
 LABELS = PairNames(tuple((name, "label") for name in _VERTEX_NAMES), "name two of them vertex and label")

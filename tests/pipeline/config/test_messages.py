@@ -50,6 +50,27 @@ def test_every_fault_is_named_with_file_key_and_nearest_name(tmp_path):
         assert any(line.startswith(f"{path}: {key}: ") and text in line for line in lines), (key, lines)
 
 
+@pytest.mark.parametrize(("meant", "kind"), [("gpu", "cuda"), ("GPU", "cuda"), ("nvidia", "cuda"), ("cores", "cpu")])
+def test_an_engine_of_another_name_is_understood(tmp_path, meant, kind):
+    path = write(tmp_path, f'[graph]\npath = "g.txt"\n[workload]\nkind = "triangles"\n[engine]\nkind = "{meant}"\n')
+    assert f'did you mean "{kind}"?' in faults(path)[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("# friends\nann,bob\nbob,cid\n", '; a graph is named in a config: [graph] path = "FILE"'),
+        ("0 1\n1 2\n", '; a graph is named in a config: [graph] path = "FILE"'),
+        ("[graph]\npath = g.txt\n", '; texts stand in quotes: path = "graph.txt"'),
+        ('[graph\npath = "g.txt"\n', ")"),
+    ],
+)
+def test_what_is_no_toml_is_guessed(tmp_path, text, hint):
+    (line,) = faults(write(tmp_path, text))
+    assert "not valid TOML: " in line
+    assert line.endswith(hint)
+
+
 LISTED = workload(kind="cliques", k=4, output="embeddings")
 
 

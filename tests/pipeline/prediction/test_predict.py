@@ -123,13 +123,13 @@ def test_explain_predicts_this_machine_and_others(config: Path) -> None:
     assert here.exit_code == 0, here.output
     assert re.search(r"^cost         about .* s on this machine of \d+ threads; most of it is start", here.stdout, re.M)
     assert "sampled      all phases were done for it" in here.stdout
-    assert re.search(r"^bytes        moved: disk 16 B, network 0 B; held: each host ", here.stdout, re.M)
+    assert re.search(r"^bytes        moved: disk 16 B, network 0 B; held at most: each host ", here.stdout, re.M)
     rates = config.with_name("rates.toml")
     rates.write_text("devices = 8\nthreads = 64\nsteps = 7.3e11\nstart_seconds = 30\n")
     many = explain(config, "--workers", "16", "--rates", rates)
     assert "on 16 machines of 8 devices; most of it is start" in many.stdout
     assert re.search(r"^dispatching .* requests$", many.stdout, re.M)
-    assert re.search(r"moved: disk 16 B, network 256 B; held: each host .*, each device ", many.stdout)
+    assert re.search(r"moved: disk 16 B, network 256 B; held at most: each host .*, each device ", many.stdout)
     assert {one.name for one in config.parent.iterdir()} == {"graph.txt", "mine.toml", "rates.toml"}
 
 

@@ -128,6 +128,11 @@ def test_nothing_is_kept_of_a_link_that_cannot_be_measured(monkeypatch: pytest.M
     assert locked.n_free_blocks() <= before
 
 
+def test_a_file_that_is_not_there_is_one_of_rates(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none.toml: there is no such file of rates; check the path$"):
+        read_rates(tmp_path / "none.toml", Rates())
+
+
 def test_a_file_replaces_some(tmp_path: Path) -> None:
     path = tmp_path / "rates.toml"
     path.write_text("threads = 16\nnetwork = 2.5e10\nrequest_seconds = 0\n")
@@ -137,7 +142,10 @@ def test_a_file_replaces_some(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("netwrok = 1", r"rates.toml: netwrok: there is no such rate; choose of threads, devices, steps"),
+        (
+            "netwrok = 1",
+            r'rates.toml: netwrok: there is no such rate; did you mean "network"\? Choose one of threads, dev',
+        ),
         ("network = 0", r"rates.toml: network: expected a number from 1 up, not 0"),
         ('network = "fast"', r"network: expected a number from 1 up, not fast"),
         ("threads = 1.5", r"threads: expected a whole number from 1 up, not 1.5"),

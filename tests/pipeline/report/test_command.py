@@ -75,9 +75,9 @@ def test_other_files_are_not_replaced(runs: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "it has no manifest.json of one"),
-        (b"{", "it has no manifest.json of one"),
-        (b"[]", "it has no manifest.json of one"),
+        (None, "no manifest.json of one"),
+        (b"{", "no manifest.json of one"),
+        (b"[]", "no manifest.json of one"),
         (b'{"status": "done", "config_sha256": "", "memory": 3}', "manifest.json or history.json is damaged"),
         (b'{"status": "done", "config_sha256": "", "results": {"a": []}}', "manifest.json or history.json is damaged"),
     ],

@@ -212,7 +212,7 @@ def test_a_run_that_cannot_begin_leaves_nothing_behind(
 
 
 def test_what_cannot_be_resumed_is_refused(folder: Path, memory: Any) -> None:
-    with pytest.raises(InputError, match="not the folder of a run"):
+    with pytest.raises(InputError, match="there is no run"):
         longwall.resume("memory://runs/run")
     with pytest.raises(InputError, match="only memory, engine, scheduler"):
         longwall.resume("memory://runs/run", overrides=["workload.k=5"])

@@ -54,7 +54,7 @@ def test_show_prints_a_table_and_csv(folder: Path) -> None:
 def test_show_refuses_what_is_no_run(folder: Path) -> None:
     ended = CliRunner().invoke(app, ["show", str(folder)])
     assert ended.exit_code == 2
-    assert "not the folder of a run" in ended.stderr
+    assert "there is no run" in ended.stderr
 
 
 def test_names_that_clash_are_refused_before_anything_runs(folder: Path) -> None:

@@ -196,7 +196,7 @@ def test_texts_name_labels_and_results_have_them(tmp_path: Path) -> None:
     assert longwall.count(graph, query) == 3
     assert "label 0 to level 0" in str(longwall.explain(graph, "(a)-[:pays]-(b)"))
     refused = {
-        "(a)-[:payz]-(b)": "no edge of the graph has the label 'payz'; there are 'pays'",
+        "(a)-[:payz]-(b)": "no edge of the graph has the label 'payz'; did you mean 'pays'?",
         "(a:x)-[:pays]-(b)": "the graph has no labels",
     }
     for text, says in refused.items():

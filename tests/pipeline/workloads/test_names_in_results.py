@@ -84,7 +84,7 @@ def test_frequent_patterns(tmp_path, network):
 @pytest.mark.parametrize(
     ("labels", "pattern_labels", "says"),
     [
-        (True, ["person", "cty", "person"], "no vertex of the graph has the label 'cty'; there are 'city'"),
+        (True, ["person", "cty", "person"], "no vertex of the graph has the label 'cty'; did you mean 'city'?"),
         (False, ["person", "city", "person"], "the graph has no labels: add graph.labels or graph.vertices"),
     ],
 )

@@ -7,6 +7,7 @@ import random
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,21 @@ class Place:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     with short_chunks(1024):
         yield Place(tmp_path_factory.mktemp("streamed"), generate(**RMAT))
+
+
+@pytest.mark.parametrize("workload", ["triangles", "4-cliques"])
+def test_what_a_budget_has_room_for_a_larger_one_has(place: Place, workload: str) -> None:
+    expected = place.answer(workload, "cpu", 1 << 28)[0]
+    ways = []
+    for host in range(12_000, 100_000, 8_000):
+        with suppress(InputError):
+            found, _, memory = place.answer(workload, "cpu", host)
+            assert found == expected
+            ways.append("in files" if "files" in memory else "in its store")
+            continue
+        ways.append("refused")
+    assert ways == sorted(ways, key=["refused", "in files", "in its store"].index)
+    assert {"in files", "in its store"} <= set(ways)
 
 
 @pytest.mark.parametrize("workload", ["paths of 4", "tailed triangles"])
