@@ -82,7 +82,10 @@ def map_all(
         stopped.set()
         wait(working)
     if errors:
-        raise errors[min(errors)]
+        try:
+            raise errors[min(errors)]
+        finally:  # its traceback leads here: in such a cycle all that the threads had would stay
+            errors.clear()
     return results
 
 

@@ -21,6 +21,7 @@ from longwall.storage.streaming.stored_graph import StoredGraph
 
 _PIECES_PER_WORKER, _LEAST_PIECE = 32, 1 << 12  # of the roots of a part; arcs
 _SHORTER, _LEAST_PART = 0.75, 1 << 10  # what becomes of a part where a workspace does not fit; bytes
+_AT_ONCE = 4  # times that a part is shorter then, at most
 
 
 class StreamWorker(Worker):
@@ -82,7 +83,7 @@ class StreamWorker(Worker):
         parts, split = self._parts, self._count.splits
         while True:
             window = parts.window(first, arcs, self._count.smallest - 1, split=split)
-            counted = False
+            counted, part = False, None
             try:
                 for part in parts.parts(window, split=split):
                     if self._done:
@@ -92,10 +93,11 @@ class StreamWorker(Worker):
                 return window.last
             except (ShortOfMemory, WorkspaceTooLarge) as short:
                 size = int(parts.size * _SHORTER)
-                if isinstance(short, WorkspaceTooLarge):
-                    size = min(size, self._memory - short.needed * self._engine.workers)
+                if isinstance(short, WorkspaceTooLarge):  # workspaces shrink with the part
+                    size = max(min(size, self._memory - short.needed * self._engine.workers), parts.size // _AT_ONCE)
                 if counted or size < _LEAST_PART:
                     raise
+            part = None  # it is in the memory of all parts, which goes before there is new memory for smaller ones
             parts.resize(size)
             self._engine.memory.release()
 

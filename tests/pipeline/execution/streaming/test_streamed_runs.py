@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import time
+import weakref
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -101,6 +103,32 @@ def test_what_a_budget_has_room_for_a_larger_one_has(place: Place, workload: str
         ways.append("refused")
     assert ways == sorted(ways, key=["refused", "in files", "in its store"].index)
     assert {"in files", "in its store"} <= set(ways)
+
+
+@pytest.mark.parametrize("workload", ["triangles of vertices", "tailed triangles"])
+def test_parts_are_shorter_where_many_threads_need_workspaces(
+    place: Place, workload: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arenas: list[weakref.ref[Any]] = []
+    resize = GraphParts.resize
+
+    def watched(parts: GraphParts, size: int) -> None:
+        before = weakref.ref(parts._arena) if hasattr(parts, "_arena") else None
+        resize(parts, size)
+        if before is not None:
+            arenas.append(before)
+            until = time.monotonic() + 10  # a thread that is done with it may have to return yet
+            while before() is not None and time.monotonic() < until:
+                time.sleep(0.001)
+            assert before() is None, "the memory of longer parts stays beside that of shorter ones"
+
+    monkeypatch.setattr(GraphParts, "resize", watched)
+    expected = place.answer(workload, "cpu", 1 << 28)[:2]
+    config = place.config(workload, "cpu", BUDGET, "threads")
+    for threads in (4, 8):
+        result = longwall.run(config | {"engine": {"kind": "cpu", "threads": threads}})
+        assert result.count == expected[0]
+    assert arenas
 
 
 @pytest.mark.parametrize("workload", ["paths of 4", "tailed triangles"])
