@@ -136,7 +136,8 @@ def read_graph(
             try:
                 return open_store(error.path, resources.host, ahead=ahead, files=files)
             except (GraphTooLarge, BudgetExceeded) as larger:
-                advice = "" if spec.workload.kind in _NEEDS_LEAST else f"; {NEED_LESS}"
+                needs_least = spec.workload.kind in _NEEDS_LEAST and spec.workload.output == "count"
+                advice = "" if needs_least else f"; {NEED_LESS}"
                 raise InputError(f"{larger}{advice}") from None
     except BudgetExceeded as error:
         raise InputError(str(error)) from None  # the budgets are the user's

@@ -57,7 +57,7 @@ def _hint(text: str, error: tomllib.TOMLDecodeError) -> str:
     """Return what may have been meant."""
     if not any("=" in line for line in text[:_LOOKED_AT].splitlines() if not line.lstrip().startswith("#")):
         return '; a graph is named in a config: [graph] path = "FILE"'
-    return '; texts stand in quotes: path = "graph.txt"' if str(error).startswith("Invalid value") else ""
+    return '; text is written in quotes: path = "graph.txt"' if str(error).startswith("Invalid value") else ""
 
 
 def parse_toml(text: str) -> dict[str, Any]:

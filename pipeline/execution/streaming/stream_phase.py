@@ -100,9 +100,11 @@ def has_room(graph: StoredGraph, phase: RangePhase, resources: Resources) -> boo
     longest, segment = graph.stats.max_out_degree, array_hash.SEGMENT_BYTES
     needed = max(orienting_bytes(graph), degree_bytes(graph, segment // ARC_BYTES, core_count()))
     if not resources.on_device:
-        around_one = ARC_BYTES * min(longest * (longest + 1), graph.num_edges)  # vertex: its list, and those it names
+        around_one = ARC_BYTES * min(
+            longest * (longest + 1), graph.num_edges
+        )  # the list of a vertex, and those of all in it
         fixed = _fixed_bytes(graph, segment) + phase.part_sums(graph).nbytes
-        needed = max(needed, fixed + int(_LEAST_PARTS * around_one))
+        needed = max(needed, fixed + _LEAST_PARTS * around_one)
     return resources.host.free >= needed
 
 

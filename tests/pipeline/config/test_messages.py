@@ -61,7 +61,7 @@ def test_an_engine_of_another_name_is_understood(tmp_path, meant, kind):
     [
         ("# friends\nann,bob\nbob,cid\n", '; a graph is named in a config: [graph] path = "FILE"'),
         ("0 1\n1 2\n", '; a graph is named in a config: [graph] path = "FILE"'),
-        ("[graph]\npath = g.txt\n", '; texts stand in quotes: path = "graph.txt"'),
+        ("[graph]\npath = g.txt\n", '; text is written in quotes: path = "graph.txt"'),
         ('[graph\npath = "g.txt"\n', ")"),
     ],
 )
