@@ -29,12 +29,11 @@ from longwall.pipeline.phases.degree_sums import triangles_suffice
 from longwall.pipeline.phases.homomorphisms.count import (
     HomomorphismCount,
     drop_tables,
-    kernel_stage,
+    kernel_phases,
     may_wrap,
 )
 from longwall.pipeline.phases.hubs.hub_plan import CountAroundHubs
 from longwall.pipeline.phases.queries.plans import CountByCandidates
-from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.phases.search_count import SearchCount
 from longwall.pipeline.phases.search_list import SearchList
 from longwall.pipeline.phases.stars.star_plan import CountInducedStars
@@ -80,6 +79,11 @@ def _several(plans: Iterable[Any], env: Environment) -> Phases:
         yield from phases_of(plan, env)
 
 
+def _each(phases: Iterable[Phase]) -> Phases:
+    for phase in phases:  # noqa: UP028 - they cannot be sent samples
+        yield phase
+
+
 @phases_of.register
 def _(plan: CountBySearch, env: Environment) -> Phases:
     yield plan.streamed if plan.streamed is not None and triangles_suffice(env) else SearchCount(plan.search)
@@ -103,8 +107,7 @@ def _(plan: CountStars, env: Environment) -> Phases:  # noqa: ARG001
 @phases_of.register(CliquePlan)
 @phases_of.register(OrbitPlan)
 def _(plan: Any, env: Environment) -> Phases:  # noqa: ARG001
-    for phase in plan.phases:  # noqa: UP028 - a tuple cannot be sent samples
-        yield phase
+    yield from _each(plan.phases)
 
 
 @phases_of.register(CountInCore)
@@ -204,6 +207,7 @@ def _homomorphisms(counted: HomomorphismCount, env: Environment) -> Phases:
     """Yield the passes over the rows, as many as the sizes of the numbers ask for, and the counts beside them."""
     vertices = max(pattern.num_vertices for pattern in counted.sums.patterns)
     try:
+        yield from _each(counted.listed.values())
         largest = 0.0
         wraps = may_wrap(vertices, env.graph)
         for modulus in (FLOATING, WORD) if wraps else (WORD,):
@@ -212,10 +216,7 @@ def _homomorphisms(counted: HomomorphismCount, env: Environment) -> Phases:
                 if modulus == FLOATING or not wraps:
                     largest = max(largest, *(max(value[1], default=0.0) / sample.share for value in sample.values))
         for prime in moduli_for(largest, PRIMES):
-            for phase in counted.phases(prime):
-                yield phase
+            yield from _each(counted.phases(prime))
     finally:
         drop_tables(env)
-    kernels = {(term.kind, term.number) for terms in counted.sums.terms for term in terms if term.kind != "total"}
-    for kind, number in sorted(kernels):
-        yield RangeCount(kernel_stage(kind, number), 0.0)
+    yield from _each(kernel_phases(counted.sums.terms, counted.sums.costs).values())

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import pytest
 from conftest import set_page_size
 from typer.testing import CliRunner
@@ -39,9 +40,11 @@ WORKLOADS: dict[str, dict[str, Any]] = {
     "two patterns": {"kind": "match", "pattern": ["clique-3", "diamond"]},
     "motifs by enumeration": {"kind": "motifs", "k": 4, "method": "enumeration"},
     "motifs by counting": {"kind": "motifs", "k": 4, "method": "counting"},
+    "motifs of 5": {"kind": "motifs", "k": 5},
     "orbits": {"kind": "motifs", "k": 4, "output": "vertices"},
     "orbits of 5": {"kind": "motifs", "k": 5, "output": "vertices"},
     "quasi-cliques": {"kind": "quasi-cliques", "k": 4, "missing": 1},
+    "quasi-cliques of 5": {"kind": "quasi-cliques", "k": 5, "missing": 1},
     "maximal cliques": {"kind": "maximal-cliques"},
     "list of maximal cliques": {"kind": "maximal-cliques", "output": "embeddings"},
     "maximal cliques of vertices": {"kind": "maximal-cliques", "output": "vertices"},
@@ -79,6 +82,21 @@ def test_the_phases_of_a_run_are_sampled(lab: Any, name: str, monkeypatch: pytes
     context.spec.workload.execute(plan, context)
     assert sorted(one.name for one in samples) == sorted(noted.names)
     assert all(one.seconds >= 0 and 0 < one.share <= 1 for one in samples)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("induced", [False, True])
+def test_the_phases_of_every_small_pattern_are_sampled(lab: Any, induced: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(predict, "SECONDS", 0.01)
+    for found in nx.graph_atlas_g()[3:]:
+        if 3 <= len(found) <= 5 and nx.is_connected(found):
+            pattern = ",".join(f"{a}-{b}" for a, b in found.edges)
+            context = lab.context(GRAPH, workload={"kind": "match", "pattern": pattern, "induced": induced})
+            plan = context.spec.workload.plan(GRAPH)
+            samples = sample_plan(plan, context.spec, GRAPH, context.resources)
+            context.executor = noted = Noted()
+            context.spec.workload.execute(plan, context)
+            assert sorted(one.name for one in samples) == sorted(noted.names), pattern
 
 
 def test_a_count_in_a_core_is_predicted_as_the_whole(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
