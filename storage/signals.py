@@ -13,6 +13,8 @@ from typing import Any
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _COMPILING = "numba:compiler_lock"  # a thread takes the lock, or frees it
 _CALLBACKS = "_raw_object_cache_"  # of llvmlite
+_IMPORTS, _CALLS_DEEP = "<frozen importlib", 4  # files of Python's own; the locks of modules call what is no deeper
+_AGAIN_SECONDS = 0.01
 _last = signal.SIGINT
 _raised = False  # one of the signals raised KeyboardInterrupt, since `interrupting` was entered
 _in_place: list[Callable[[int, FrameType | None], None]] = []  # handlers of `_handled`, the innermost last
@@ -32,10 +34,25 @@ def _raise(number: int, frame: FrameType | None) -> None:
     global _last, _raised
     _last = signal.Signals(number)
     _raised = True
-    if _in_callback(frame):
+    if _importing(frame):
+        again = threading.Timer(_AGAIN_SECONDS, signal.pthread_kill, (threading.get_ident(), number))
+        again.daemon = True
+        again.start()
+    elif _in_callback(frame):
         _raise_when_compiled()
     else:
         raise KeyboardInterrupt
+
+
+def _importing(frame: FrameType | None) -> bool:
+    """Say whether Python itself imports a module: an exception there may leave the module locked for other threads."""
+    for _ in range(_CALLS_DEEP):
+        if frame is None:
+            return False
+        if frame.f_code.co_filename.startswith(_IMPORTS):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _in_callback(frame: FrameType | None) -> bool:
@@ -113,7 +130,7 @@ def interrupted_by(interrupt: Callable[[], None]) -> Iterator[None]:
         nonlocal raised
         interrupt()
         if not raised:
-            raised = True
+            raised = not _importing(frame)  # else it comes again
             _raise(number, frame)
 
     with _handled(handle):

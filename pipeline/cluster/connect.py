@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -17,13 +18,12 @@ from longwall.pipeline.cluster.address_check import check_scheduler, security_of
 from longwall.pipeline.cluster.dask_executor import DaskExecutor, close_on_workers, open_on_workers, share_on_workers
 from longwall.pipeline.cluster.handshake import describe_workers, most_on_a_device
 from longwall.pipeline.cluster.shared_graph import GraphSharer, SharedGraph
-from longwall.pipeline.cluster.started.processes import StartedWorkers
-from longwall.pipeline.cluster.started.worker_main import HOST, PROTOCOL, Meeting, WorkerStart
+from longwall.pipeline.cluster.started.start import start_workers, why_missing, worker_count
+from longwall.pipeline.cluster.started.worker_main import HOST, PROTOCOL, Meeting
 from longwall.pipeline.cluster.worker_process import RunDescription, RunHeader, parts
 from longwall.pipeline.config import RunSpec, SchedulerSection
 from longwall.pipeline.execution.environment import Coordinator, Metrics
 from longwall.pipeline.execution.thread_executor import RANGES
-from longwall.storage.concurrency import core_count, most_threads
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph.graph import Graph, NewArray
 from longwall.storage.memory.reservations import MemoryBudget
@@ -32,7 +32,6 @@ from longwall.storage.version import longwall_version
 
 _CONNECT_SECONDS, _WORKER_SECONDS = 30, 60
 _RETRIES = 3
-_MOST_WORKERS, _WORKERS_PER_CORE = 16, 4  # of this machine, whichever is more
 _COORDINATOR = 1  # among the processes of a machine: it may be there, too
 _SETTINGS = {
     # Budgets are kept by the workers themselves.
@@ -45,7 +44,6 @@ _SETTINGS = {
     "distributed.admin.tick.interval": "500ms",
     "distributed.admin.system-monitor.interval": "2s",
 }
-_GUARD = 'a Python script has to call longwall.run below `if __name__ == "__main__":`, since they import it'
 _MISSING = "a cluster needs Dask: pip install 'longwall[cluster]'"
 
 
@@ -154,12 +152,14 @@ def coming_cluster(
             yield ComingCluster(there, None)
         return
     sharer = None if spec.graph.given is not None else GraphSharer()
+    cut, shares = threading.Event(), sharer is not None
     with ExitStack() as opened, ThreadPoolExecutor(1, thread_name_prefix="start-workers") as pool:
-        starting = cluster_of(spec, run, cores, folder, NullObserver(), devices, later, shares=sharer is not None)
+        starting = cluster_of(spec, run, cores, folder, NullObserver(), devices, later, shares=shares, cut=cut)
         future = pool.submit(opened.enter_context, starting)
         try:
             yield ComingCluster(future, sharer)
         finally:
+            cut.set()
             wait([future])
 
 
@@ -174,6 +174,7 @@ def cluster_of(
     later: ExitStack,
     *,
     shares: bool = False,
+    cut: threading.Event | None = None,
 ) -> Iterator[Cluster]:
     """Connect to the cluster of a run, whose workers then open the run.
 
@@ -191,6 +192,8 @@ def cluster_of(
         Waits for the end of those that are started here.
     shares
         Whether the coordinator shares its graph; else the workers read it.
+    cut
+        See `connected`.
 
     Raises
     ------
@@ -215,12 +218,12 @@ def cluster_of(
         shares=shares,
     )
     if embedded:
-        workers = _workers(spec.scheduler, cores, devices)
+        workers = worker_count(spec.scheduler, cores, devices)
         on_device = -(-workers // len(devices)) if devices else 1
         header |= {"share": workers + _COORDINATOR, "per_device": on_device}
     own = header if embedded else None
     on_devices = bool(devices)
-    with connected(spec.scheduler, cores, str(folder), devices, own, later) as client:
+    with connected(spec.scheduler, cores, str(folder), devices, own, later, cut) as client:
         if not embedded:
             described = describe_workers(client, engine.kind)
             on_devices = any(worker["device"] is not None for worker in described.values())
@@ -310,19 +313,6 @@ def _require_dask(section: SchedulerSection) -> None:
         raise InputError(f"{key}: {_MISSING}")
 
 
-def _check_size(workers: int, threads: int) -> None:
-    """Refuse far more processes, or threads of each, than this machine has cores."""
-    cores = core_count()
-    most = max(_MOST_WORKERS, _WORKERS_PER_CORE * cores)
-    if workers > most:
-        raise InputError(f"scheduler.workers: {workers} processes are too many for {cores} cores: use at most {most}")
-    if workers * threads > most_threads():
-        raise InputError(
-            f"scheduler.threads_per_worker: {threads} threads of each of {workers} processes are too many for {cores} "
-            f"cores: use at most {most_threads() // workers}"
-        )
-
-
 def _own_certificate() -> Any:
     """Make a certificate in memory: connections of other users, who have no copy of it, are refused."""
     from distributed.security import Security
@@ -344,6 +334,7 @@ def connected(
     devices: Sequence[str] = (),
     header: RunHeader | None = None,
     later: ExitStack | None = None,
+    cut: threading.Event | None = None,
 ) -> Iterator[Any]:
     """Connect to the cluster of a config.
 
@@ -361,6 +352,8 @@ def connected(
         Of the run that they open, likewise; None: they get it later.
     later
         Waits for the end of workers that are started here; None: the end of the context does.
+    cut
+        Set when they are not wanted any more, while they start: that fails soon then.
 
     Yields
     ------
@@ -378,7 +371,7 @@ def connected(
     with ExitStack() as opened:
         started = None
         if section.address is None:  # they import what they need while this process does
-            started = (later or opened).enter_context(_started(section, cores, devices, header))
+            started = (later or opened).enter_context(start_workers(section, cores, devices, header))
         security = reach(section)
         import dask
         from distributed import Client
@@ -393,35 +386,14 @@ def connected(
         opened.enter_context(client)
         if started is not None:
             opened.callback(started.end)  # while what they have had to do with is closed
-            there, all_of_them = started.meet(Meeting(where, security, folder, settings), _WORKER_SECONDS)
-            if there < all_of_them:
-                raise RunError(f"only {there} of {all_of_them} workers could be started: {_GUARD}")
+            met = started.meet(Meeting(where, security, folder, settings), _WORKER_SECONDS, cut or threading.Event())
+            if met.there < met.wanted:
+                raise RunError(why_missing(met, _WORKER_SECONDS))
         try:
             client.wait_for_workers(1, timeout=_WORKER_SECONDS)
         except TimeoutError:
             raise RunError(f"no worker has come to the cluster in {_WORKER_SECONDS} s: start some") from None
         yield client
-
-
-def _workers(section: SchedulerSection, cores: int, devices: Sequence[str]) -> int:
-    """Return the number of workers of this machine."""
-    return section.workers or len(devices) or min(cores, 4)
-
-
-def _started(section: SchedulerSection, cores: int, devices: Sequence[str], header: RunHeader | None) -> StartedWorkers:
-    """Start the workers of this machine; parameters as of `connected`."""
-    workers = _workers(section, cores, devices)
-    threads = section.threads_per_worker or (1 if devices else max(cores // workers, 1))
-    _check_size(workers, threads)
-    starts = []
-    for number in range(workers):
-        device = devices[number % len(devices)] if devices else None
-        name = f"worker {number}" + ("" if device is None else f" (device {device})")
-        starts.append(WorkerStart(name, threads, device, header))
-    try:
-        return StartedWorkers(starts)
-    except RuntimeError as error:
-        raise RunError(f"the workers could not be started ({error}): {_GUARD}") from error
 
 
 def _scheduler(security: Any) -> Any:

@@ -12,6 +12,8 @@ import subprocess
 import sys
 import termios
 import time
+from contextlib import nullcontext, suppress
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -280,6 +282,34 @@ def _raw_object_cache_notify() -> None:
     """Stand for the function of llvmlite that LLVM calls."""
     signal.raise_signal(signal.SIGINT)
     signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("handled", [False, True])
+def test_a_signal_waits_until_an_import_is_over(handled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exception in it may leave the module locked, for which threads that import it wait forever."""
+    seen: list[str] = []
+
+    class Finder:
+        @staticmethod
+        def find_spec(name: str, *rest: object) -> None:
+            seen.append(name)
+            signal.raise_signal(signal.SIGINT)
+            seen.append("still there")
+
+    monkeypatch.setattr(sys, "meta_path", [Finder])
+    interrupted = signals.interrupted_by(lambda: seen.append("interrupt")) if handled else nullcontext()
+
+    def work() -> None:
+        with suppress(ModuleNotFoundError):
+            import_module("a_module_that_is_nowhere")
+        seen.append("imported")
+        time.sleep(10)
+        seen.append("not interrupted")
+
+    with signals.interrupting(), pytest.raises(KeyboardInterrupt), interrupted:
+        work()
+    told = ["interrupt"] * handled
+    assert seen == ["a_module_that_is_nowhere", *told, "still there", "imported", *told]
 
 
 def test_a_signal_waits_until_llvm_has_handed_over_a_kernel() -> None:

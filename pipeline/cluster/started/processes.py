@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from types import TracebackType
@@ -15,12 +15,22 @@ from typing import NamedTuple
 
 from longwall.pipeline.cluster.started.worker_main import END_SECONDS, Meeting, WorkerStart, main
 
+_CUT_SECONDS = 0.1  # until a wait that is cut short ends
 _TERMINAL = (signal.SIGINT, signal.SIGHUP)  # its signals are for the coordinator
 
 
 class _Started(NamedTuple):
     start: WorkerStart
     process: SpawnProcess
+
+
+class Met(NamedTuple):
+    """What became of processes that should be workers."""
+
+    there: int
+    wanted: int
+    codes: list[int | None]
+    """Exit codes of those that ended before they were there; None: not known."""
 
 
 class StartedWorkers:
@@ -59,8 +69,10 @@ class StartedWorkers:
         """End the processes."""
         self.close()
 
-    def meet(self, meeting: Meeting, seconds: float) -> tuple[int, int]:
+    def meet(self, meeting: Meeting, seconds: float, cut: threading.Event) -> Met:
         """Tell the processes of the scheduler, and wait until all are there; then one that ends is replaced.
+
+        One that a signal ends before is replaced once.
 
         Parameters
         ----------
@@ -68,28 +80,37 @@ class StartedWorkers:
             The scheduler.
         seconds
             How long to wait.
+        cut
+            Set when nobody wants the workers any more: the wait is over soon.
 
         Returns
         -------
-        int, int
-            How many are there, and how many should be; the others have ended, or take longer.
+        Met
+            Who is there.
         """
         until, there, awaited = time.monotonic() + seconds, 0, set(self._workers)
-        wanted = len(awaited)
-        for place in list(self._workers):
+        wanted, codes, replaced = len(awaited), list[int | None](), set[str]()
+        for place in awaited:
             with suppress(OSError):  # it has ended
                 place.send(meeting)
-        while awaited and (found := wait(list(awaited), max(until - time.monotonic(), 0.0))):
-            for place in awaited.intersection(found):
+        while awaited and not cut.is_set() and (left := until - time.monotonic()) > 0:
+            for place in awaited.intersection(wait(list(awaited), min(left, _CUT_SECONDS))):
                 awaited.remove(place)
                 try:
                     place.recv()
                     there += 1
                 except (EOFError, OSError):
-                    self._forget(place)
+                    start, process = self._forget(place)
+                    process.join(END_SECONDS)
+                    if (process.exitcode or 0) < 0 and start.name not in replaced:
+                        replaced.add(start.name)
+                        with suppress(OSError):
+                            awaited.add(self._replace(start, meeting))
+                    else:
+                        codes.append(process.exitcode)
         self._watcher = threading.Thread(target=self._watch, args=(meeting,), name="watch workers", daemon=True)
         self._watcher.start()
-        return there, wanted
+        return Met(there, wanted, codes)
 
     def end(self) -> None:
         """Let the processes end, without waiting for them."""
@@ -116,7 +137,8 @@ class StartedWorkers:
         spawned = get_context("spawn")
         here, there = spawned.Pipe()
         process = spawned.Process(target=main, args=(start, there), name=start.name, daemon=True)
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _TERMINAL)  # inherited, also by multiprocessing's own
+        resource_tracker.ensure_running()  # as it starts, it lets the signals through again
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _TERMINAL)  # inherited by the process
         try:
             process.start()
         finally:
@@ -124,6 +146,13 @@ class StartedWorkers:
             there.close()
         self._workers[here] = _Started(start, process)
         return here
+
+    def _replace(self, start: WorkerStart, meeting: Meeting) -> Connection:
+        """Start a process in the place of one that has ended; OSError: the system has no place for it."""
+        fresh = self._begin(start)
+        with suppress(OSError):  # it has ended already, which is seen where it is waited for
+            fresh.send(meeting)
+        return fresh
 
     def _forget(self, place: Connection) -> _Started:
         """Let a process end, if it has not."""
@@ -144,7 +173,5 @@ class StartedWorkers:
                 except (EOFError, OSError):
                     start = self._forget(place).start
                 if place not in beginning:  # one that never came would not come again
-                    with suppress(OSError):  # the system has no place for it; or it has ended already
-                        fresh = self._begin(start)
-                        beginning.add(fresh)
-                        fresh.send(meeting)
+                    with suppress(OSError):
+                        beginning.add(self._replace(start, meeting))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import threading
 from contextlib import suppress
 from multiprocessing.connection import Connection
@@ -55,6 +56,7 @@ def main(start: WorkerStart, parent: Connection) -> None:
     parent
         Brings a `Meeting`, and gets the worker's name when that is there.
     """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # which some library may let through again
     if start.device is not None:  # libraries look at it when they are first used, which is later
         from longwall.kernels import prepare_engine
 

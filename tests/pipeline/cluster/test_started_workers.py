@@ -6,7 +6,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,8 @@ from longwall.pipeline.cluster import connect
 from longwall.pipeline.cluster.connect import connected
 from longwall.pipeline.cluster.shared_graph import GraphSharer, map_graph
 from longwall.pipeline.cluster.started import processes
-from longwall.pipeline.cluster.started.processes import StartedWorkers
+from longwall.pipeline.cluster.started.processes import Met, StartedWorkers
+from longwall.pipeline.cluster.started.start import why_missing
 from longwall.pipeline.cluster.started.worker_main import Meeting, WorkerStart
 from longwall.pipeline.config import SchedulerSection
 from longwall.pipeline.run import running
@@ -30,6 +33,7 @@ from longwall.storage.memory.reservations import MemoryBudget
 pytest.importorskip("distributed", reason="Dask is not installed: pip install 'longwall[cluster]'")
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.filterwarnings("default")]
 ONE = SchedulerSection(kind="dask", workers=1, threads_per_worker=1)
+NOWHERE = Meeting("tls://127.0.0.1:1", None, "", {})
 SCRIPT = """
 import sys, time
 import longwall
@@ -86,8 +90,82 @@ def leave(start: WorkerStart, parent: Any) -> None:
 def test_workers_that_never_come_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "main", leave)
     with StartedWorkers([WorkerStart(name, 1, None, None) for name in "ab"]) as started:
-        assert started.meet(Meeting("tls://127.0.0.1:1", None, "", {}), 60.0) == (0, 2)
+        assert started.meet(NOWHERE, 60.0, threading.Event()) == (0, 2, [0, 0])
         assert not started._workers
+
+
+def come_at_the_second_try(start: WorkerStart, parent: Any) -> None:
+    """Be killed, as by a system without memory, where there is no such file yet."""
+    assert start.device is not None
+    there = Path(start.device)
+    if there.exists():
+        parent.send(start.name)
+        parent.recv()
+        parent.recv()
+    there.touch()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_worker_that_is_killed_before_it_is_there_is_replaced_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "main", come_at_the_second_try)
+    with StartedWorkers([WorkerStart(name, 1, str(tmp_path / name), None) for name in ("a", "no/b")]) as started:
+        met = started.meet(NOWHERE, 60.0, threading.Event())
+        assert met == (1, 2, [1])  # an exception ended the other one
+    with StartedWorkers([WorkerStart("a", 1, str(tmp_path / "a"), None)] * 2) as started:
+        assert started.meet(NOWHERE, 60.0, threading.Event()) == (2, 2, [])
+
+
+def never_come(start: WorkerStart, parent: Any) -> None:
+    """Be no worker."""
+    with suppress(EOFError):
+        while True:
+            parent.recv()
+
+
+def test_a_wait_for_workers_is_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "main", never_come)
+    with StartedWorkers([WorkerStart("a", 1, None, None)]) as started:
+        cut = threading.Event()
+        threading.Timer(0.5, cut.set).start()
+        assert started.meet(NOWHERE, 3600.0, cut) == (0, 1, [])
+
+
+@pytest.mark.parametrize(
+    ("met", "text"),
+    [
+        (Met(0, 2, [1, 1]), 'call longwall.run below `if __name__ == "__main__":`'),
+        (Met(1, 2, [-9]), "SIGKILL ended the process of one twice"),
+        (Met(1, 2, [1]), "the process of one ended with exit code 1"),
+        (Met(1, 3, []), "the others have not come in 60 s"),
+    ],
+)
+def test_why_workers_are_missing(met: Met, text: str) -> None:
+    said = why_missing(met, 60.0)
+    assert said.startswith(f"only {met.there} of {met.wanted} workers could be started: ")
+    assert text in said
+
+
+FIRST = """
+import signal
+from longwall.pipeline.cluster.started import processes
+from longwall.pipeline.cluster.started.worker_main import WorkerStart
+
+def mask(start, parent):
+    parent.send(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))
+
+if __name__ == "__main__":
+    processes.main = mask
+    with processes.StartedWorkers([WorkerStart("a", 1, None, None)]) as started:
+        (place,) = started._workers
+        print(place.recv())
+"""
+
+
+def test_no_signal_of_a_terminal_reaches_the_first_worker_as_it_begins(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(FIRST)
+    assert subprocess.check_output([sys.executable, "script.py"], cwd=tmp_path, text=True) == "True\n"
 
 
 @pytest.mark.parametrize("early", [True, False])

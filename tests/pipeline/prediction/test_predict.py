@@ -86,7 +86,9 @@ def test_the_phases_of_a_run_are_sampled(lab: Any, name: str, monkeypatch: pytes
 
 @pytest.mark.slow
 @pytest.mark.parametrize("induced", [False, True])
-def test_the_phases_of_every_small_pattern_are_sampled(lab: Any, induced: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_phases_of_every_small_pattern_are_sampled(
+    lab: Any, induced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(predict, "SECONDS", 0.01)
     for found in nx.graph_atlas_g()[3:]:
         if 3 <= len(found) <= 5 and nx.is_connected(found):

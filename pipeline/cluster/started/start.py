@@ -1,0 +1,65 @@
+"""Start the workers of this machine that a config asks for, or say why they cannot be."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+
+from longwall.pipeline.cluster.started.processes import Met, StartedWorkers
+from longwall.pipeline.cluster.started.worker_main import WorkerStart
+from longwall.pipeline.cluster.worker_process import RunHeader
+from longwall.pipeline.config import SchedulerSection
+from longwall.storage.concurrency import core_count, most_threads
+from longwall.storage.errors import InputError, RunError
+
+_MOST_WORKERS, _WORKERS_PER_CORE = 16, 4  # of this machine, whichever is more
+_GUARD = 'a Python script has to call longwall.run below `if __name__ == "__main__":`, since they import it'
+
+
+def worker_count(section: SchedulerSection, cores: int, devices: Sequence[str]) -> int:
+    """Return the number of workers of this machine."""
+    return section.workers or len(devices) or min(cores, 4)
+
+
+def start_workers(
+    section: SchedulerSection, cores: int, devices: Sequence[str], header: RunHeader | None
+) -> StartedWorkers:
+    """Start the workers of this machine; see `connected` for the parameters."""
+    workers = worker_count(section, cores, devices)
+    threads = section.threads_per_worker or (1 if devices else max(cores // workers, 1))
+    _check_size(workers, threads)
+    starts = []
+    for number in range(workers):
+        device = devices[number % len(devices)] if devices else None
+        name = f"worker {number}" + ("" if device is None else f" (device {device})")
+        starts.append(WorkerStart(name, threads, device, header))
+    try:
+        return StartedWorkers(starts)
+    except RuntimeError as error:
+        raise RunError(f"the workers could not be started ({error}): {_GUARD}") from error
+
+
+def why_missing(met: Met, seconds: float) -> str:
+    """Say why workers of this machine are not there, which were waited for so many seconds."""
+    text = f"only {met.there} of {met.wanted} workers could be started: "
+    if met.codes == [1] * met.wanted:  # what Python ends with that is told to start processes while it imports a script
+        return text + _GUARD
+    for code in met.codes:
+        if code is not None and code < 0:
+            return text + f"{signal.Signals(-code).name} ended the process of one twice; is there memory for them all?"
+        if code is not None:
+            return text + f"the process of one ended with exit code {code}"
+    return text + f"the others have not come in {seconds:.0f} s"
+
+
+def _check_size(workers: int, threads: int) -> None:
+    """Refuse far more processes, or threads of each, than this machine has cores."""
+    cores = core_count()
+    most = max(_MOST_WORKERS, _WORKERS_PER_CORE * cores)
+    if workers > most:
+        raise InputError(f"scheduler.workers: {workers} processes are too many for {cores} cores: use at most {most}")
+    if workers * threads > most_threads():
+        raise InputError(
+            f"scheduler.threads_per_worker: {threads} threads of each of {workers} processes are too many for {cores} "
+            f"cores: use at most {most_threads() // workers}"
+        )
