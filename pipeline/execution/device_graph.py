@@ -266,8 +266,10 @@ def load_edge_labels(env: Environment) -> Any:
     if not resources.on_device:
         return labels
     if placed.edge_labels is None and labels.nbytes <= resources.work.free // _LABELS_SHARE:
-        resources.work.reserve(labels.nbytes, "the labels of edges on the device")
-        env.device_graph = placed = replace(placed, edge_labels=env.engine.xp.asarray(labels))
+        there, (host, work) = env.engine.xp.asarray(labels), placed.charged
+        resources.work.charge(labels.nbytes, "the labels of edges on the device")
+        charged = host, work + labels.nbytes
+        env.device_graph = placed = replace(placed, edge_labels=there, charged=charged)
     return labels if placed.edge_labels is None else placed.edge_labels
 
 

@@ -215,9 +215,11 @@ class Environment(Workplace):
     """The `OwnGraph` whose graph it is; None: the graph is the run's."""
 
     def close(self) -> None:
-        """Release what sticky phases kept."""
+        """Release what sticky phases kept, and end threads that still bring the graph to the engine."""
         while self.kept:
             self.kept.popitem()[1].close()
+        if self.device_graph is not None and self.device_graph.copy is not None:
+            self.device_graph.copy.close()
 
 
 @dataclass(kw_only=True)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from longwall.kernels.child_process import python_words
 from longwall.pipeline.quoting import suggestion
+from longwall.storage.concurrency import core_count
 from longwall.storage.errors import InputError
 
 if TYPE_CHECKING:
@@ -121,10 +122,11 @@ def own_rates(engine: Engine, folder: Path, *, again: bool = False) -> Rates:
     elif "start_seconds" not in known[key] and (start := _start(engine, folder)):  # it failed, or came later
         known[key] = {**known[key], **start}
         _keep(known)
+    threads = engine.workers if _on_host(engine) else core_count()  # a config, or a container, may give fewer than last
     names = [one.name for one in fields(Rates)]
     with suppress(TypeError, ValueError):
-        return Rates(**{name: known[key][name] for name in names if name in known[key]})
-    return Rates(**measure_rates(engine, folder))
+        return replace(Rates(**{name: known[key][name] for name in names if name in known[key]}), threads=threads)
+    return replace(Rates(**measure_rates(engine, folder)), threads=threads)
 
 
 def measure_rates(engine: Engine, folder: Path) -> dict[str, Any]:
@@ -132,9 +134,8 @@ def measure_rates(engine: Engine, folder: Path) -> dict[str, Any]:
 
     It takes some seconds, or as long as the kernels of a small run take to be compiled.
     """
-    on_device = engine.xp.__name__ != "numpy"
+    on_device = not _on_host(engine)
     found: dict[str, Any] = {
-        "threads": len(os.sched_getaffinity(0)),
         "devices": 1 if on_device else 0,
         "steps": engine.kernels.steps_per_second(engine.device) / engine.workers,
         "memory": _copy_rate(),
@@ -145,6 +146,10 @@ def measure_rates(engine: Engine, folder: Path) -> dict[str, Any]:
     if on_device and (link := link_rate(engine.xp)):
         found["link"] = link
     return found
+
+
+def _on_host(engine: Engine) -> bool:
+    return bool(engine.xp.__name__ == "numpy")
 
 
 def disk_rates(folder: Path) -> tuple[float, float]:

@@ -18,6 +18,7 @@ from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.pages.oriented_copy import OrientedCopy
 
 _VERTICES_AT_ONCE = 1 << 20
+_LISTS_AT_ONCE = 1 << 16  # where each takes 60 bytes
 
 
 def oriented_bytes(graph: Graph) -> int:
@@ -97,21 +98,29 @@ def bytes_per_page(graph: Graph, starts: NDArray[np.int64], page_arcs: int) -> N
     """
     number = -(-graph.num_edges // page_arcs)
     arcs, steps = np.zeros(number), np.zeros(number + 1)
-    for first, last in pairwise([*range(0, graph.num_vertices, _VERTICES_AT_ONCE), graph.num_vertices]):
+    cuts = [*range(0, graph.num_vertices, _LISTS_AT_ONCE), graph.num_vertices]
+    for first, last in pairwise(cuts):
         begin, end = starts[first:last], starts[first + 1 : last + 1]
         times = graph.indptr[first + 1 : last + 1] - graph.split[first:last] + 1
         there = end > begin
         begin, end, times = begin[there], end[there], times[there]
         page, final = begin // page_arcs, (end - 1) // page_arcs
         within = page == final
-        arcs += np.bincount(page[within], (times * (end - begin))[within], number)
+        _add_at(arcs, page[within], (times * (end - begin))[within])
         begin, end, times, page, final = (array[~within] for array in (begin, end, times, page, final))
-        arcs += np.bincount(page, times * ((page + 1) * page_arcs - begin), number)
-        arcs += np.bincount(final, times * (end - final * page_arcs), number)
+        _add_at(arcs, page, times * ((page + 1) * page_arcs - begin))
+        _add_at(arcs, final, times * (end - final * page_arcs))
         for at, sign in ((page + 1, 1.0), (final, -1.0)):  # all of the pages between, as differences
-            steps += np.bincount(at, sign * times * page_arcs, number + 1)
+            _add_at(steps, at, sign * times * page_arcs)
     arcs += np.cumsum(steps)[:-1]
     return (4 * arcs).astype(np.uint64)
+
+
+def _add_at(sums: NDArray[np.float64], at: NDArray[np.int64], values: NDArray[Any]) -> None:
+    """Add values at ascending places, which may repeat."""
+    if at.size:
+        found = np.bincount(at - at[0], values)
+        sums[at[0] : at[0] + found.size] += found
 
 
 def target_blocks(starts: NDArray[np.int64], arcs: int) -> list[tuple[int, int]]:

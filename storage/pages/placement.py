@@ -202,18 +202,32 @@ def bring_graph(
         If the host's budget has no room for what the device reads there.
     """
     engine, host, work, options = resources.engine, resources.host, resources.work, resources.options
-    if placement.limit is not None:
-        work.charge(work.free - placement.memory, "the graph on the device")
-        engine.memory.limit(placement.limit)
-    copied = engine.host_copy(graph, placement.access, placement.vertices)
+    with ExitStack() as failed:
+
+        def charge(budget: MemoryBudget, size: int, what: str) -> None:
+            budget.charge(size, what)
+            failed.callback(budget.charge, -size, "")
+
+        if placement.limit is not None:
+            charge(work, work.free - placement.memory, "the graph on the device")
+            engine.memory.limit(placement.limit)
+        try:
+            copied = engine.host_copy(graph, placement.access, placement.vertices)
+            charge(host, copied, "copies of the graph that the device can read")
+        except BudgetExceeded as error:
+            advice = f'{options.device}, or start a run with {options.engine} = "cpu"'
+            raise BudgetExceeded(f"{error}, or {advice}") from error
+        if placement.access != "resident":
+            charge(host, host_state_bytes(graph.num_arcs), "the state of the graph's pages")
+        loaded = _loaded(graph, resources, placement, coming)
+        failed.pop_all()
+        return loaded
+
+
+def _loaded(graph: GraphArrays, resources: Resources, placement: Placement, coming: OrientedCopy | None) -> GraphArrays:
+    engine, options = resources.engine, resources.options
     try:
-        host.charge(copied, "copies of the graph that the device can read")
-    except BudgetExceeded as error:
-        raise BudgetExceeded(f'{error}, or {options.device}, or start a run with {options.engine} = "cpu"') from error
-    if placement.access != "resident":
-        host.charge(host_state_bytes(graph.num_arcs), "the state of the graph's pages")
-    try:
-        with engine.faults(), _buffers(host, _whole(graph)) as buffers:
+        with engine.faults(), _buffers(resources.host, _whole(graph)) as buffers:
             if placement.access == "resident":
                 return engine.load(graph, room=buffers)
             there = placement.pages, placement.vertices

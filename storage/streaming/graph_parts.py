@@ -7,10 +7,10 @@ blocks of arrays in external memory: Pagh and Silvestri, PODS 2014, section 3); 
 as all lists of their neighbours have room.
 """
 
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from threading import local
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ Int64s = npt.NDArray[np.int64]
 UInt32s = npt.NDArray[np.uint32]
 
 MEMBER_BYTES, ARC_BYTES = 12, 4  # of a part: where a list begins, and how long it is; a neighbour
-_SLACK = 64  # bytes of a part besides
+_SLACK, _LEAST_BYTES = 64, 128  # of a part: what it has besides; without which nothing has room
 ROOTS_SHARE = 0.75
 """Of a part, for the roots, where they are joined with blocks of lists: the more roots, the fewer passes over these."""
 
@@ -88,6 +88,8 @@ class GraphParts:
         thread and one more.
     threads
         How many read lists.
+    cancel
+        Set when the run is cancelled: reading raises KeyboardInterrupt then, before the next segment.
 
     Attributes
     ----------
@@ -95,12 +97,21 @@ class GraphParts:
         Bytes of a part.
     bytes_read
         What was read of the lists so far.
+
+    Raises
+    ------
+    RunError
+        If nothing has room in a part.
     """
 
-    def __init__(self, graph: StoredGraph, lists: ListFile, size: int, threads: int) -> None:
-        self._starts, self._lists, self._threads = graph.starts, lists, threads
+    def __init__(self, graph: StoredGraph, lists: ListFile, size: int, threads: int, cancel: threading.Event) -> None:
+        self._starts, self._lists, self._threads, self._cancel = graph.starts, lists, threads, cancel
+        if size < _LEAST_BYTES:
+            raise RunError(
+                f"memory.host leaves {round_size(max(size, 0))} for the adjacency lists, which is too little: raise it"
+            )
         self.resize(size)
-        self._set, self._buffers = VertexSet(graph.starts), local()
+        self._set, self._buffers = VertexSet(graph.starts), threading.local()
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="read-lists")
         self.bytes_read = 0
 
@@ -142,7 +153,7 @@ class GraphParts:
         costs = MEMBER_BYTES, ARC_BYTES
         segment = int(np.searchsorted(bounds, starts[first], side="right")) - 1
         while root < last and segment < self._lists.segments and bounds[segment] < starts[last]:
-            values = self._lists.read(segment, self._buffer())
+            values = self._read(segment)
             self.bytes_read += values.nbytes
             loaded = first if split else 0
             root = self._set.add_roots(values, int(bounds[segment]), root, last, least, loaded, limit, costs, state)
@@ -191,12 +202,14 @@ class GraphParts:
             if at == window.first:
                 return
 
-    def _buffer(self) -> UInt32s:
-        """Return memory of this thread for a segment."""
+    def _read(self, segment: int) -> UInt32s:
+        """Read a segment into memory of this thread."""
+        if self._cancel.is_set():
+            raise KeyboardInterrupt
         buffer: UInt32s | None = getattr(self._buffers, "items", None)
         if buffer is None:
             buffer = self._buffers.items = np.empty(self._lists.longest, np.uint32)
-        return buffer
+        return self._lists.read(segment, buffer)
 
     def _part(
         self, window: Window, indptr: Int64s, lists: UInt32s, lengths: UInt32s, targets: Targets | None
@@ -232,7 +245,7 @@ class GraphParts:
         begins = out.size - int(needed.sum()) + np.cumsum(needed) - needed
 
         def pick(i: int) -> tuple[int, int]:
-            values, begin = self._lists.read(low + i, self._buffer()), int(begins[i])
+            values, begin = self._read(low + i), int(begins[i])
             place = out[begin : begin + int(needed[i])]
             return members.pick(values, int(bounds[low + i]), first, last, place, lengths)
 

@@ -102,9 +102,11 @@ async def _work(start: WorkerStart, meeting: Meeting, parent: Connection) -> Non
 def _open_run(start: WorkerStart, dask_there: threading.Event) -> None:
     """Begin to open the run; if that fails, the next request gets the error."""
     from longwall.pipeline.cluster.worker_process import open_run
+    from longwall.storage.errors import RunError
 
     if start.header is not None:
-        open_run(start.header, start.threads)
+        with suppress(RunError):
+            open_run(start.header, start.threads)
         dask_there.wait()  # imports take turns, and the worker waits for Dask first, then for its graph
         import longwall.pipeline.phases.count_plans  # noqa: F401 - most phases that are asked for later are among them
 

@@ -26,9 +26,11 @@ class PartSums(ABC):
     ----------
     nbytes
         What it takes of the host, from the first part on; the caller has reserved that.
+    member_bytes
+        What is found of a member of a part, which comes from a device into memory of the host.
     """
 
-    nbytes = 0
+    nbytes, member_bytes = 0, 0
 
     @abstractmethod
     def add(self, found: Any, part: GraphPart) -> None:
@@ -60,7 +62,7 @@ class SumsOfVertices(PartSums):
 
     def __init__(self, count: CountOfVertices, num_vertices: int):
         self._combine, self._shape = count.aggregation.combine, count.counts_shape(num_vertices)
-        self.nbytes = 8 * count.places(num_vertices)
+        self.nbytes, self.member_bytes = 8 * count.places(num_vertices), 8 * count.places(1)
 
     @cached_property
     def _sums(self) -> Int64s:
@@ -88,6 +90,8 @@ class WeighedSum(PartSums):
     weigh
         Adds up what was found, int64[k], of int64[k] vertices, each times its weight; exactly, however large.
     """
+
+    member_bytes = 8
 
     def __init__(self, weigh: Callable[[Int64s, Int64s], int]):
         self._weigh, self._sum = weigh, 0

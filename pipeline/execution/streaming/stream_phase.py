@@ -12,7 +12,7 @@ import numpy as np
 
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Task
-from longwall.pipeline.execution.streaming.part_sums import SumOfValues
+from longwall.pipeline.execution.streaming.part_sums import PartSums, SumOfValues
 from longwall.pipeline.execution.streaming.stream_worker import StreamWorker
 from longwall.pipeline.execution.streaming.tabled_ways import TabledWay, tabled_way
 from longwall.pipeline.execution.streaming.tabled_worker import TabledWorker
@@ -23,7 +23,7 @@ from longwall.storage.concurrency import core_count
 from longwall.storage.memory.resources import Resources
 from longwall.storage.streaming.edge_sums import degree_bytes
 from longwall.storage.streaming.estimate import Reads, estimate_reads
-from longwall.storage.streaming.graph_parts import ARC_BYTES, GraphParts
+from longwall.storage.streaming.graph_parts import ARC_BYTES, MEMBER_BYTES, GraphParts
 from longwall.storage.streaming.list_file import ListFile
 from longwall.storage.streaming.orient_store import orient_store, orienting_bytes
 from longwall.storage.streaming.stored_graph import StoredGraph
@@ -82,13 +82,14 @@ def open_stream(env: Environment, phase: RangePhase) -> Iterator[MakeWorker]:
             reserved.enter_context(resources.work.reserve(memory, "the lists of the graph, and the workspace for them"))
             yield partial(WholeWorker, env, phase.count, lists, phase.take(env), memory)
             return
-        size, whole = _part_size(resources, resources.host.free)
+        size, whole = _part_size(graph, sums, resources, resources.host.free)
         way, _ = _way(graph, phase, resources, size, whole)
         if resources.on_device:
-            reserved.enter_context(resources.host.reserve(size, "a part of the graph"))
+            found = size + _found_bytes(graph, sums, size)
+            reserved.enter_context(resources.host.reserve(found, "a part of the graph, and what is found in it"))
         reserved.enter_context(resources.work.reserve(whole, "a part of the graph, and the workspaces for it"))
         part = size if way is None else way.part
-        parts = reserved.enter_context(closing(GraphParts(graph, lists, part, core_count())))
+        parts = reserved.enter_context(closing(GraphParts(graph, lists, part, core_count(), env.cancel)))
         if way is None:
             yield partial(StreamWorker, env, phase.count, parts, sums, phase.take(env), whole)
         else:
@@ -100,9 +101,8 @@ def has_room(graph: StoredGraph, phase: RangePhase, resources: Resources) -> boo
     longest, segment = graph.stats.max_out_degree, array_hash.SEGMENT_BYTES
     needed = max(orienting_bytes(graph), degree_bytes(graph, segment // ARC_BYTES, core_count()))
     if not resources.on_device:
-        around_one = ARC_BYTES * min(
-            longest * (longest + 1), graph.num_edges
-        )  # the list of a vertex, and those of all in it
+        # The list of a vertex, and those of all in it.
+        around_one = ARC_BYTES * min(longest * (longest + 1), graph.num_edges)
         fixed = _fixed_bytes(graph, segment) + phase.part_sums(graph).nbytes
         needed = max(needed, fixed + _LEAST_PARTS * around_one)
     return resources.host.free >= needed
@@ -112,8 +112,9 @@ def expected_reads(graph: StoredGraph, phase: RangePhase, resources: Resources) 
     """Return what a phase will read, estimated before any of the lists is there."""
     if _fits_device(graph, phase, resources):
         return Reads(1, ARC_BYTES * graph.num_edges)
-    free = resources.host.free - _fixed_bytes(graph, array_hash.SEGMENT_BYTES) - phase.part_sums(graph).nbytes
-    return _way(graph, phase, resources, *_part_size(resources, max(free, 0)))[1]
+    sums = phase.part_sums(graph)
+    free = resources.host.free - _fixed_bytes(graph, array_hash.SEGMENT_BYTES) - sums.nbytes
+    return _way(graph, phase, resources, *_part_size(graph, sums, resources, max(free, 0)))[1]
 
 
 def _way(
@@ -141,12 +142,20 @@ def _fixed_bytes(graph: StoredGraph, segment: int) -> int:
     return set_bytes(graph.num_vertices) + (core_count() + 1) * segment
 
 
-def _part_size(resources: Resources, free: int) -> tuple[int, int]:
+def _part_size(graph: StoredGraph, sums: PartSums, resources: Resources, free: int) -> tuple[int, int]:
     """Bytes of a part, and of it and the workspaces where the engine works."""
-    if resources.on_device:
-        whole = resources.work.free
-        return min(int(free * _PART_SHARE), int(whole * _DEVICE_SHARE)), whole
-    return int(free * _PART_SHARE), free
+    size = int(free * _PART_SHARE)
+    if not resources.on_device:
+        return size, free
+    whole = resources.work.free
+    each = sums.member_bytes
+    size = max(int(size / (1 + each / MEMBER_BYTES)), size - each * graph.num_vertices)
+    return min(size, int(whole * _DEVICE_SHARE)), whole
+
+
+def _found_bytes(graph: StoredGraph, sums: PartSums, size: int) -> int:
+    """Bytes of the host for what a device finds in a part."""
+    return sums.member_bytes * min(graph.num_vertices, size // MEMBER_BYTES)
 
 
 def _pieces(cost: float) -> int:

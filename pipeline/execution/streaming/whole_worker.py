@@ -86,6 +86,8 @@ class WholeWorker(Worker):
         at, longest = 0, lists.longest
 
         def read(segment: int) -> np.ndarray[Any, np.dtype[np.uint32]]:
+            if self._env.cancel.is_set():
+                raise KeyboardInterrupt
             return lists.read(segment, np.empty(longest, np.uint32))
 
         for some in map_ordered(read, range(lists.segments), core_count()):

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import set_page_size
 
 from longwall.kernels.cuda.local_counts.arc_diamonds import CudaArcDiamondCounter
 from longwall.kernels.cuda.runtime.page_buffer import CudaPageFrames
+from longwall.kernels.interface.engine import ShortOfMemory
 from longwall.kernels.interface.frontier import NeighbourRange
-from longwall.pipeline.execution.device_graph import bring_ahead, keep_beside_graph, load_graph
+from longwall.pipeline.execution.device_graph import (
+    bring_ahead,
+    keep_beside_graph,
+    load_edge_labels,
+    load_graph,
+    release_graph,
+)
 from longwall.pipeline.execution.reads.oriented_reads import OrientedReads
 from longwall.pipeline.execution.reads.streamed_reads import column_ranges, streamed_columns
 from longwall.pipeline.patterns.parse import parse_pattern
@@ -21,8 +30,10 @@ from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.phases.search_list import search_share
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.stages.range_counting import CountCliques, CountTrianglesOfVertices
+from longwall.storage.errors import InputError
 from longwall.storage.generators.kinds import generate
 from longwall.storage.memory.reservations import BudgetExceeded, Reservation
+from longwall.storage.pages import oriented_copy, placement
 from longwall.storage.pages.hot_pages import HeatPolicy
 from longwall.storage.pages.paged_graph import GraphPages
 
@@ -400,3 +411,49 @@ def test_a_graph_comes_ahead_of_phases_where_it_will_be_resident(
     assert (brought is not None) == ((engine, access) == ("cuda", "auto"))
     assert counted(context, "clique-4") == expected["clique-4"]
     assert brought is None or context.device_graph is brought
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("access", ["resident", "adaptive"])
+def test_a_graph_that_cannot_be_brought_leaves_the_budgets_as_they_were(
+    lab: SimpleNamespace, access: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise ShortOfMemory("device")
+
+    context = lab.context(GRAPH, engine="cuda", device=64 << 20, memory={"access": access})
+    resources = context.resources
+    before = resources.host.used, resources.work.used
+    monkeypatch.setattr(placement, "load_paged", fail)
+    monkeypatch.setattr(type(resources.engine), "load", fail)
+    with pytest.raises(InputError, match="the device has less room than"):
+        load_graph(context)
+    assert (resources.host.used, resources.work.used) == before
+
+
+@pytest.mark.gpu
+def test_labels_of_edges_leave_the_device_with_the_graph(lab: SimpleNamespace) -> None:
+    labels = np.arange(GRAPH.indices.size, dtype=np.int32)
+    context = lab.context(replace(GRAPH, edge_labels=labels), engine="cuda", device=64 << 20)
+    work = context.resources.work
+    before = work.used
+    load_graph(context)
+    with_graph = work.used
+    assert load_edge_labels(context) is not labels
+    assert work.used == with_graph + labels.nbytes
+    release_graph(context)
+    assert work.used == before
+
+
+@pytest.mark.gpu
+def test_no_thread_copies_arcs_once_a_process_is_done_with_them(
+    lab: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(oriented_copy, "_ARCS_AT_ONCE", 64)
+    set_page_size(monkeypatch, 1024)
+    context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
+    load_graph(context, NeighbourRange.SMALLER)
+    copy = context.device_graph.copy
+    assert copy is not None
+    context.close()
+    assert all(one.done() for one in copy._copies)

@@ -57,8 +57,14 @@ def test_a_cache_that_is_damaged_is_made_anew(cache: Path, tmp_path: Path, conte
 def test_rates_that_are_kept_and_are_none_are_measured(cache: Path, tmp_path: Path) -> None:
     engine = select_engine("cpu")
     cache.parent.mkdir(parents=True, mode=0o700)
-    cache.write_text(json.dumps({rates._key(engine): {"threads": 3, "later": 1}}))
-    assert own_rates(engine, tmp_path) == Rates(threads=3, start_seconds=0.5)
+    cache.write_text(json.dumps({rates._key(engine): {"memory": 3e9, "later": 1}}))
+    assert own_rates(engine, tmp_path) == Rates(threads=engine.workers, memory=3e9, start_seconds=0.5)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_threads_are_those_of_the_engine(cache: Path, tmp_path: Path, threads: int) -> None:
+    own_rates(select_engine("cpu", 2), tmp_path)
+    assert own_rates(select_engine("cpu", threads), tmp_path).threads == threads
 
 
 def test_a_start_that_was_not_measured_is_measured_later(

@@ -148,7 +148,7 @@ def test_arcs_before_a_place_are_counted(name: str) -> None:
 @pytest.mark.parametrize("name", list(GRAPHS))
 @pytest.mark.parametrize("page_arcs", [1, 4, 64, 4096])
 def test_bytes_of_pages_are_those_of_all_lists(name: str, page_arcs: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(orientation, "_VERTICES_AT_ONCE", 37)
+    monkeypatch.setattr(orientation, "_LISTS_AT_ONCE", 37)
     graph = GRAPHS[name]
     starts = orient(graph).indptr
     read = np.zeros(graph.num_edges, int)

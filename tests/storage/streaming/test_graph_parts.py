@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
+from threading import Event
 
 import networkx as nx
 import numpy as np
@@ -38,7 +39,7 @@ def parts_of(graph: Graph, folder: Path, size: int) -> Iterator[tuple[StoredGrap
         stored = store_of(graph, folder / "graph")
         with (
             closing(lists_of(stored, make_budgets().at(spill))) as lists,
-            closing(GraphParts(stored, lists, size, 2)) as parts,
+            closing(GraphParts(stored, lists, size, 2, Event())) as parts,
         ):
             yield stored, parts
 
@@ -148,3 +149,26 @@ def test_ranks_of_a_set(members: set[int], first: int, last: int) -> None:
     assert [chosen.rank(vertex) for vertex in range(302)] == [sum(m < vertex for m in ordered) for vertex in range(302)]
     low, high = sorted((min(first, len(ordered)), min(last, len(ordered))))
     assert chosen.members(low, high).tolist() == ordered[low:high]
+
+
+@pytest.mark.parametrize("size", [-64, 0, 127])
+def test_no_part_is_too_small_for_a_message(tmp_path: Path, size: int) -> None:
+    with (
+        pytest.raises(RunError, match=r"^memory.host leaves \d+ B for the adjacency lists, which is too little"),
+        parts_of(generate("rmat", scale=6, edge_factor=4, seed=1), tmp_path, size),
+    ):
+        pass
+
+
+def test_no_list_is_read_once_the_run_is_cancelled(tmp_path: Path) -> None:
+    graph = generate("rmat", scale=7, edge_factor=4, seed=1)
+    with parts_of(graph, tmp_path, 1 << 12) as (stored, parts):
+        arcs = 0, graph.num_edges
+        (first, *_) = windows_of(stored, parts, arcs, 2, split=True)
+        parts._cancel.set()
+        read = parts.bytes_read
+        with pytest.raises(KeyboardInterrupt):
+            next(first)
+        with pytest.raises(KeyboardInterrupt):
+            parts.window(0, arcs, 2, split=True)
+        assert parts.bytes_read == read

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 from budgets import make_budgets
@@ -55,7 +56,7 @@ def test_what_is_read_is_predicted(tmp_path: Path) -> None:
             first, ranges, blocks = 0, 0, 0
             with (
                 closing(lists_of(stored, make_budgets().at(spill))) as lists,
-                closing(GraphParts(stored, lists, SIZE, 2)) as parts,
+                closing(GraphParts(stored, lists, SIZE, 2, Event())) as parts,
             ):
                 while first < stored.num_vertices:
                     end = range_end(stored.starts, first, stored.num_vertices, LEAST, words)

@@ -26,6 +26,7 @@ from stored import short_chunks
 
 import longwall
 from longwall.pipeline.execution.streaming import stream_phase
+from longwall.pipeline.execution.streaming.stream_worker import StreamWorker
 from longwall.pipeline.explain import explain
 from longwall.pipeline.run_store import commit_log
 from longwall.pipeline.workloads.cliques import results
@@ -33,6 +34,7 @@ from longwall.storage.errors import InputError, RunError
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
 from longwall.storage.graph.graph_store import open_store
+from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.streaming.graph_parts import GraphParts
 from longwall.storage.streaming.list_file import ListFile
 
@@ -166,6 +168,37 @@ def test_answers_are_those_with_all_memory(
     assert (found, streamed) == (count, rows)
     assert memory["host"]["peak"] <= budget < place.graph.nbytes
     assert memory["disk"]["peak"] >= 4 * place.graph.num_edges
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("workload", ["triangles of vertices", "tailed triangles"])
+def test_what_a_device_finds_in_a_part_is_reserved(
+    place: Place, workload: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reserved, sizes, found = list[int](), list[int](), list[int]()
+    reserve, made, count_part = MemoryBudget.reserve, GraphParts.__init__, StreamWorker._count_part
+
+    def reserving(self: MemoryBudget, size: int, what: str) -> Any:
+        if what == "a part of the graph, and what is found in it":
+            reserved.append(size)
+        return reserve(self, size, what)
+
+    def making(self: GraphParts, graph: Any, lists: Any, size: int, *more: Any) -> None:
+        sizes.append(size)
+        made(self, graph, lists, size, *more)
+
+    def counting(self: StreamWorker, part: Any) -> None:
+        found.append(8 * part.graph.num_vertices)
+        count_part(self, part)
+
+    monkeypatch.setattr(MemoryBudget, "reserve", reserving)
+    monkeypatch.setattr(GraphParts, "__init__", making)
+    monkeypatch.setattr(StreamWorker, "_count_part", counting)
+    budget = BUDGET + 8 * place.graph.num_vertices
+    assert place.answer(workload, "cuda", budget)[0] == place.answer(workload, "cpu", 1 << 26)[0]
+    assert len(found) > 1
+    assert len(reserved) == len(sizes) == 1
+    assert max(found) <= reserved[0] - sizes[0]
 
 
 def wedges(pairs: set[tuple[int, int]]) -> int:

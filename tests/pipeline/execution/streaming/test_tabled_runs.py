@@ -122,7 +122,7 @@ def test_counts_of_random_graphs(
         cuts = sorted({0, 2 * len(pairs), *data.draw(st.lists(st.integers(0, 2 * len(pairs)), max_size=3))})
         with (
             closing(lists_of(stored, make_budgets().at(spill))) as lists,
-            closing(GraphParts(stored, lists, size, 2)) as parts,
+            closing(GraphParts(stored, lists, size, 2, Event())) as parts,
             pytest.MonkeyPatch.context() as patch,
         ):
             patch.setattr(tabled_worker, "_SLACK", 0)
