@@ -61,7 +61,11 @@ class CountPerVertex(RangePhase, MergingPhase):
         ------
         FinalError
             If they do not fit 64-bit integers.
+        BudgetExceeded
+            If the host's budget has no room for them; mostly before anything is counted.
         """
+        with env.resources.host.reserve(self._bytes(env), "the counts"):
+            pass
         record = env.run(self)
         with env.resources.host.reserve(self._bytes(env), "the counts"):
             yield self.count.aggregation.finalize(self._sum(env, record.files()))
