@@ -42,7 +42,7 @@ STEPS = {
     "longwall.kernels.machine_code": ("load",),
     "longwall.pipeline.cluster.connect": (
         "reach",
-        "_started",
+        "start_workers",
         "_scheduler",
         "ComingCluster.share",
         "ComingCluster.wait",

@@ -43,6 +43,7 @@ _SETTINGS = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "500ms",
     "distributed.admin.system-monitor.interval": "2s",
+    "distributed.diagnostics.nvml": False,
 }
 _MISSING = "a cluster needs Dask: pip install 'longwall[cluster]'"
 

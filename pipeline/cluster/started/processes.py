@@ -30,7 +30,9 @@ class Met(NamedTuple):
     there: int
     wanted: int
     codes: list[int | None]
-    """Exit codes of those that ended before they were there; None: not known."""
+    """Exit codes of those that ended before they were there, and did not say why; None: not known."""
+    reasons: list[str]
+    """What others said that cannot be workers."""
 
 
 class StartedWorkers:
@@ -89,7 +91,7 @@ class StartedWorkers:
             Who is there.
         """
         until, there, awaited = time.monotonic() + seconds, 0, set(self._workers)
-        wanted, codes, replaced = len(awaited), list[int | None](), set[str]()
+        wanted, codes, reasons, replaced = len(awaited), list[int | None](), list[str](), set[str]()
         for place in awaited:
             with suppress(OSError):  # it has ended
                 place.send(meeting)
@@ -97,8 +99,9 @@ class StartedWorkers:
             for place in awaited.intersection(wait(list(awaited), min(left, _CUT_SECONDS))):
                 awaited.remove(place)
                 try:
-                    place.recv()
-                    there += 1
+                    reason = place.recv()
+                    there += reason is None
+                    reasons += [reason] if reason is not None else []
                 except (EOFError, OSError):
                     start, process = self._forget(place)
                     process.join(END_SECONDS)
@@ -110,7 +113,7 @@ class StartedWorkers:
                         codes.append(process.exitcode)
         self._watcher = threading.Thread(target=self._watch, args=(meeting,), name="watch workers", daemon=True)
         self._watcher.start()
-        return Met(there, wanted, codes)
+        return Met(there, wanted, codes, reasons)
 
     def end(self) -> None:
         """Let the processes end, without waiting for them."""
@@ -167,8 +170,8 @@ class StartedWorkers:
         while self._woken not in (found := wait([*self._workers, self._woken])):
             for place in self._workers.keys() & set(found):
                 try:
-                    place.recv()
-                    beginning.discard(place)
+                    if place.recv() is None:
+                        beginning.discard(place)
                     continue
                 except (EOFError, OSError):
                     start = self._forget(place).start

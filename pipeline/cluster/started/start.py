@@ -44,6 +44,8 @@ def why_missing(met: Met, seconds: float) -> str:
     text = f"only {met.there} of {met.wanted} workers could be started: "
     if met.codes == [1] * met.wanted:  # what Python ends with that is told to start processes while it imports a script
         return text + _GUARD
+    if met.reasons:
+        return text + met.reasons[0]
     for code in met.codes:
         if code is not None and code < 0:
             return text + f"{signal.Signals(-code).name} ended the process of one twice; is there memory for them all?"

@@ -14,6 +14,8 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from longwall.storage.errors import RunError, reason_of
+
 if TYPE_CHECKING:
     from longwall.pipeline.cluster.worker_process import RunHeader
 
@@ -54,7 +56,7 @@ def main(start: WorkerStart, parent: Connection) -> None:
     start
         What to begin with.
     parent
-        Brings a `Meeting`, and gets the worker's name when that is there.
+        Brings a `Meeting`, and gets None when the worker is there, or why it is not.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # which some library may let through again
     if start.device is not None:  # libraries look at it when they are first used, which is later
@@ -72,8 +74,12 @@ def main(start: WorkerStart, parent: Connection) -> None:
         meeting = parent.recv()
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
         asyncio.run(_work(start, meeting, parent))
-    except (EOFError, OSError):  # the coordinator is gone, or wants no workers any more
+    except (EOFError, BrokenPipeError):  # the coordinator is gone, or wants no workers any more
         pass
+    except Exception as error:  # of Dask, or of the system
+        with suppress(OSError):
+            cause = error.__cause__ or error  # Dask itself says only that a worker failed
+            parent.send(reason_of(cause) or type(cause).__name__)
     finally:
         _leave()
 
@@ -95,14 +101,13 @@ async def _work(start: WorkerStart, meeting: Meeting, parent: Connection) -> Non
             local_directory=meeting.folder,
         )
         async with worker:
-            parent.send(start.name)
+            parent.send(None)
             await worker.finished()
 
 
 def _open_run(start: WorkerStart, dask_there: threading.Event) -> None:
     """Begin to open the run; if that fails, the next request gets the error."""
     from longwall.pipeline.cluster.worker_process import open_run
-    from longwall.storage.errors import RunError
 
     if start.header is not None:
         with suppress(RunError):

@@ -90,7 +90,7 @@ def leave(start: WorkerStart, parent: Any) -> None:
 def test_workers_that_never_come_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "main", leave)
     with StartedWorkers([WorkerStart(name, 1, None, None) for name in "ab"]) as started:
-        assert started.meet(NOWHERE, 60.0, threading.Event()) == (0, 2, [0, 0])
+        assert started.meet(NOWHERE, 60.0, threading.Event()) == (0, 2, [0, 0], [])
         assert not started._workers
 
 
@@ -99,7 +99,7 @@ def come_at_the_second_try(start: WorkerStart, parent: Any) -> None:
     assert start.device is not None
     there = Path(start.device)
     if there.exists():
-        parent.send(start.name)
+        parent.send(None)
         parent.recv()
         parent.recv()
     there.touch()
@@ -112,9 +112,17 @@ def test_a_worker_that_is_killed_before_it_is_there_is_replaced_once(
     monkeypatch.setattr(processes, "main", come_at_the_second_try)
     with StartedWorkers([WorkerStart(name, 1, str(tmp_path / name), None) for name in ("a", "no/b")]) as started:
         met = started.meet(NOWHERE, 60.0, threading.Event())
-        assert met == (1, 2, [1])  # an exception ended the other one
+        assert met == (1, 2, [1], [])  # an exception ended the other one
     with StartedWorkers([WorkerStart("a", 1, str(tmp_path / "a"), None)] * 2) as started:
-        assert started.meet(NOWHERE, 60.0, threading.Event()) == (2, 2, [])
+        assert started.meet(NOWHERE, 60.0, threading.Event()) == (2, 2, [], [])
+
+
+def test_a_worker_says_why_it_cannot_be_one() -> None:
+    with StartedWorkers([WorkerStart("a", 1, None, None)]) as started:
+        met = started.meet(NOWHERE, 60.0, threading.Event())
+        assert met[:3] == (0, 1, [])
+        (reason,) = met.reasons
+        assert "ssl_context" in reason
 
 
 def never_come(start: WorkerStart, parent: Any) -> None:
@@ -129,16 +137,17 @@ def test_a_wait_for_workers_is_cut_short(monkeypatch: pytest.MonkeyPatch) -> Non
     with StartedWorkers([WorkerStart("a", 1, None, None)]) as started:
         cut = threading.Event()
         threading.Timer(0.5, cut.set).start()
-        assert started.meet(NOWHERE, 3600.0, cut) == (0, 1, [])
+        assert started.meet(NOWHERE, 3600.0, cut) == (0, 1, [], [])
 
 
 @pytest.mark.parametrize(
     ("met", "text"),
     [
-        (Met(0, 2, [1, 1]), 'call longwall.run below `if __name__ == "__main__":`'),
-        (Met(1, 2, [-9]), "SIGKILL ended the process of one twice"),
-        (Met(1, 2, [1]), "the process of one ended with exit code 1"),
-        (Met(1, 3, []), "the others have not come in 60 s"),
+        (Met(0, 2, [1, 1], []), 'call longwall.run below `if __name__ == "__main__":`'),
+        (Met(1, 2, [-9], []), "SIGKILL ended the process of one twice"),
+        (Met(1, 2, [1], []), "the process of one ended with exit code 1"),
+        (Met(1, 2, [], ["the port is taken"]), "could be started: the port is taken"),
+        (Met(1, 3, [], []), "the others have not come in 60 s"),
     ],
 )
 def test_why_workers_are_missing(met: Met, text: str) -> None:
