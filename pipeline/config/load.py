@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from glob import escape, iglob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -199,18 +200,28 @@ class _Config:
     def _resolve_paths(self) -> None:
         graph, workload = _section_of(self.data, "graph"), _section_of(self.data, "workload")
         security = _section_of(_section_of(self.data, "scheduler"), "security")
-        keys = [(graph, "path"), (graph, "labels"), (graph, "transactions"), (workload, "pattern")]
+        keys = [(graph, key) for key in ("path", "labels", "vertices", "transactions")] + [(workload, "pattern")]
         keys += [(security, key) for key in ("ca", "cert", "key")]
         for section, key in keys:
             value = section.get(key)
-            # A pattern's name or edge list has no dot and no slash; a file's name has one of them.
-            if not isinstance(value, str) or (key == "pattern" and not re.search(r"[./]", value)):
-                continue
-            if not value or value.startswith("~"):  # a home folder, whatever lies here
-                continue
-            if path_exists(self.folder / value):
-                section[key] = str(self.folder / value)
+            if isinstance(value, str):
+                section[key] = self._resolved(value, key)
+            elif isinstance(value, list):
+                section[key] = [self._resolved(one, key) if isinstance(one, str) else one for one in value]
         self._resolve_algorithm(workload)
+
+    def _resolved(self, value: str, key: str) -> str:
+        """Return the path of an input beside the config, if there is one; else what stands there."""
+        # A pattern's name or edge list has no dot and no slash; a file's name has one of them.
+        if not value or value.startswith("~") or (key == "pattern" and not re.search(r"[./]", value)):
+            return value  # with ~ a home folder, whatever lies here
+        if path_exists(self.folder / value):
+            return str(self.folder / value)
+        if key == "path" and re.search(r"[*?[]", value):
+            names = os.path.join(escape(str(self.folder)), value)  # noqa: PTH118 - no path, but a pattern of paths
+            if next(iglob(names, recursive=True), None) is not None:  # noqa: PTH207
+                return names
+        return value
 
     def _resolve_algorithm(self, workload: dict[str, Any]) -> None:
         """Find the file of an algorithm, which is code: a config names only what lies beside it, or can be imported."""

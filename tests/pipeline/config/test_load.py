@@ -11,6 +11,7 @@ import pytest
 from config_faults import GRAPH, faults, workload, write
 
 from longwall.pipeline.config import load_config
+from longwall.storage.ingest.sources import files_of
 
 
 def test_defaults_are_filled_in(tmp_path):
@@ -103,6 +104,31 @@ def test_input_paths_start_at_the_config_if_they_are_there(tmp_path):
     spec = load_config(write(tmp_path, text))
     assert spec.graph.path == tmp_path / "here.txt"
     assert spec.graph.labels == Path("elsewhere.txt")
+
+
+def test_all_inputs_of_a_graph_are_found_beside_the_config(tmp_path, monkeypatch):
+    beside, here = tmp_path / "it's [1]", tmp_path / "here"
+    for folder in (beside, here):
+        folder.mkdir()
+        for name in ("a.txt", "b.txt", "vertices.csv"):
+            (folder / name).touch()
+    (here / "c.txt").touch()
+    monkeypatch.chdir(here)
+
+    def graph(text):
+        return load_config(write(beside, f'[graph]\n{text}\n[workload]\nkind = "triangles"\n')).graph
+
+    assert graph('path = ["a.txt", "c.txt"]').path == (beside / "a.txt", Path("c.txt"))
+    assert graph('path = "a.txt"\nvertices = "vertices.csv"').vertices == beside / "vertices.csv"
+    assert files_of([graph('path = "*.txt"').path]) == [beside / "a.txt", beside / "b.txt"]
+    assert files_of([graph('path = "c*.txt"').path]) == [Path("c.txt")]
+    assert graph('path = "none*.txt"').path == Path("none*.txt")
+
+
+def test_pattern_files_of_a_list_are_found_beside_the_config(tmp_path):
+    (tmp_path / "query.graph").write_text("t 2 1\nv 0 0 1\nv 1 0 1\ne 0 1\n")
+    text = '[graph]\npath = "g.txt"\n[workload]\nkind = "match"\npattern = ["query.graph", "clique-3"]\n'
+    assert load_config(write(tmp_path, text)).workload.pattern == (str(tmp_path / "query.graph"), "clique-3")
 
 
 def test_a_pattern_file_is_found_beside_the_config(tmp_path):
