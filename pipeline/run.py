@@ -291,7 +291,7 @@ def _run(
         LOG.debug("plan: %s", directory.manifest["plan_text"])
         directory.save()
         env = _coordinator(directory, spec, graph, resources, observer, metrics, cancel, alone=not on_cluster)
-        opened.callback(env.close)
+        opened.callback(env.end)
         if second is not None:
             env.executor = ThreadExecutor(opened.enter_context(closing(second)))
         if cluster is not None:

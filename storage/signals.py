@@ -1,8 +1,10 @@
 """The signals that end work in order: SIGTERM and SIGHUP raise KeyboardInterrupt, as Ctrl-C does."""
 
+import _thread
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -15,6 +17,7 @@ _COMPILING = "numba:compiler_lock"  # a thread takes the lock, or frees it
 _CALLBACKS = "_raw_object_cache_"  # of llvmlite
 _IMPORTS, _CALLS_DEEP = "<frozen importlib", 4  # files of Python's own; the locks of modules call what is no deeper
 _AGAIN_SECONDS = 0.01
+_later: object = None  # stands for a signal that came while Python imported, until it comes again
 _last = signal.SIGINT
 _raised = False  # one of the signals raised KeyboardInterrupt, since `interrupting` was entered
 _in_place: list[Callable[[int, FrameType | None], None]] = []  # handlers of `_handled`, the innermost last
@@ -35,9 +38,7 @@ def _raise(number: int, frame: FrameType | None) -> None:
     _last = signal.Signals(number)
     _raised = True
     if _importing(frame):
-        again = threading.Timer(_AGAIN_SECONDS, signal.pthread_kill, (threading.get_ident(), number))
-        again.daemon = True
-        again.start()
+        _raise_later(number)
     elif _in_callback(frame):
         _raise_when_compiled()
     else:
@@ -46,13 +47,40 @@ def _raise(number: int, frame: FrameType | None) -> None:
 
 def _importing(frame: FrameType | None) -> bool:
     """Say whether Python itself imports a module: an exception there may leave the module locked for other threads."""
+    while frame is not None and frame.f_code.co_filename == __file__:  # a handler, which another signal interrupts
+        frame = frame.f_back
     for _ in range(_CALLS_DEEP):
-        if frame is None:
+        if frame is None or frame.f_code.co_name == "<module>":  # what is imported, which an exception may end
             return False
         if frame.f_code.co_filename.startswith(_IMPORTS):
             return True
         frame = frame.f_back
     return False
+
+
+def _raise_later(number: int) -> None:
+    """Let a signal come again soon, once however many come until then."""
+    global _later
+    if _later is not None:
+        return
+    _later = this = object()
+    main = threading.get_ident()
+
+    def come_again() -> None:
+        time.sleep(_AGAIN_SECONDS)
+        if _forget_later(this):
+            signal.pthread_kill(main, number)
+
+    _thread.start_new_thread(come_again, ())  # a `Thread` takes locks, which the main thread may hold
+
+
+def _forget_later(one: object = None) -> bool:
+    """Forget the signal that is to come again, or that one; return whether there was one."""
+    global _later
+    there = _later is not None and (one is None or _later is one)
+    if there:
+        _later = None
+    return there
 
 
 def _in_callback(frame: FrameType | None) -> bool:
@@ -133,8 +161,15 @@ def interrupted_by(interrupt: Callable[[], None]) -> Iterator[None]:
             raised = not _importing(frame)  # else it comes again
             _raise(number, frame)
 
-    with _handled(handle):
-        yield
+    try:
+        with _handled(handle):
+            yield
+    except BaseException as error:
+        if _forget_later() and not isinstance(error, KeyboardInterrupt):  # which it asked for
+            raise KeyboardInterrupt from error
+        raise
+    if _forget_later():
+        raise KeyboardInterrupt
 
 
 @contextmanager

@@ -284,7 +284,7 @@ class WorkerProcess:
                 alone=False,
             )
             current = CurrentPhase(env)
-            opened.callback(env.close)
+            opened.callback(env.end)
             opened.callback(current.close)
             bring_ahead(env)
             yield _OpenRun(env, current, threading.Semaphore(resources.engine.workers))

@@ -11,6 +11,7 @@ from longwall.pipeline.execution.environment import LAID_OUT, DeviceGraph, Envir
 from longwall.stages.source import host_arrays
 from longwall.storage.errors import InputError
 from longwall.storage.memory.reservations import BudgetExceeded, Reservation
+from longwall.storage.memory.resources import Resources
 from longwall.storage.pages.orientation import oriented_arc, oriented_arrays, oriented_bytes
 from longwall.storage.pages.oriented_copy import OrientedCopy
 from longwall.storage.pages.paged_graph import GraphPages
@@ -195,9 +196,13 @@ def _placed(env: Environment, host: GraphArrays, copies: bool = True, copy: Orie
         if env.graph.files is None:
             raise
         raise BudgetExceeded(f"{error}; {NEED_LESS}") from error
-    if coming is not None:
-        coming.begin()  # what is written later need not be looked at when it is made known to the device
     charged = resources.host.used - before[0], resources.work.used - before[1]
+    if coming is not None:  # what is written later need not be looked at when it is made known to the device
+        try:
+            coming.begin()
+        except BaseException:
+            _give_back(resources, charged)
+            raise
     return DeviceGraph(graph, placement, None, charged, copies=copies)
 
 
@@ -213,10 +218,15 @@ def release_graph(env: Environment) -> None:
 def forget_graph(env: Environment) -> None:
     """Forget the graph on the engine; its memory goes to what takes memory next."""
     assert env.device_graph is not None
-    resources, (host, work) = env.resources, env.device_graph.charged
+    resources, charged = env.resources, env.device_graph.charged
     if env.device_graph.copy is not None:
         env.device_graph.copy.close()
     env.device_graph = None
+    _give_back(resources, charged)
+
+
+def _give_back(resources: Resources, charged: tuple[int, int]) -> None:
+    host, work = charged
     resources.host.charge(-host, "")
     if resources.on_device:
         resources.work.charge(-work, "")

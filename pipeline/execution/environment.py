@@ -215,11 +215,15 @@ class Environment(Workplace):
     """The `OwnGraph` whose graph it is; None: the graph is the run's."""
 
     def close(self) -> None:
-        """Release what sticky phases kept, and end threads that still bring the graph to the engine."""
+        """Release what sticky phases kept."""
         while self.kept:
             self.kept.popitem()[1].close()
+
+    def end(self) -> None:
+        """End threads that still bring the graph to the engine, and `close`; nothing works with the graph any more."""
         if self.device_graph is not None and self.device_graph.copy is not None:
             self.device_graph.copy.close()
+        self.close()
 
 
 @dataclass(kw_only=True)

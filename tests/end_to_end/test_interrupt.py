@@ -12,6 +12,7 @@ import subprocess
 import sys
 import termios
 import time
+from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from importlib import import_module
 from pathlib import Path
@@ -284,32 +285,78 @@ def _raw_object_cache_notify() -> None:
     signal.raise_signal(signal.SIGINT)
 
 
+class Finder:
+    """Finds no module; signals come while it looks for one."""
+
+    @staticmethod
+    def find_spec(name: str, *rest: object) -> None:
+        for _ in range(3):
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGTERM)
+
+
+@pytest.fixture
+def interrupting_import(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Import what is not there, while signals come."""
+    monkeypatch.setattr(signals, "_AGAIN_SECONDS", 0.3)
+
+    def importing() -> None:
+        with monkeypatch.context() as patch, suppress(ModuleNotFoundError):
+            patch.setattr(sys, "meta_path", [Finder])
+            import_module("a_module_that_is_nowhere")
+
+    return importing
+
+
 @pytest.mark.parametrize("handled", [False, True])
-def test_a_signal_waits_until_an_import_is_over(handled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_signals_wait_until_an_import_is_over(interrupting_import: Callable[[], None], handled: bool) -> None:
     """An exception in it may leave the module locked, for which threads that import it wait forever."""
     seen: list[str] = []
 
-    class Finder:
-        @staticmethod
-        def find_spec(name: str, *rest: object) -> None:
-            seen.append(name)
-            signal.raise_signal(signal.SIGINT)
-            seen.append("still there")
-
-    monkeypatch.setattr(sys, "meta_path", [Finder])
-    interrupted = signals.interrupted_by(lambda: seen.append("interrupt")) if handled else nullcontext()
-
     def work() -> None:
-        with suppress(ModuleNotFoundError):
-            import_module("a_module_that_is_nowhere")
-        seen.append("imported")
-        time.sleep(10)
-        seen.append("not interrupted")
+        with signals.interrupted_by(lambda: seen.append("interrupt")) if handled else nullcontext():
+            interrupting_import()
+            seen.append("imported")
+            time.sleep(10)
+            seen.append("not interrupted")
 
-    with signals.interrupting(), pytest.raises(KeyboardInterrupt), interrupted:
-        work()
-    told = ["interrupt"] * handled
-    assert seen == ["a_module_that_is_nowhere", *told, "still there", "imported", *told]
+    with signals.interrupting():
+        with pytest.raises(KeyboardInterrupt):
+            work()
+        time.sleep(0.7)  # no other one comes
+    assert [one for one in seen if one != "interrupt"] == ["imported"]
+    assert ("interrupt" in seen) == handled
+
+
+class Ended(Exception):
+    pass
+
+
+@pytest.mark.parametrize("error", [None, Ended, KeyboardInterrupt])
+def test_no_signal_of_an_import_disturbs_what_comes_after(
+    interrupting_import: Callable[[], None], error: type[BaseException] | None
+) -> None:
+    def work() -> None:
+        with signals.interrupted_by(lambda: None):
+            interrupting_import()
+            if error is not None:
+                raise error
+
+    with signals.interrupting():
+        with pytest.raises(KeyboardInterrupt) as caught:
+            work()
+        time.sleep(0.7)
+    assert isinstance(caught.value.__cause__, Ended) == (error is Ended)
+
+
+def test_what_a_module_does_as_it_is_imported_may_be_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "takes_long.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\ncame = True\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with signals.interrupting(), pytest.raises(KeyboardInterrupt):
+        import_module("takes_long")
+    assert "takes_long" not in sys.modules
 
 
 def test_a_signal_waits_until_llvm_has_handed_over_a_kernel() -> None:

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import NamedTuple
 
 from longwall.pipeline.cluster.started.worker_main import END_SECONDS, Meeting, WorkerStart, main
+from longwall.storage.errors import reason_of
 
 _CUT_SECONDS = 0.1  # until a wait that is cut short ends
 _TERMINAL = (signal.SIGINT, signal.SIGHUP)  # its signals are for the coordinator
@@ -99,16 +100,20 @@ class StartedWorkers:
             for place in awaited.intersection(wait(list(awaited), min(left, _CUT_SECONDS))):
                 awaited.remove(place)
                 try:
-                    reason = place.recv()
-                    there += reason is None
-                    reasons += [reason] if reason is not None else []
+                    if (reason := place.recv()) is None:
+                        there += 1
+                    else:
+                        reasons.append(reason)
+                        self._forget(place)
                 except (EOFError, OSError):
                     start, process = self._forget(place)
                     process.join(END_SECONDS)
                     if (process.exitcode or 0) < 0 and start.name not in replaced:
                         replaced.add(start.name)
-                        with suppress(OSError):
+                        try:
                             awaited.add(self._replace(start, meeting))
+                        except OSError as error:
+                            reasons.append(reason_of(error))
                     else:
                         codes.append(process.exitcode)
         self._watcher = threading.Thread(target=self._watch, args=(meeting,), name="watch workers", daemon=True)

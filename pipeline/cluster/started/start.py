@@ -48,10 +48,16 @@ def why_missing(met: Met, seconds: float) -> str:
         return text + met.reasons[0]
     for code in met.codes:
         if code is not None and code < 0:
-            return text + f"{signal.Signals(-code).name} ended the process of one twice; is there memory for them all?"
-        if code is not None:
-            return text + f"the process of one ended with exit code {code}"
+            return text + f"{_signal_name(-code)} ended the process of one twice; is there memory for them all?"
+        return text + f"the process of one ended{'' if code is None else f' with exit code {code}'}"
     return text + f"the others have not come in {seconds:.0f} s"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time one
+        return f"signal {number}"
 
 
 def _check_size(workers: int, threads: int) -> None:

@@ -59,6 +59,19 @@ def main(start: WorkerStart, parent: Connection) -> None:
         Brings a `Meeting`, and gets None when the worker is there, or why it is not.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # which some library may let through again
+    try:
+        _be(start, parent)
+    except (EOFError, BrokenPipeError):  # the coordinator is gone, or wants no workers any more
+        pass
+    except Exception as error:  # of a library, or of the system
+        with suppress(OSError):
+            cause = error.__cause__ or error  # Dask itself says only that a worker failed
+            parent.send(reason_of(cause) or type(cause).__name__)
+    finally:
+        _leave()
+
+
+def _be(start: WorkerStart, parent: Connection) -> None:
     if start.device is not None:  # libraries look at it when they are first used, which is later
         from longwall.kernels import prepare_engine
 
@@ -70,18 +83,9 @@ def main(start: WorkerStart, parent: Connection) -> None:
 
     dask_there.set()
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # the coordinator says what matters
-    try:
-        meeting = parent.recv()
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-        asyncio.run(_work(start, meeting, parent))
-    except (EOFError, BrokenPipeError):  # the coordinator is gone, or wants no workers any more
-        pass
-    except Exception as error:  # of Dask, or of the system
-        with suppress(OSError):
-            cause = error.__cause__ or error  # Dask itself says only that a worker failed
-            parent.send(reason_of(cause) or type(cause).__name__)
-    finally:
-        _leave()
+    meeting = parent.recv()
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    asyncio.run(_work(start, meeting, parent))
 
 
 async def _work(start: WorkerStart, meeting: Meeting, parent: Connection) -> None:

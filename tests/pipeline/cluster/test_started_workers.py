@@ -117,9 +117,10 @@ def test_a_worker_that_is_killed_before_it_is_there_is_replaced_once(
         assert started.meet(NOWHERE, 60.0, threading.Event()) == (2, 2, [], [])
 
 
-def test_a_worker_says_why_it_cannot_be_one() -> None:
+def test_a_worker_says_why_it_cannot_be_one(tmp_path: Path) -> None:
     with StartedWorkers([WorkerStart("a", 1, None, None)]) as started:
-        met = started.meet(NOWHERE, 60.0, threading.Event())
+        met = started.meet(NOWHERE._replace(folder=str(tmp_path)), 60.0, threading.Event())
+        assert not started._workers
         assert met[:3] == (0, 1, [])
         (reason,) = met.reasons
         assert "ssl_context" in reason
@@ -145,7 +146,9 @@ def test_a_wait_for_workers_is_cut_short(monkeypatch: pytest.MonkeyPatch) -> Non
     [
         (Met(0, 2, [1, 1], []), 'call longwall.run below `if __name__ == "__main__":`'),
         (Met(1, 2, [-9], []), "SIGKILL ended the process of one twice"),
+        (Met(1, 2, [-50], []), "signal 50 ended the process of one twice"),
         (Met(1, 2, [1], []), "the process of one ended with exit code 1"),
+        (Met(1, 2, [None], []), "the process of one ended"),
         (Met(1, 2, [], ["the port is taken"]), "could be started: the port is taken"),
         (Met(1, 3, [], []), "the others have not come in 60 s"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from threading import Event, Timer
 from types import SimpleNamespace
 from typing import Any
 
@@ -35,6 +36,7 @@ from longwall.storage.generators.kinds import generate
 from longwall.storage.memory.reservations import BudgetExceeded, Reservation
 from longwall.storage.pages import oriented_copy, placement
 from longwall.storage.pages.hot_pages import HeatPolicy
+from longwall.storage.pages.oriented_copy import OrientedCopy
 from longwall.storage.pages.paged_graph import GraphPages
 
 GRAPH = generate("rmat", seed=7, scale=9, edge_factor=6)
@@ -449,11 +451,38 @@ def test_labels_of_edges_leave_the_device_with_the_graph(lab: SimpleNamespace) -
 def test_no_thread_copies_arcs_once_a_process_is_done_with_them(
     lab: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    goes_on, copy_rows = Event(), oriented_copy._copy_rows
+
+    def waiting(*arguments: Any) -> None:
+        goes_on.wait(20)
+        copy_rows(*arguments)
+
     monkeypatch.setattr(oriented_copy, "_ARCS_AT_ONCE", 64)
+    monkeypatch.setattr(oriented_copy, "core_count", lambda: 2)
+    monkeypatch.setattr(oriented_copy, "_copy_rows", waiting)
     set_page_size(monkeypatch, 1024)
     context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
     load_graph(context, NeighbourRange.SMALLER)
     copy = context.device_graph.copy
-    assert copy is not None
-    context.close()
+    Timer(0.2, goes_on.set).start()
+    context.end()
+    assert goes_on.is_set()
+    assert any(one.cancelled() for one in copy._copies)
     assert all(one.done() for one in copy._copies)
+
+
+@pytest.mark.gpu
+def test_a_copy_that_cannot_be_begun_leaves_the_budgets_as_they_were(
+    lab: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: OrientedCopy) -> None:
+        raise RuntimeError("can't start new thread")
+
+    set_page_size(monkeypatch, 1024)
+    context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
+    resources = context.resources
+    before = resources.host.used, resources.work.used
+    monkeypatch.setattr(OrientedCopy, "begin", fail)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        load_graph(context, NeighbourRange.SMALLER)
+    assert (resources.host.used, resources.work.used) == before
