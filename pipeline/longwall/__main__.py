@@ -22,11 +22,12 @@ def main() -> None:
     with signals.interrupting():
         try:
             from longwall.pipeline.cli import main as command_line
-        except KeyboardInterrupt:
+
+            command_line()
+        except KeyboardInterrupt:  # before a command began: they say themselves what is left
+            signals.ignore()
             print("\ninterrupted: nothing is left behind", file=sys.stderr)
             sys.exit(signals.exit_code())
-        try:
-            command_line()
         finally:
             signals.ignore()
 

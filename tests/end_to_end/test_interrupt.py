@@ -12,7 +12,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 from importlib import import_module
 from pathlib import Path
@@ -23,6 +23,7 @@ from llvmlite.binding.executionengine import ExecutionEngine
 from numba.core.compiler_lock import global_compiler_lock
 from selection import slow_but_first
 
+from longwall.__main__ import main
 from longwall.storage import signals
 
 CONFIG = """
@@ -217,9 +218,19 @@ def test_an_impatient_user_gets_the_same_message(tmp_path, by):
     assert status(run)["status"] == "interrupted"
 
 
-def test_it_may_be_interrupted_as_it_starts(monkeypatch, capsys):
-    from longwall.__main__ import main
+@pytest.fixture
+def handlers() -> Iterator[None]:
+    """Leave the handlers of signals as they were: a program that ends ignores them."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    hook = sys.unraisablehook
+    yield
+    sys.unraisablehook = hook
+    for number, was in before.items():
+        signal.signal(number, was)
 
+
+@pytest.mark.usefixtures("handlers")
+def test_it_may_be_interrupted_as_it_imports(monkeypatch, capsys):
     class Interrupting:
         def find_spec(self, name, *_):
             if name == "longwall.pipeline.cli":
@@ -227,6 +238,18 @@ def test_it_may_be_interrupted_as_it_starts(monkeypatch, capsys):
 
     monkeypatch.delitem(sys.modules, "longwall.pipeline.cli", raising=False)
     monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 130
+    assert capsys.readouterr().err == "\ninterrupted: nothing is left behind\n"
+
+
+@pytest.mark.usefixtures("handlers")
+def test_it_may_be_interrupted_as_it_makes_its_commands(monkeypatch, capsys):
+    def get_command(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("typer.main.get_command", get_command)
     with pytest.raises(SystemExit) as left:
         main()
     assert left.value.code == 130
