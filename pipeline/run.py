@@ -40,7 +40,7 @@ from longwall.storage.arguments import brief, require_texts
 from longwall.storage.errors import FinalError, InputError, RunError, reason_of
 from longwall.storage.observer import NullObserver, Observer
 from longwall.storage.paths import require_path
-from longwall.storage.signals import interrupted_by, interrupting, last_signal, undisturbed
+from longwall.storage.signals import interrupted_by, interrupting, last_signal, undisturbed, unwrapped
 
 if TYPE_CHECKING:
     from longwall.pipeline.cluster.connect import ComingCluster
@@ -219,7 +219,8 @@ def _ended(
     with interrupting(), ExitStack() as ending, collecting():  # garbage first: the stack keeps interrupts out
         try:
             try:
-                return _run(spec, directory, metrics, cancel, history, later, began)
+                with unwrapped():
+                    return _run(spec, directory, metrics, cancel, history, later, began)
             finally:
                 ending.enter_context(undisturbed())
         except InputError as error:

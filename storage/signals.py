@@ -12,6 +12,8 @@ from importlib import import_module
 from types import FrameType
 from typing import Any
 
+from longwall.storage.errors import InputError, RunError
+
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _COMPILING = "numba:compiler_lock"  # a thread takes the lock, or frees it
 _CALLBACKS = "_raw_object_cache_"  # of llvmlite
@@ -139,6 +141,22 @@ def interrupting() -> Iterator[None]:
         for number, was in taken.items():
             if signal.getsignal(number) is _raise:  # else `ignore` was called
                 signal.signal(number, was)
+
+
+@contextmanager
+def unwrapped() -> Iterator[None]:
+    """Raise KeyboardInterrupt in place of what others make of it, once one of the signals has raised it.
+
+    Pydantic, and Python 3.11 where it makes a class, raise an error of their own then.
+    """
+    try:
+        yield
+    except (InputError, RunError, MemoryError, OSError):
+        raise
+    except Exception as error:
+        if _raised:
+            raise KeyboardInterrupt from error
+        raise
 
 
 @contextmanager

@@ -21,9 +21,10 @@ def main() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")  # paths have names that not every terminal can show
     with signals.interrupting():
         try:
-            from longwall.pipeline.cli import main as command_line
+            with signals.unwrapped():
+                from longwall.pipeline.cli import main as command_line
 
-            command_line()
+                command_line()
         except KeyboardInterrupt:  # before a command began: they say themselves what is left
             signals.ignore()
             print("\ninterrupted: nothing is left behind", file=sys.stderr)

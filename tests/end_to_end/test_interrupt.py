@@ -23,7 +23,9 @@ from llvmlite.binding.executionengine import ExecutionEngine
 from numba.core.compiler_lock import global_compiler_lock
 from selection import slow_but_first
 
+import longwall
 from longwall.__main__ import main
+from longwall.pipeline import run
 from longwall.storage import signals
 
 CONFIG = """
@@ -244,12 +246,33 @@ def test_it_may_be_interrupted_as_it_imports(monkeypatch, capsys):
     assert capsys.readouterr().err == "\ninterrupted: nothing is left behind\n"
 
 
+def interrupted(*_: object) -> None:
+    """Raise what Python 3.11 makes of an interrupt while it makes a class, and pydantic of its own."""
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt as interrupt:
+        raise RuntimeError("Error calling __set_name__") from interrupt
+
+
+def test_a_run_is_interrupted_whatever_is_made_of_the_signal(tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "plan_for", interrupted)
+    graph = {"generator": {"kind": "rmat", "scale": 6, "edge_factor": 4, "seed": 1}}
+    with pytest.raises(KeyboardInterrupt):
+        longwall.run(
+            {
+                "graph": graph,
+                "workload": {"kind": "triangles"},
+                "engine": {"kind": "cpu"},
+                "run": {"directory": tmp_path, "name": "one"},
+            }
+        )
+    manifest = json.loads((tmp_path / "one" / "manifest.json").read_text())
+    assert (manifest["status"], manifest["reason"]) == ("interrupted", "interrupted by SIGINT")
+
+
 @pytest.mark.usefixtures("handlers")
 def test_it_may_be_interrupted_as_it_makes_its_commands(monkeypatch, capsys):
-    def get_command(_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("typer.main.get_command", get_command)
+    monkeypatch.setattr("typer.main.get_command", interrupted)
     with pytest.raises(SystemExit) as left:
         main()
     assert left.value.code == 130
