@@ -141,6 +141,34 @@ def test_a_wait_for_workers_is_cut_short(monkeypatch: pytest.MonkeyPatch) -> Non
         assert started.meet(NOWHERE, 3600.0, cut) == (0, 1, [], [])
 
 
+HANGING = """
+import longwall
+from longwall.pipeline.cluster.started import processes
+
+def never_come(start, parent):
+    open(start.name, "w").close()
+    while True:
+        parent.recv()
+
+if __name__ == "__main__":
+    processes.main = never_come
+    longwall.run({
+        "graph": {"generator": {"kind": "rmat", "scale": 6, "edge_factor": 4, "seed": 1}},
+        "workload": {"kind": "triangles"}, "engine": {"kind": "cpu"},
+        "scheduler": {"kind": "dask", "workers": 1}, "run": {"directory": "runs", "name": "one"},
+    })
+"""
+
+
+def test_a_run_is_interrupted_while_its_workers_do_not_come(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(HANGING)
+    with subprocess.Popen([sys.executable, "script.py"], cwd=tmp_path, stderr=subprocess.PIPE, text=True) as run:
+        wait_until((tmp_path / "worker 0").exists)
+        run.send_signal(signal.SIGTERM)
+        _, said = run.communicate(timeout=30)  # less than the minute that workers have
+    assert said.splitlines()[-1] == f"KeyboardInterrupt: {tmp_path / 'runs' / 'one'}"
+
+
 @pytest.mark.parametrize(
     ("met", "text"),
     [
