@@ -84,7 +84,7 @@ class StartedWorkers:
         seconds
             How long to wait.
         cut
-            Set when nobody wants the workers any more: the wait is over soon.
+            Set when the run does not want the workers any more: the wait is over soon.
 
         Returns
         -------
