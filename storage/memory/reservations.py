@@ -106,7 +106,7 @@ class MemoryBudget:
         with self._lock:
             if size > 0 and self._used + size > self.limit:
                 raise BudgetExceeded(
-                    f"{what} needs {round_size(size)}, {self.option} = {round_size(self.limit)} has "
+                    f"no room for {what} ({round_size(size)}): {self.option} = {round_size(self.limit)} has "
                     f"{round_size(self.limit - self._used)} left: {self.advice}"
                 )
             self._used += size

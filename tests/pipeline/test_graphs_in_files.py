@@ -121,7 +121,7 @@ def test_answers_are_those_with_all_memory(
 def test_a_disk_without_room_for_the_graph_is_refused_with_all_that_it_takes(place: Place) -> None:
     config = place.config(QUICK["diamonds"], "cpu", int(SHARE * place.graph.nbytes))
     config["memory"]["disk"] = "20KiB"
-    needed = f"a file with the graph needs {round_size(place.graph.nbytes)}, memory.disk = 20 KiB"
+    needed = f"no room for a file with the graph .{round_size(place.graph.nbytes)}.: memory.disk = 20 KiB"
     with pytest.raises(InputError, match=needed):
         longwall.run(config)
 
@@ -169,7 +169,9 @@ def test_explain_says_where_the_graph_is(place: Place) -> None:
 
 def test_the_disk_may_be_too_small(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = {"host": place.graph.nbytes - 1, "disk": place.graph.nbytes - 1, "spill": place.spill}
-    advice = r"a file with the graph needs .* memory\.disk = .*: raise memory\.disk; counts of triangles and cliques"
+    advice = (
+        r"no room for a file with the graph .* memory\.disk = .*: raise memory\.disk; counts of triangles and cliques"
+    )
     with pytest.raises(InputError, match=advice):
         longwall.run(place.config(QUICK["diamonds"], "cpu", 0, memory=memory))
 
@@ -213,7 +215,7 @@ def test_a_graph_that_fits_neither_memory_needs_the_cores(place: Place) -> None:
     size, count = place.graph.nbytes, place.answer(QUICK["diamonds"], "cpu", PLENTY)[0][0]
     memory = {"host": size // 3, "device": size // 4, "spill": place.spill}
     advice = (
-        r"needs .* memory\.host = .*: raise memory\.host, or memory\.device, "
+        r"no room for .* memory\.host = .*: raise memory\.host, or memory\.device, "
         r'or start a run with engine\.kind = "cpu"; counts of triangles '
     )
     with pytest.raises(RunError, match=advice):

@@ -59,7 +59,7 @@ def test_overrides_and_explain_take_a_graph_in_memory_too(graph):
 
 
 def test_the_graph_counts_in_the_budget(graph):
-    with pytest.raises(InputError, match="the graph needs"):
+    with pytest.raises(InputError, match="no room for the graph"):
         longwall.run(config(graph, memory={"host": 1000}))
     assert not list(Path().iterdir())
 

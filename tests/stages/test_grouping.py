@@ -81,7 +81,7 @@ def test_groups_beyond_the_budget_are_sorted_on_disk(graph: Any, wedges: Any, en
 
 
 def test_a_result_that_does_not_fit_is_reported(graph: Any, engine_kind: str, tmp_path: Path) -> None:
-    with pytest.raises(longwall.RunError, match=r"^the table of groups needs .*: raise memory$"):
+    with pytest.raises(longwall.RunError, match=r"^no room for the table of groups .*: raise memory$"):
         grouped(graph, KEYS["many"], engine_kind, memory=graph.nbytes + 300_000, spill=tmp_path / "spill")
     assert not (tmp_path / "spill").exists() or not list((tmp_path / "spill").rglob("scratch-*"))
 

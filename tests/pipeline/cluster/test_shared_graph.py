@@ -113,7 +113,7 @@ def test_another_process_has_the_same_graph(graph: Graph, tmp_path: Path) -> Non
 
 
 def test_no_room_for_copies(graph: Graph) -> None:
-    with pytest.raises(BudgetExceeded, match=r"what the workers share of the graph needs .* raise memory\.host"):
+    with pytest.raises(BudgetExceeded, match=r"no room for what the workers share of the graph .* raise memory\.host"):
         GraphSharer().share(graph, MemoryBudget("memory.host", 1 << 10))
 
 

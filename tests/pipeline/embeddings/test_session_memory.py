@@ -56,8 +56,8 @@ def test_a_session_stays_inside_its_budget_and_spills(graph, network, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"memory": "1KiB"}, "the graph needs .*raise memory"),
-        ({"memory": "100KiB", "disk": "3KiB"}, "a spilled chunk needs .*raise disk"),
+        ({"memory": "1KiB"}, "no room for the graph .*raise memory"),
+        ({"memory": "100KiB", "disk": "3KiB"}, "no room for a spilled chunk .*raise disk"),
         ({"memory": "4KiB"}, "raise memory"),
     ],
 )
@@ -70,7 +70,7 @@ def test_a_budget_that_is_too_small_is_named(lab, graph, tmp_path, options, mess
 
 def test_patterns_are_reserved(graph, monkeypatch):
     monkeypatch.setattr(longwall.stages.aggregation.by_pattern, "PATTERN_BYTES", 2**20)
-    with pytest.raises(longwall.RunError, match=r"the table of patterns needs .* raise memory"):
+    with pytest.raises(longwall.RunError, match=r"no room for the table of patterns .* raise memory"):
         longwall.aggregate(longwall.extend_vertices(longwall.vertices(graph, memory="2MiB")))
 
 

@@ -32,7 +32,7 @@ def test_room_for_the_counts_is_asked_for_before_the_work(
     taken = host.reserve(host.free - 16 * GRAPH.num_vertices - left, "all but the counts")
     phase = CountPerVertex(CountTrianglesOfVertices(), 1.0)
     if left < 0:
-        with pytest.raises(BudgetExceeded, match="the counts needs"), phase.run(context):
+        with pytest.raises(BudgetExceeded, match="no room for the counts"), phase.run(context):
             pass
     else:
         with phase.run(context) as counts:

@@ -234,7 +234,7 @@ def test_an_embedding_that_grows_into_too_many_is_refused_with_a_message(
 ) -> None:
     section = labelled_graph(tmp_path)
     monkeypatch.setattr(grow_patterns, "_CHILD_BYTES", 3 << 20)
-    with pytest.raises(longwall.RunError, match=r"what one embedding grows into needs .*raise memory.host"):
+    with pytest.raises(longwall.RunError, match=r"no room for what one embedding grows into .*raise memory.host"):
         mine(tmp_path, section, "cpu", memory={"host": "20MiB"})
 
 

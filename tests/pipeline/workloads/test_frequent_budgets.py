@@ -88,7 +88,7 @@ def test_too_many_patterns_are_refused_with_a_message(tmp_path: Path, host: str)
         "memory": {"host": host, "spill": str(tmp_path / "spill")},
         "run": {"directory": str(tmp_path), "name": "x"},
     }
-    with pytest.raises(longwall.RunError, match=r"pattern.* needs .*, memory.host = .* left: raise memory.host"):
+    with pytest.raises(longwall.RunError, match=r"no room for .*pattern.* memory.host = .* left: raise memory.host"):
         longwall.run(config)
     memory = json.loads((tmp_path / "x" / "manifest.json").read_text())["memory"]["host"]
     assert memory["peak"] <= memory["limit"]
@@ -138,7 +138,7 @@ def test_parts_are_reserved_until_the_block_ends() -> None:
     part = GrownPatterns(numbers, np.zeros((15, 5), np.int32), numbers, numbers, numbers)
     with PatternParts(budget.reserve) as parts:
         parts.add(part)
-        with pytest.raises(BudgetExceeded, match=r"the patterns of a level needs .*raise memory.host"):
+        with pytest.raises(BudgetExceeded, match=r"no room for the patterns of a level .*raise memory.host"):
             parts.add(part)
         assert (len(parts), budget.used) == (15, 15 * GROWN_BYTES)
         assert sum(array.nbytes for array in part) + np.column_stack(part).nbytes == 15 * GROWN_BYTES

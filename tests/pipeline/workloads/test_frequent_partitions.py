@@ -327,7 +327,7 @@ def test_a_full_disk_is_reported_with_a_message(lab: Any) -> None:
     graph = random_graph(60, 180)
     env = lab.context(graph, workload={"kind": "frequent"} | SECTIONS["mni"])
     env.resources.disk.charge(env.resources.disk.free - 2000, "others")
-    with pytest.raises(BudgetExceeded, match=r"arrays of the checkpoint needs .*raise memory.disk"):
+    with pytest.raises(BudgetExceeded, match=r"no room for .*arrays of the checkpoint .*raise memory.disk"):
         answer(env, InTurn())
     assert env.resources.disk.free >= 0
 

@@ -187,7 +187,7 @@ def test_the_order_is_reserved(lab: Any) -> None:
     context.close()
     assert context.resources.host.used == graph.nbytes
     context = lab.context(graph, workload=section, host=graph.nbytes + size - 1)
-    with pytest.raises(longwall.RunError, match=r"the degeneracy order needs .* raise memory\.host"):
+    with pytest.raises(longwall.RunError, match=r"no room for the degeneracy order .* raise memory\.host"):
         workload.execute(workload.plan(graph), context)
 
 

@@ -355,7 +355,7 @@ def test_reading_takes_no_more_than_is_left(store: Path, monkeypatch: pytest.Mon
     host = MemoryBudget("memory.host", nbytes + block * blocks)
     assert open_store(store.with_name("other"), host).nbytes == host.used == nbytes
     assert max(most) == host.peak - nbytes <= block * blocks
-    with pytest.raises(InputError, match=r"reading the graph needs .* raise memory\.host"):
+    with pytest.raises(InputError, match=r"no room for reading the graph .* raise memory\.host"):
         open_store(store.with_name("other"), MemoryBudget("memory.host", nbytes + block - 1))
 
 

@@ -182,7 +182,7 @@ def test_a_graph_that_does_not_fit_is_refused_with_the_option(tmp_path: Path) ->
 def test_a_store_that_does_not_fit_is_refused_before_it_is_read(tmp_path: Path) -> None:
     generate_store("rmat", tmp_path / "store", seed=1, scale=10)
     host = MemoryBudget("memory.host", 50_000)
-    with pytest.raises(InputError, match=r"store: the graph needs .* raise memory\.host"):
+    with pytest.raises(InputError, match=r"store: no room for the graph .* raise memory\.host"):
         open_store(tmp_path / "store", host)
     host = MemoryBudget("memory.host", 10_000_000)
     graph = open_store(tmp_path / "store", host)

@@ -465,7 +465,7 @@ def test_labels_in_memory_are_matched_within_the_account() -> None:
     labels = LabelArrays(np.arange(10)[::-1], np.arange(10))
     found = place_labels(labels, Table([4, 2]), (0, 9), 2, MemoryBudget("memory.host", 1000))
     assert found.tolist() == [5, 7]
-    with pytest.raises(BudgetExceeded, match=r"matching the labels of labels needs .* raise memory\.host"):
+    with pytest.raises(BudgetExceeded, match=r"no room for matching the labels of labels .* raise memory\.host"):
         place_labels(labels, Table([4, 2]), (0, 9), 2, MemoryBudget("memory.host", 10))
 
 

@@ -63,7 +63,7 @@ def test_arrays_hold_what_is_written(resources: Resources, monkeypatch: pytest.M
 
 def test_the_disk_has_room_or_there_is_a_message(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
     files = MappedArrays(resources)
-    with pytest.raises(BudgetExceeded, match=r"a file with the graph needs .*: raise memory\.disk"):
+    with pytest.raises(BudgetExceeded, match=r"no room for a file with the graph .*: raise memory\.disk"):
         files.array(1 << 27, _INT)
 
     def full(*_: int) -> None:

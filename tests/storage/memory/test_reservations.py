@@ -37,7 +37,7 @@ def test_the_refusal_is_one_message_that_says_what_would_do():
     with pytest.raises(RunError) as refusal:
         budget.reserve(5 << 20, "a chunk of 7 rows")
     assert str(refusal.value) == (
-        "a chunk of 7 rows needs 5 MiB, memory.host = 3 MiB has 2 MiB left: raise memory.host"
+        "no room for a chunk of 7 rows (5 MiB): memory.host = 3 MiB has 2 MiB left: raise memory.host"
     )
 
 

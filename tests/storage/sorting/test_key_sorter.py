@@ -313,7 +313,7 @@ def test_a_full_disk_is_reported(engine: Engine, tmp_path: Path) -> None:
     with (
         SpillFolder(tmp_path / "spill") as spill,
         pytest.raises(
-            BudgetExceeded, match=r"sorting keys needs .*, memory.disk = 9.77 KiB has .* left: raise memory.disk"
+            BudgetExceeded, match=r"no room for sorting keys .* memory.disk = 9.77 KiB has .* left: raise memory.disk"
         ),
         KeySorter(budgets.at(spill, engine=engine), KeyLayout(1), device=DEVICE) as sorter,
     ):

@@ -180,6 +180,6 @@ def test_the_disk_has_room_or_the_run_ends(tmp_path: Path) -> None:
     graph = generate("rmat", scale=8, edge_factor=8, seed=1)
     with SpillFolder(tmp_path / "spill") as spill:
         stored, budgets = store_of(graph, tmp_path / "graph"), make_budgets(disk=4 * graph.num_edges - 1)
-        with pytest.raises(InputError, match=r"a file of the adjacency lists needs .* raise memory\.disk"):
+        with pytest.raises(InputError, match=r"no room for a file of the adjacency lists .* raise memory\.disk"):
             lists_of(stored, budgets.at(spill))
         assert budgets.host.used == budgets.disk.used == 0

@@ -426,7 +426,7 @@ def test_more_chunks_than_memory_can_know_are_refused(make_place, monkeypatch):
     monkeypatch.setattr(chunk_pool, "CHUNK_BYTES", CHUNK_BYTES)
     place = make_place(20 * CHUNK_BYTES)
     table = place.table()
-    with pytest.raises(BudgetExceeded, match=r"a chunk of an embedding table needs 640 B.*raise memory.host"):
+    with pytest.raises(BudgetExceeded, match=r"no room for a chunk of an embedding table .640 B.*raise memory.host"):
         fill(table, 100, 300)
     table.drop()
     place.assert_empty()
