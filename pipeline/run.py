@@ -153,7 +153,7 @@ def resume(
     ... }
     >>> longwall.run(config)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    longwall.storage.errors.RunError: a spilled chunk needs ... raise memory.disk; fix that, then go on with: ...
+    longwall.storage.errors.RunError: no room for a spilled chunk ... raise memory.disk; fix that, then go on with: ...
     >>> longwall.resume("runs/diamonds", overrides=["memory.disk=1GiB"]).count
     82944
     """
