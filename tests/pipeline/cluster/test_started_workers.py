@@ -8,10 +8,10 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import Future
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import faulty_workers
 import numpy as np
 import psutil
 import pytest
@@ -83,33 +83,17 @@ def test_workers_end_with_a_coordinator_that_is_killed(tmp_path: Path) -> None:
     wait_until(lambda: not any(map(psutil.pid_exists, workers)))
 
 
-def leave(start: WorkerStart, parent: Any) -> None:
-    """End before the process is a worker."""
-
-
 def test_workers_that_never_come_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "main", leave)
+    monkeypatch.setattr(processes, "main", faulty_workers.leave)
     with StartedWorkers([WorkerStart(name, 1, None, None) for name in "ab"]) as started:
         assert started.meet(NOWHERE, 60.0, threading.Event()) == (0, 2, [0, 0], [])
         assert not started._workers
 
 
-def come_at_the_second_try(start: WorkerStart, parent: Any) -> None:
-    """Be killed, as by a system without memory, where there is no such file yet."""
-    assert start.device is not None
-    there = Path(start.device)
-    if there.exists():
-        parent.send(None)
-        parent.recv()
-        parent.recv()
-    there.touch()
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
 def test_a_worker_that_is_killed_before_it_is_there_is_replaced_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "main", come_at_the_second_try)
+    monkeypatch.setattr(processes, "main", faulty_workers.come_at_the_second_try)
     with StartedWorkers([WorkerStart(name, 1, str(tmp_path / name), None) for name in ("a", "no/b")]) as started:
         met = started.meet(NOWHERE, 60.0, threading.Event())
         assert met == (1, 2, [1], [])  # an exception ended the other one
@@ -126,15 +110,8 @@ def test_a_worker_says_why_it_cannot_be_one(tmp_path: Path) -> None:
         assert "ssl_context" in reason
 
 
-def never_come(start: WorkerStart, parent: Any) -> None:
-    """Be no worker."""
-    with suppress(EOFError):
-        while True:
-            parent.recv()
-
-
 def test_a_wait_for_workers_is_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "main", never_come)
+    monkeypatch.setattr(processes, "main", faulty_workers.never_come)
     with StartedWorkers([WorkerStart("a", 1, None, None)]) as started:
         cut = threading.Event()
         threading.Timer(0.5, cut.set).start()
