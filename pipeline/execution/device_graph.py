@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.pipeline.execution.environment import LAID_OUT, DeviceGraph, Environment
+from longwall.pipeline.execution.environment import DeviceGraph, Environment
 from longwall.stages.source import host_arrays
 from longwall.storage.errors import InputError
 from longwall.storage.memory.reservations import BudgetExceeded, Reservation
@@ -56,9 +56,7 @@ def load_graph(
     InputError
         If the graph does not fit the device's budget.
     """
-    if LAID_OUT in env.kept:
-        env.kept.pop(LAID_OUT).close()
-        env.device_graph = None
+    env.forget_layout()
     if env.device_graph is not None and _misfits(env, env.device_graph, part, copies):
         release_graph(env)
     if env.device_graph is None:
@@ -208,6 +206,7 @@ def _placed(env: Environment, host: GraphArrays, copies: bool = True, copy: Orie
 
 def release_graph(env: Environment) -> None:
     """Forget the graph on the engine, between two phases; nothing happens where it is not there."""
+    env.forget_layout()
     if env.device_graph is None:
         return
     forget_graph(env)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit
-from longwall.pipeline.phases.by_label.laid_out import forget_layout, laid_out
+from longwall.pipeline.phases.by_label.laid_out import laid_out
 from longwall.pipeline.phases.by_label.plans import NO_ROOM, layout_of
 from longwall.pipeline.phases.list_by_levels import list_by_levels
 from longwall.pipeline.phases.search_count import predict
@@ -58,7 +58,7 @@ def list_matches(plan: MatchPlan, env: Coordinator, *, written: int = 0) -> List
             there = laid_out(env, layout)
             return _listed(plan, there if there.graph.num_edges else env, written)
         except DoesNotFit:
-            forget_layout(env)
+            env.forget_layout()
             env.observer.note(NO_ROOM)
     return _listed(plan, env, written)
 

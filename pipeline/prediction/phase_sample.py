@@ -26,7 +26,6 @@ from longwall.pipeline.cluster.work_profile import WorkProfile
 from longwall.pipeline.execution.engine_errors import user_errors
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Worker
-from longwall.pipeline.phases.by_label.laid_out import forget_layout
 from longwall.pipeline.prediction.clock import Clock
 
 _STRATA, _DEVICE_STRATA = 96, 12  # a device is at work only if a range is long
@@ -124,7 +123,6 @@ def sample_phase(phase: Phase, env: Environment, seconds: float, seed: int = 0) 
     if opening.clock.elapsed < _AGAIN_BELOW_SECONDS:
         first = opening.clock.used
         opening.close()
-        forget_layout(env)
         env.close()
         opening = _Opening(phase, env)
         loading = max(first - opening.clock.used, 0.0)

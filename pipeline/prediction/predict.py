@@ -14,7 +14,6 @@ from typing import Any
 from longwall.pipeline.config import RunSpec
 from longwall.pipeline.execution.device_graph import release_graph
 from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.phases.by_label.laid_out import forget_layout
 from longwall.pipeline.prediction.costs import COMPUTING, Cost, Demand, predict_cost
 from longwall.pipeline.prediction.phase_sample import PhaseSample, sample_phase
 from longwall.pipeline.prediction.rates import own_rates, read_rates
@@ -159,7 +158,6 @@ def _environment(spec: RunSpec, graph: Graph, resources: Resources) -> Iterator[
     try:
         yield env
     finally:
-        forget_layout(env)
         env.close()
         release_graph(env)
         shutil.rmtree(folder, ignore_errors=True)

@@ -47,20 +47,13 @@ def laid_out(env: Place, layout: LabelLayout) -> Place:
     """
     kept: Any = env.kept.get(LAID_OUT)
     if kept is None or kept.what != layout:
-        forget_layout(env)
+        env.forget_layout()
         try:
             kept = env.kept[LAID_OUT] = _make(env, layout)
         except BudgetExceeded as error:
             raise DoesNotFit from error
     there: Place = kept.env
     return there
-
-
-def forget_layout(env: Environment) -> None:
-    """Release what `laid_out` keeps."""
-    if LAID_OUT in env.kept:
-        env.kept.pop(LAID_OUT).close()
-        env.device_graph = None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from longwall.pipeline.execution.environment import LAID_OUT, Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
 from longwall.pipeline.phases.by_label.label_sums import plan_label_sums
-from longwall.pipeline.phases.by_label.laid_out import forget_layout, laid_out
+from longwall.pipeline.phases.by_label.laid_out import laid_out
 from longwall.pipeline.phases.by_label.layouts import clique_layout, one_label, search_layout
 from longwall.pipeline.phases.count_plans import (
     CountByHomomorphisms,
@@ -67,7 +67,7 @@ class CountByLabel(CountPlan):
             there = self._there(env)
             return self.inside.count(there) if there.graph.num_edges else 0
         except DoesNotFit:
-            forget_layout(env)
+            env.forget_layout()
             env.observer.note(NO_ROOM)
         return self.otherwise.count(env)
 

@@ -8,17 +8,20 @@ from typing import Any
 
 import naive
 import pytest
+from conftest import set_page_size
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from selection import on_device
 from strategies import SmallGraph, graphs, queries
 
+from longwall.pipeline.execution.device_graph import release_graph
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern, make_pattern
 from longwall.pipeline.phases.by_label import plans
 from longwall.pipeline.phases.by_label.layouts import clique_layout, one_label, search_layout
 from longwall.pipeline.phases.by_label.plans import CountByLabel, plan_count
 from longwall.pipeline.planning.search_planner import plan_match
+from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.derived.label_layout import ANY
 from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 
@@ -145,3 +148,27 @@ def test_plans_for_labels_say_what_they_do(lab: Any) -> None:
     assert list(inside.values()) == [
         ("clique bitmaps", True), ("wedge aggregation", True), ("homomorphisms", True), ("search", False),
     ]  # fmt: skip
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("access", ["resident", "adaptive"])
+@pytest.mark.parametrize("close_first", [False, True])
+def test_a_layout_gives_back_once_what_it_takes(
+    lab: Any, access: str, close_first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others that need the device's memory release the graph there, which may be that of a layout."""
+    set_page_size(monkeypatch, 1024)
+    graph = generate("rmat", seed=7, num_labels=2, scale=9, edge_factor=6)
+    env = lab.context(graph, engine="cuda", device=4 << 20, memory={"access": access})
+    budgets = env.resources.host, env.resources.work
+    before = [budget.used for budget in budgets]
+    plan = plan_count(parse_pattern("clique-4", [0, 0, 1, 1]), graph)
+    assert isinstance(plan, CountByLabel)
+    plan.count(env)
+    assert env.device_graph is not None
+    assert [budget.used for budget in budgets] != before
+    if close_first:
+        env.close()
+    release_graph(env)
+    assert [budget.used for budget in budgets] == before
+    assert env.device_graph is None
