@@ -41,7 +41,9 @@ def _raise(number: int, frame: FrameType | None) -> None:
     _raised = True
     if _importing(frame):
         _raise_later(number)
-    elif _in_callback(frame):
+        return
+    _forget_later()  # the same interrupt for what is interrupted
+    if _in_callback(frame):
         _raise_when_compiled()
     else:
         raise KeyboardInterrupt
@@ -73,13 +75,20 @@ def _raise_later(number: int) -> None:
         if _forget_later(this):
             signal.pthread_kill(main, number)
 
-    _thread.start_new_thread(come_again, ())  # a `Thread` takes locks, which the main thread may hold
+    try:
+        _thread.start_new_thread(come_again, ())  # a `Thread` takes locks, which the main thread may hold
+    except RuntimeError as error:  # there is no room for a thread
+        _later = None
+        raise KeyboardInterrupt from error
 
 
 def _forget_later(one: object = None) -> bool:
-    """Forget the signal that is to come again, or that one; return whether there was one."""
+    """Forget the signal that is to come again, or that one; return whether there was one.
+
+    Where `one` is not given, only the main thread does: the signal is for it.
+    """
     global _later
-    there = _later is not None and (one is None or _later is one)
+    there = _later is not None and (_in_main_thread() if one is None else _later is one)
     if there:
         _later = None
     return there
@@ -103,7 +112,7 @@ def _raise_when_compiled() -> None:
             """Let the compiler begin what belongs to the same kernel."""
 
         def on_end(self, event: object) -> None:  # noqa: ARG002 - the base class's signature
-            if threading.current_thread() is threading.main_thread() and not _in_callback(sys._getframe()):
+            if _in_main_thread() and not _in_callback(sys._getframe()):
                 events.unregister(_COMPILING, self)
                 _raise_when_compiled.cache_clear()
                 raise KeyboardInterrupt
@@ -119,9 +128,9 @@ def interrupting() -> Iterator[None]:
     has come, finalizers that fail print nothing: the objects of a compiler that was interrupted are half made.
     """
     global _last, _raised
-    _last = signal.SIGINT
-    _raised = False
-    main = threading.current_thread() is threading.main_thread()
+    if main := _in_main_thread():
+        _last = signal.SIGINT
+        _raised = False
     ours = (signal.SIG_DFL, signal.default_int_handler)
     taken = {number: signal.getsignal(number) for number in _ENDING if main and signal.getsignal(number) in ours}
     for number in taken:
@@ -154,7 +163,7 @@ def unwrapped() -> Iterator[None]:
     except (InputError, RunError, MemoryError, OSError):
         raise
     except Exception as error:
-        if _raised:
+        if _raised and _in_main_thread():
             raise KeyboardInterrupt from error
         raise
 
@@ -222,8 +231,12 @@ def _handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]
 
 def _ours() -> list[signal.Signals]:
     """Return those that raise KeyboardInterrupt here: they belong to the main thread, and to a caller with handlers."""
-    if threading.current_thread() is not threading.main_thread():
+    if not _in_main_thread():
         return []
     return [
         number for number in _ENDING if signal.getsignal(number) in (signal.default_int_handler, _raise, *_in_place)
     ]
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()

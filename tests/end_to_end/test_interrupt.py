@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 from importlib import import_module
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from breakable import EXAMPLES
@@ -393,6 +394,55 @@ def test_no_signal_of_an_import_disturbs_what_comes_after(
             work()
         time.sleep(0.7)
     assert isinstance(caught.value.__cause__, Ended) == (error is Ended)
+
+
+def test_another_thread_leaves_a_signal_of_an_import_to_the_main_thread(
+    interrupting_import: Callable[[], None],
+) -> None:
+    others: list[BaseException] = []
+
+    def end() -> None:
+        try:
+            with signals.interrupting(), signals.interrupted_by(lambda: None):
+                pass
+            with signals.unwrapped():
+                raise Ended
+        except BaseException as error:
+            others.append(error)
+
+    def work() -> None:
+        with signals.interrupted_by(lambda: None):
+            interrupting_import()
+            thread = Thread(target=end)
+            thread.start()
+            thread.join()
+            time.sleep(10)
+
+    with signals.interrupting(), pytest.raises(KeyboardInterrupt):
+        work()
+    assert [type(error) for error in others] == [Ended]
+
+
+def test_a_signal_of_an_import_does_not_come_again_after_another_one(interrupting_import: Callable[[], None]) -> None:
+    with signals.interrupting():
+        interrupting_import()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGHUP)
+        time.sleep(0.7)
+        assert signals.last_signal() is signal.SIGHUP
+
+
+def test_a_signal_of_an_import_comes_at_once_where_no_thread_can_wait(
+    interrupting_import: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("_thread.start_new_thread", fail)
+    with signals.interrupting():
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                interrupting_import()
 
 
 def test_what_a_module_does_as_it_is_imported_may_be_interrupted(
