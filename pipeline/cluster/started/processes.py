@@ -145,9 +145,10 @@ class StartedWorkers:
         spawned = get_context("spawn")
         here, there = spawned.Pipe()
         process = spawned.Process(target=main, args=(start, there), name=start.name, daemon=True)
-        resource_tracker.ensure_running()  # as it starts, it lets the signals through again
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _TERMINAL)  # inherited by the process
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _TERMINAL)
         try:
+            resource_tracker.ensure_running()  # inherits what is blocked, and lets the signals through here again
+            signal.pthread_sigmask(signal.SIG_BLOCK, _TERMINAL)  # inherited by the process
             process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -106,8 +106,7 @@ def test_a_worker_says_why_it_cannot_be_one(tmp_path: Path) -> None:
         met = started.meet(NOWHERE._replace(folder=str(tmp_path)), 60.0, threading.Event())
         assert not started._workers
         assert met[:3] == (0, 1, [])
-        (reason,) = met.reasons
-        assert "ssl_context" in reason
+        assert len(list(filter(None, met.reasons))) == 1  # of the library, which has no keys in that folder
 
 
 def test_a_wait_for_workers_is_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,6 +165,8 @@ def test_why_workers_are_missing(met: Met, text: str) -> None:
 
 FIRST = """
 import signal
+from multiprocessing import resource_tracker
+from pathlib import Path
 from longwall.pipeline.cluster.started import processes
 from longwall.pipeline.cluster.started.worker_main import WorkerStart
 
@@ -177,12 +178,15 @@ if __name__ == "__main__":
     with processes.StartedWorkers([WorkerStart("a", 1, None, None)]) as started:
         (place,) = started._workers
         print(place.recv())
+        status = Path(f"/proc/{resource_tracker._resource_tracker._pid}/status").read_text()
+        blocked, ignored = (int(status.partition(f"{name}:")[2].split()[0], 16) for name in ("SigBlk", "SigIgn"))
+        print(all((blocked | ignored) >> number - 1 & 1 for number in (signal.SIGINT, signal.SIGHUP)))
 """
 
 
-def test_no_signal_of_a_terminal_reaches_the_first_worker_as_it_begins(tmp_path: Path) -> None:
+def test_no_signal_of_a_terminal_reaches_what_is_started(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(FIRST)
-    assert subprocess.check_output([sys.executable, "script.py"], cwd=tmp_path, text=True) == "True\n"
+    assert subprocess.check_output([sys.executable, "script.py"], cwd=tmp_path, text=True) == "True\nTrue\n"
 
 
 @pytest.mark.parametrize("early", [True, False])
