@@ -231,9 +231,11 @@ class Environment(Workplace):
 
     def end(self) -> None:
         """End threads that still bring the graph to the engine, and `close`; nothing works with the graph any more."""
-        if self.device_graph is not None and self.device_graph.copy is not None:
-            self.device_graph.copy.close()
-        self.close()
+        try:
+            if self.device_graph is not None and self.device_graph.copy is not None:
+                self.device_graph.copy.close()
+        finally:
+            self.close()
 
 
 @dataclass(kw_only=True)
