@@ -215,17 +215,13 @@ class Environment(Workplace):
     """The `OwnGraph` whose graph it is; None: the graph is the run's."""
 
     def forget_layout(self) -> None:
-        """Release the graph that is laid out by label, which is on the engine in place of the run's; if there is one.
-
-        It gives back what it takes there: `device_graph` only points to it.
-        """
+        """Release the graph that is laid out by label, if there is one: it is on the engine in place of the run's."""
         if LAID_OUT in self.kept:
             self.kept.pop(LAID_OUT).close()
             self.device_graph = None
 
     def close(self) -> None:
         """Release what sticky phases kept."""
-        self.forget_layout()
         while self.kept:
             self.kept.popitem()[1].close()
 

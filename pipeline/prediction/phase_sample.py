@@ -123,6 +123,7 @@ def sample_phase(phase: Phase, env: Environment, seconds: float, seed: int = 0) 
     if opening.clock.elapsed < _AGAIN_BELOW_SECONDS:
         first = opening.clock.used
         opening.close()
+        env.forget_layout()
         env.close()
         opening = _Opening(phase, env)
         loading = max(first - opening.clock.used, 0.0)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from longwall.pipeline.execution.device_graph import keep_made, release_graph
-from longwall.pipeline.execution.environment import LAID_OUT, Environment
+from longwall.pipeline.execution.environment import LAID_OUT, DeviceGraph, Environment
 from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Task
 from longwall.pipeline.phases.by_label.on_device import lay_out_on_device
 from longwall.pipeline.phases.on_graph import OnGraph, OwnGraph, Place
@@ -87,7 +87,7 @@ class OnLayout(OnGraph):
     def open(self, env: Environment) -> Iterator[MakeWorker]:
         """See `Phase`."""
         with self._there(env) as there, self.phase.open(there) as make_worker:
-            env.device_graph = there.device_graph  # where others look for what is on the engine
+            env.device_graph = _lent(there)  # where others look for what is on the engine
             yield make_worker
 
     @contextmanager
@@ -97,4 +97,9 @@ class OnLayout(OnGraph):
         try:
             yield there
         finally:
-            env.device_graph = there.device_graph
+            env.device_graph = _lent(there)
+
+
+def _lent(there: Environment) -> DeviceGraph | None:
+    """Return the graph on the engine for others to see: what it takes, its `OwnGraph` gives back."""
+    return None if there.device_graph is None else replace(there.device_graph, charged=(0, 0))
