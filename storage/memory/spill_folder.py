@@ -12,7 +12,7 @@ import shutil
 import threading
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from stat import S_ISDIR
 
@@ -103,12 +103,20 @@ class SpillFolder:
                     remove_abandoned(self._parent, _NAME)
                     path = self._parent / f"longwall-spill-{uuid.uuid4().hex[:12]}"
                     path.mkdir()
-                    self._lock = hold(path)
+                    try:
+                        self._lock = hold(path)
+                    except OSError:
+                        path.rmdir()
+                        raise
                     return path
 
     def close(self) -> None:
         """Remove the folder and what is in it, and what killed runs left beside it; twice does no harm."""
-        with self._mutex, _locked(self._parent) as there, undisturbed():
+        with self._mutex, ExitStack() as held:
+            there = False
+            with suppress(OSError):  # without a lock, what is beside the folder stays
+                there = held.enter_context(_locked(self._parent))
+            held.enter_context(undisturbed())
             if self._path is not None:
                 shutil.rmtree(self._path, ignore_errors=True)
                 os.close(self._lock)
@@ -127,10 +135,16 @@ class SpillFolder:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[bool]:
-    """Hold the lock of a folder, and yield whether the folder is there."""
+    """Hold the lock of a folder, and yield whether the folder is there.
+
+    Raises
+    ------
+    OSError
+        It is there and cannot be locked.
+    """
     try:
         lock = hold(folder, wait=True)
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         yield False
         return
     try:

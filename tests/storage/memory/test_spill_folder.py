@@ -1,5 +1,6 @@
 """Spill folders: each run has its own, others' are left alone while they live, and nothing stays behind."""
 
+import errno
 import shutil
 import signal
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from longwall.storage.errors import InputError, RunError
+from longwall.storage.memory import spill_folder
 from longwall.storage.memory.spill_folder import SpillFolder, sync_folder
 
 ABANDON = """
@@ -285,6 +287,37 @@ def test_a_parent_that_cannot_be_written_is_refused_with_a_message(tmp_path, mon
     monkeypatch.setattr(Path, "mkdir", refuse)
     with pytest.raises(RunError, match=r"Permission denied.*memory\.spill"), SpillFolder(tmp_path / "spill") as folder:
         assert folder.path
+
+
+@pytest.mark.parametrize("locked", [None, "longwall-spill"])
+def test_a_parent_without_locks_is_refused_with_a_message(tmp_path, monkeypatch, locked):
+    """Some file systems of a network have none."""
+    hold = spill_folder.hold
+
+    def refuse(folder, *, wait=False):
+        if locked is None or folder.name.startswith(locked):
+            raise OSError(errno.ENOLCK, "No locks available")
+        return hold(folder, wait=wait)
+
+    monkeypatch.setattr(spill_folder, "hold", refuse)
+    (tmp_path / "spill").mkdir()
+    spill = SpillFolder(tmp_path / "spill")
+    with pytest.raises(RunError, match=r"spill: nothing can be spilled there \(No locks available\): choose another"):
+        spill.path  # noqa: B018
+    spill.close()
+    assert not list((tmp_path / "spill").iterdir())
+
+
+def test_a_folder_goes_where_its_parent_can_no_longer_be_locked(tmp_path, monkeypatch):
+    spill = SpillFolder(tmp_path)
+    (spill.path / "file").touch()
+
+    def refuse(*_, **__):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(spill_folder, "hold", refuse)
+    spill.close()
+    assert not list(tmp_path.iterdir())
 
 
 def test_syncing_a_folder_leaves_no_descriptor_open(tmp_path):
