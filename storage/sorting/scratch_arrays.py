@@ -379,15 +379,15 @@ class ScratchArray:
     def _write(self, values: Array) -> int:
         """Append to the file, soon, and return the offset."""
         scratch, at = self._scratch, self._written
-        scratch.disk.charge(values.nbytes, scratch.what)
-        self._written += values.nbytes
-        scratch.spilled += values.nbytes
         path = scratch.path(self._name)
         try:
             if self._file is None:
                 self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         except OSError as error:
             raise self._unwritable(error) from error
+        scratch.disk.charge(values.nbytes, scratch.what)
+        self._written += values.nbytes
+        scratch.spilled += values.nbytes
         file, whole = self._file, np.ascontiguousarray(values).view(np.uint8)
 
         def write() -> None:

@@ -74,6 +74,15 @@ def test_an_undamaged_scratch_file_passes(tmp_path: Path) -> None:
         spilled(scratch)
 
 
+def test_a_file_that_cannot_be_made_takes_nothing_of_the_disk(tmp_path: Path) -> None:
+    budgets = make_budgets(1 << 16)
+    (tmp_path / "file").touch()
+    spill = SpillFolder(tmp_path / "file")
+    with pytest.raises(RunError, match="nothing can be spilled there"), Scratch(budgets.at(spill), "x", 1 << 12) as one:
+        one.array(np.uint64).append(np.arange(1 << 14, dtype=np.uint64))
+    assert budgets.host.used == budgets.disk.used == 0
+
+
 def test_what_is_lent_of_the_work_space_does_not_shrink(tmp_path: Path) -> None:
     budgets = make_budgets(100_000)
     with SpillFolder(tmp_path) as spill, Scratch(budgets.at(spill)) as scratch:
