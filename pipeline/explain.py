@@ -183,7 +183,7 @@ def _predict(plan: Any, spec: RunSpec, graph: Graph, placement: Placement, resou
     arrays = host_arrays(graph)
     try:
         room = placement.memory if placement.limit is None else placement.memory // 2
-        loaded = bring_graph(arrays, resources, placement)
+        loaded = bring_graph(arrays, resources, placement).graph
         with resources.engine.faults():
             estimates = estimate_levels(search, loaded, resources, room)
     except (InputError, RunError) as refusal:

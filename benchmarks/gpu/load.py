@@ -69,7 +69,7 @@ def check(store: str) -> dict[str, Any]:
         with open_resources(spec) as resources:
             graph = read_graph(spec, NullObserver(), resources)
             host = host_arrays(graph)
-            there = bring_graph(host, resources, place_graph(host, resources, "auto"))
+            there = bring_graph(host, resources, place_graph(host, resources, "auto")).graph
             for name in ("indptr", "indices", "split", "labels"):
                 if not np.array_equal(getattr(there, name).get(), getattr(host, name)):
                     different.append(name)
@@ -161,7 +161,7 @@ def steps(store: str) -> dict[str, Any]:
             seconds["open"] = time.perf_counter() - start
             start = time.perf_counter()
             host = host_arrays(graph)
-            there = bring_graph(host, resources, place_graph(host, resources, "auto"))
+            there = bring_graph(host, resources, place_graph(host, resources, "auto")).graph
             resources.engine.xp.cuda.runtime.deviceSynchronize()
             seconds["load"] = time.perf_counter() - start
             sizes = {"bytes": graph.nbytes, "there": sum(a.nbytes for a in (there.indptr, there.indices, there.split))}

@@ -61,7 +61,7 @@ class Loaded:
         if placement.pages:
             most = paged_graph.state_bytes(host.num_arcs) + int(share * host.indices.nbytes)
             placement = replace(placement, pages=min(placement.pages, most))
-        arrays = bring_graph(host, resources, placement)
+        arrays = bring_graph(host, resources, placement).graph
         self.engine.pages = arrays.pages
         nothing: Any = None
         self._context = Environment(

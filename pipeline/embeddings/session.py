@@ -133,7 +133,7 @@ class Session:
         with self.engine.faults():
             placement = place_graph(in_memory, self.resources, access, cache_share)
         self._device_free = self.resources.free_device_bytes() or 0
-        arrays = bring_graph(in_memory, self.resources, placement)
+        arrays = bring_graph(in_memory, self.resources, placement).graph
         self.arrays = replace(
             arrays, **{name: read_only(getattr(arrays, name)) for name in ("indptr", "indices", "split", "labels")}
         )

@@ -182,19 +182,17 @@ def _bring(env: Environment, part: NeighbourRange, copies: bool) -> DeviceGraph:
 def _placed(env: Environment, host: GraphArrays, copies: bool = True, copy: OrientedCopy | None = None) -> DeviceGraph:
     """Bring what is on the host; where it is a copy that is not begun, begin it: if possible, it goes on afterwards."""
     resources = env.resources
-    before = resources.host.used, resources.work.used
     placement = place_graph(host, resources, env.spec.memory.access, None if copies else 0.0)
     coming = copy if copy is not None and in_place(host, resources, placement) else None
     if copy is not None and coming is None:
         copy.begin()
         copy.wait()
     try:
-        graph = bring_graph(host, resources, placement, coming)
+        graph, charged = bring_graph(host, resources, placement, coming)
     except BudgetExceeded as error:
         if env.graph.files is None:
             raise
         raise BudgetExceeded(f"{error}; {NEED_LESS}") from error
-    charged = resources.host.used - before[0], resources.work.used - before[1]
     if coming is not None:  # what is written later need not be looked at when it is made known to the device
         try:
             coming.begin()
@@ -275,7 +273,7 @@ def load_edge_labels(env: Environment) -> Any:
     if not resources.on_device:
         return labels
     if placed.edge_labels is None and labels.nbytes <= resources.work.free // _LABELS_SHARE:
-        there, (host, work) = env.engine.xp.asarray(labels), placed.charged
+        there, (host, work) = env.engine.bring(labels, mapped=False), placed.charged
         resources.work.charge(labels.nbytes, "the labels of edges on the device")
         charged = host, work + labels.nbytes
         env.device_graph = placed = replace(placed, edge_labels=there, charged=charged)

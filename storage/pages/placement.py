@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,9 +180,24 @@ def _access(engine: Engine, size: int, wanted: Wanted, available: int) -> Access
     return "adaptive" if engine.paging.supported else "zero-copy"
 
 
+class Brought(NamedTuple):
+    """A graph on the engine.
+
+    Attributes
+    ----------
+    graph
+        The graph.
+    charged
+        What it takes of the budgets of the host and of the device, in bytes.
+    """
+
+    graph: GraphArrays
+    charged: tuple[int, int]
+
+
 def bring_graph(
     graph: GraphArrays, resources: Resources, placement: Placement, coming: OrientedCopy | None = None
-) -> GraphArrays:
+) -> Brought:
     """Bring a graph to the engine; what it takes there, and on the host besides, is charged to the budgets.
 
     Parameters
@@ -202,26 +217,28 @@ def bring_graph(
         If the host's budget has no room for what the device reads there.
     """
     engine, host, work, options = resources.engine, resources.host, resources.work, resources.options
+    on_host = on_device = 0
     with ExitStack() as failed:
 
-        def charge(budget: MemoryBudget, size: int, what: str) -> None:
+        def charge(budget: MemoryBudget, size: int, what: str) -> int:
             budget.charge(size, what)
             failed.callback(budget.charge, -size, "")
+            return size
 
         if placement.limit is not None:
-            charge(work, work.free - placement.memory, "the graph on the device")
+            on_device = charge(work, work.free - placement.memory, "the graph on the device")
             engine.memory.limit(placement.limit)
         try:
             copied = engine.host_copy(graph, placement.access, placement.vertices)
-            charge(host, copied, "copies of the graph that the device can read")
+            on_host = charge(host, copied, "copies of the graph that the device can read")
         except BudgetExceeded as error:
             advice = f'{options.device}, or start a run with {options.engine} = "cpu"'
             raise BudgetExceeded(f"{error}, or {advice}") from error
         if placement.access != "resident":
-            charge(host, host_state_bytes(graph.num_arcs), "the state of the graph's pages")
+            on_host += charge(host, host_state_bytes(graph.num_arcs), "the state of the graph's pages")
         loaded = _loaded(graph, resources, placement, coming)
         failed.pop_all()
-        return loaded
+        return Brought(loaded, (on_host, on_device))
 
 
 def _loaded(graph: GraphArrays, resources: Resources, placement: Placement, coming: OrientedCopy | None) -> GraphArrays:

@@ -160,7 +160,7 @@ def test_a_store_is_copied_while_it_is_read(
         used = resources.host.used
         assert used <= graph.nbytes, "the buffers are given back"
         host = host_arrays(read)
-        loaded = bring_graph(host, resources, place_graph(host, resources, "auto"))
+        loaded = bring_graph(host, resources, place_graph(host, resources, "auto")).graph
         for name in NAMES:
             assert np.array_equal(getattr(loaded, name).get(), getattr(graph, name))
         assert resources.host.used == used
@@ -182,7 +182,7 @@ def test_the_graph_is_the_same(store: Path, tmp_path: Path, graph: Graph, memory
     with open_resources(spec) as resources:
         host = host_arrays(read_graph(spec, NullObserver(), resources))
         placement = place_graph(host, resources, spec.memory.access)
-        loaded = bring_graph(host, resources, placement)
+        loaded = bring_graph(host, resources, placement).graph
         assert placement.access == access
         for name in NAMES:
             assert np.array_equal(getattr(loaded, name).get(), getattr(graph, name))

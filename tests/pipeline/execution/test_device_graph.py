@@ -486,3 +486,20 @@ def test_a_copy_that_cannot_be_begun_leaves_the_budgets_as_they_were(
     with pytest.raises(RuntimeError, match="can't start new thread"):
         load_graph(context, NeighbourRange.SMALLER)
     assert (resources.host.used, resources.work.used) == before
+
+
+@pytest.mark.gpu
+def test_what_others_take_meanwhile_is_not_the_graphs(lab: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second engine may be opened, or closed, as the graph comes."""
+    context = lab.context(GRAPH, engine="cuda", device=64 << 20)
+    host, load = context.resources.host, context.engine.load
+    before = host.used
+
+    def loading(*arguments: Any, **options: Any) -> Any:
+        host.charge(1000, "something else")
+        return load(*arguments, **options)
+
+    monkeypatch.setattr(context.engine, "load", loading, raising=False)
+    load_graph(context)
+    release_graph(context)
+    assert host.used == before + 1000
