@@ -20,7 +20,7 @@ from longwall.kernels.cuda.runtime.host_memory import (
 )
 from longwall.kernels.cuda.runtime.host_memory import mapped as map_array
 from longwall.kernels.cuda.runtime.launch import Device
-from longwall.kernels.cuda.runtime.memory import DeviceMemory, check_room, copied
+from longwall.kernels.cuda.runtime.memory import DeviceMemory, check_room, copied, copied_array
 from longwall.kernels.cuda.runtime.page_buffer import CudaPageFrames
 from longwall.kernels.cuda.runtime.pinned_buffers import StagedCopies
 from longwall.kernels.interface.engine import (
@@ -153,7 +153,7 @@ class CudaEngine:
 
     def bring(self, array: NDArray[Any], *, mapped: bool) -> Any:
         """Copy an array to the device, or map it."""
-        return map_array(self.xp, array) if mapped else self.xp.asarray(array)
+        return map_array(self.xp, array) if mapped else copied_array(self.xp, array)
 
     def faults(self) -> AbstractContextManager[None]:
         """Take this thread's arrays from the engine's memory, and raise CUDA's errors as the engine's."""

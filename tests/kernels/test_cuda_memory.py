@@ -204,6 +204,7 @@ def test_no_memory_is_locked_for_a_graph(cuda: Any, monkeypatch: pytest.MonkeyPa
         there = cuda.load(GraphArrays(starts, lists, starts[1:], zero, 1, 1, oriented=True))
         assert (there.indptr.get() == starts).all()
         assert (there.indices.get() == lists).all()
+        assert (cuda.bring(lists, mapped=False).get() == lists).all()
     assert not sizes
 
 

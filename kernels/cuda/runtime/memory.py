@@ -181,18 +181,18 @@ def copied(xp: Any, arrays: Mapping[str, NDArray[Any]]) -> dict[str, Array]:
         if size + room > _TOGETHER:
             break
         places[name], size = size, size + room
-    there = {name: _copied(xp, array) for name, array in arrays.items() if name not in places}
+    there = {name: copied_array(xp, array) for name, array in arrays.items() if name not in places}
     if places:
         whole = np.zeros(size, np.uint8)
         for name, at in places.items():
             whole[at : at + arrays[name].nbytes] = np.ascontiguousarray(arrays[name]).view(np.uint8)
-        bytes_there = _copied(xp, whole)
+        bytes_there = copied_array(xp, whole)
         for name, at in places.items():
             there[name] = bytes_there[at : at + arrays[name].nbytes].view(arrays[name].dtype)
     return there
 
 
-def _copied(xp: Any, array: NDArray[Any]) -> Array:
+def copied_array(xp: Any, array: NDArray[Any]) -> Array:
     """Copy an array by way of what the driver keeps: CuPy would lock, and keep, as much memory of the host besides."""
     there = xp.empty(array.shape, array.dtype)
     there.set(array)

@@ -97,10 +97,11 @@ class RunAlgorithm(Phase):
         """Reserve the workers' rows, and have the algorithm and the graph."""
         algorithm = self.make()
         arrays, memory = load_graph(env)
-        resources, workers, labels = env.resources, env.engine.workers, env.graph.edge_labels
-        reserved = labels.nbytes if algorithm.needs_edge_labels and labels is not None and resources.on_device else 0
+        resources, workers = env.resources, env.engine.workers
+        labels = env.graph.edge_labels if algorithm.needs_edge_labels else None
+        reserved = labels.nbytes if labels is not None and resources.on_device else 0
         with resources.work.reserve(reserved, "the labels of edges on the device"):
-            moved = env.engine.xp.asarray(labels) if algorithm.needs_edge_labels and labels is not None else None
+            moved = None if labels is None else env.engine.bring(labels, mapped=False)
             schema = arrow_schema(algorithm, env.graph.id_type)
             host = resources.host.free // workers
             columns = max(len(schema), 1)
