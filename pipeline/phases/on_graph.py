@@ -130,5 +130,6 @@ class OwnGraph(Generic[What, Place]):
         """Release the graph, on the engine, too."""
         self.env.close()
         release_graph(self.env)
+        self.env.own = None  # in a cycle, the graph would stay until Python looks for garbage
         if self._memory is not None:
             self._memory.release()

@@ -94,6 +94,7 @@ class OnLayout(OnGraph):
     def _there(self, env: Environment) -> Iterator[Environment]:
         """Have what works on the graph."""
         there = laid_out(env, self.layout)
+        env.device_graph = None  # else what `there` gives up for another part of the graph would stay
         try:
             yield there
         finally:

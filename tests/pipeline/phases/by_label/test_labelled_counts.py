@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from dataclasses import replace
 from itertools import combinations, product
 from typing import Any
@@ -14,7 +16,9 @@ from hypothesis import strategies as st
 from selection import on_device
 from strategies import SmallGraph, graphs, queries
 
+from longwall.pipeline.execution import device_graph
 from longwall.pipeline.execution.device_graph import release_graph
+from longwall.pipeline.execution.environment import LAID_OUT
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern, make_pattern
 from longwall.pipeline.phases.by_label import plans
@@ -172,3 +176,37 @@ def test_a_layout_gives_back_once_what_it_takes(
     release_graph(env)
     assert [budget.used for budget in budgets] == before
     assert env.device_graph is None
+
+
+def test_a_layout_is_gone_when_another_one_is_made(lab: Any) -> None:
+    """Its bytes are given back then: it must not wait until Python looks for garbage."""
+    env = lab.context(lab.graph(HUBS.edges, HUBS.labels))
+    gc.disable()
+    try:
+        made = []
+        for labels in ([0, 1, 2], [0, 0, 1], [1, 1, 1]):
+            plan_count(parse_pattern("clique-3", labels), env.graph).count(env)
+            made.append(weakref.ref(env.kept[LAID_OUT].env.graph))
+            assert [graph() is not None for graph in made] == [False] * (len(made) - 1) + [True]
+    finally:
+        gc.enable()
+
+
+@pytest.mark.gpu
+def test_what_is_brought_of_a_layout_goes_before_another_part_comes(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_page_size(monkeypatch, 1024)
+    bring, seen = device_graph._bring, []
+
+    def bringing(env: Any, *rest: Any) -> Any:
+        if env.own is not None:
+            seen.append(env.own.whole.device_graph)
+        return bring(env, *rest)
+
+    monkeypatch.setattr(device_graph, "_bring", bringing)
+    graph = generate("rmat", seed=7, num_labels=1, scale=9, edge_factor=6)
+    env = lab.context(graph, engine="cuda", device=1 << 20, memory={"access": "adaptive"})
+    plan = plan_count(parse_pattern("cycle-4", [0] * 4), graph, induced=True)
+    assert isinstance(plan, CountByLabel)
+    plan.count(env)
+    assert len(seen) > 1
+    assert not any(seen)
