@@ -242,12 +242,11 @@ class CountByHomomorphisms(CountPlan):
         """Count the embeddings."""
         if len(self.signs) == 1 and (known := count_reading_less(self.pattern, env)) is not None:
             return known
-        try:
+        with suppress(DoesNotFit):  # what had no room is gone before they are counted otherwise
             found = self.counted.mappings(env)
-        except DoesNotFit:
-            return self._otherwise(env)
-        mappings = sum(sign * number for sign, number in zip(self.signs, found, strict=True))
-        return embeddings_of(mappings, self.automorphisms)
+            mappings = sum(sign * number for sign, number in zip(self.signs, found, strict=True))
+            return embeddings_of(mappings, self.automorphisms)
+        return self._otherwise(env)
 
     def _otherwise(self, env: Coordinator) -> int:
         """Count without lists of common neighbours or, where that needs too much as well, by a search."""

@@ -161,12 +161,12 @@ def _(plan: QueriesPlan, env: Environment) -> Phases:
 
 @phases_of.register
 def _(plan: CountByLabel, env: Environment) -> Phases:
-    try:
+    there: Environment | None = None
+    with suppress(DoesNotFit):
         there = laid_out(env, plan.layout)
-    except DoesNotFit:
+    if there is None:
         yield from phases_of(plan.otherwise, env)
-        return
-    if there.graph.num_edges:
+    elif there.graph.num_edges:
         yield from _on_layout(plan.layout, phases_of(plan.inside, there))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,12 +75,10 @@ class CountInCore(CountPlan):
         """Count the embeddings."""
         if isinstance(env.graph, StoredGraph) or not pays_on_engine(self.whole.cost, env):
             return self.whole.count(env)
-        try:
-            core = find_core(env, self.least)
-            return self._count(env, core)
-        except DoesNotFit:
-            env.observer.note(f"the budget has no room for the {self.least}-core of the graph: counting without it")
-            return self.whole.count(env)
+        with suppress(DoesNotFit):  # what had no room is gone before they are counted without it
+            return self._count(env, find_core(env, self.least))
+        env.observer.note(f"the budget has no room for the {self.least}-core of the graph: counting without it")
+        return self.whole.count(env)
 
     def _count(self, env: Coordinator, core: Coordinator | None) -> int:  # noqa: ARG002
         if core is None:

@@ -86,13 +86,13 @@ class CountByCandidates(CountPlan):
         return self._counted(env, limit)
 
     def _counted(self, env: Coordinator, limit: int | None) -> int:
-        phase = self.phase
-        try:
+        phase, mappings = self.phase, None
+        with suppress(DoesNotFit):  # what had no room is gone before the search without candidates
             if limit is None:
                 mappings = self._all(env)
             else:
                 mappings = self._search(replace(phase, limit=wanted_left(limit * self.automorphisms, env, phase)), env)
-        except DoesNotFit:
+        if mappings is None:
             forget_candidates(env)
             env.observer.note("the budget has no room for the candidates of a query: searching without them")
             suffix = MAX_SUFFIX if limit is None else 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,13 +62,12 @@ class CountInducedStars(CountPlan):
             return self.whole.count(env)
         patience = int(min(_GAIN * self.whole.cost / host_threads(env), _MOST_STEPS))
         phase = InducedStarCount(self.leaves, PRIMES[:number], patience)
-        try:
+        with suppress(DoesNotFit):  # what had no room is gone before they are counted otherwise
             record = env.run(phase)
-        except DoesNotFit:
-            return self.whole.count(env)
-        record_levels(env, record.partials, {self.leaves: "count"})
-        found = phase.aggregation.result(record.values)
-        return combine({prime: [one] for prime, one in zip(phase.primes, found, strict=True)})[0]
+            record_levels(env, record.partials, {self.leaves: "count"})
+            found = phase.aggregation.result(record.values)
+            return combine({prime: [one] for prime, one in zip(phase.primes, found, strict=True)})[0]
+        return self.whole.count(env)
 
 
 def plan_by_degrees(pattern: Pattern, graph: Graph, *, induced: bool = False) -> CountPlan:
