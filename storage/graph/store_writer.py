@@ -272,6 +272,7 @@ def write_graph(graph: "Graph", path: str | Path) -> None:
             if array is not None:
                 sink.begin(name, array.dtype, len(array), None)
                 sink.append(name, array, kept=True)
+        sink.label_names = {"vertices": graph.label_names, "edges": graph.edge_label_names}
         return graph.stats
 
     create_store(path, fill)

@@ -31,6 +31,10 @@ def as_array(name: str, values: Any) -> Array:
         array = values if hasattr(values, "dtype") else np.asarray(values)
     except ValueError:
         raise InputError(f"{name}: its rows have different lengths; give two ids for each edge") from None
+    if isinstance(array, np.ndarray):
+        if np.ma.is_masked(array):
+            raise InputError(f"{name}: some entries are masked; fill them, or leave out their rows")
+        array = np.asarray(array)  # of a matrix of NumPy's, or of another such class
     if array.dtype.kind not in "iu" and array.size:
         if array.dtype.kind == "O" or array is not values:
             objects = np.asarray(values, object)

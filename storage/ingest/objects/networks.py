@@ -1,5 +1,6 @@
 """Graphs of networkx and igraph as streams of edges."""
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
@@ -95,8 +96,15 @@ def _edge_labels(attribute: str, values: list[Any], names: LabelNames) -> npt.ND
 
 def _igraph_names(graph: Any) -> list[str] | None:
     """Return the names of the vertices, where all have one that is a text."""
-    names = graph.vs["name"] if "name" in graph.vs.attributes() else []
-    return names if names and all(isinstance(name, str) for name in names) else None
+    names: list[Any] = graph.vs["name"] if "name" in graph.vs.attributes() else []
+    if not names or not all(isinstance(name, str) for name in names):
+        return None
+    if len(set(names)) < len(names):
+        again = next(name for name, times in Counter(names).items() if times > 1)
+        raise InputError(
+            f"two vertices of the graph are named {again!r:.80}; give each a name of its own, or delete their names"
+        )
+    return names
 
 
 def _attribute(sequence: Any, what: str, name: str) -> list[Any]:

@@ -1,8 +1,10 @@
 """Tables as streams of edges or labels: whatever hands its columns over as an Arrow stream."""
 
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from longwall.storage.errors import InputError
 from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock
 from longwall.storage.ingest.tables.arrow_columns import choose_pair
@@ -68,11 +70,28 @@ def _batches(where: str, table: Any, request: ColumnRequest) -> Iterator[tuple[s
     """Yield batches of rows, with the names of the columns to read and the number of rows ahead."""
     import pyarrow as pa
 
-    with pa.RecordBatchReader.from_stream(table) as reader:
+    with _arrow_errors(where):
+        reader = pa.RecordBatchReader.from_stream(table)
+    with reader:
         places, start = choose_pair(where, reader.schema, request), 0
         columns = [reader.schema.names[place] for place in places]
-        for whole in reader:
+        while True:
+            with _arrow_errors(where):
+                whole = next(reader, None)
+            if whole is None:
+                return
             for begin in range(0, whole.num_rows, _LARGEST_BATCH):
                 batch = whole.slice(begin, _LARGEST_BATCH)
                 yield where, columns, start, batch
                 start += batch.num_rows
+
+
+@contextmanager
+def _arrow_errors(where: str) -> Iterator[None]:
+    """Say that an object is no table, or that what is in it has no type of Arrow's."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except pa.ArrowException as error:
+        raise InputError(f"{where}: the table cannot be read ({str(error).splitlines()[0]:.200})") from error

@@ -157,6 +157,12 @@ def test_columns_may_be_named() -> None:
     }
 
 
+def same_names() -> igraph.Graph:
+    graph = igraph.Graph.Full(3)
+    graph.vs["name"] = ["a", "a", "b"]
+    return graph
+
+
 def strange(**attributes: Any) -> Any:
     return SimpleNamespace(**attributes)
 
@@ -215,6 +221,17 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"source": TABLE.append_column("w", pa.array([0.5] * 4)), "edge_labels": "w"},
         "column w holds double; choose a column of integers or texts",
     ),
+    "two vertices of one name": ({"source": same_names()}, "two vertices of the graph are named 'a'; give"),
+    "a masked array": (
+        {"source": np.ma.array([(0, 1), (1, 2)], mask=[(0, 0), (0, 1)])},
+        "some entries are masked; fill them",
+    ),
+    "one column": ({"source": pd.Series([1, 2])}, "the edges: the table cannot be read"),
+    "labels in one column": ({"source": SMALL, "labels": pd.Series([0, 1])}, "the labels: the table cannot be read"),
+    "a column of two kinds": (
+        {"source": pd.DataFrame({"source": [1, "a"], "target": [2, 3]})},
+        "the edges: the table cannot be read .*Could not convert 'a'",
+    ),
     "a large edge label": (
         {"source": TABLE.append_column("w", pa.array([0, 0, 2**40, 0])), "edge_labels": "w"},
         "row 3: column w holds 1099511627776; use labels below",
@@ -257,6 +274,22 @@ def test_a_graph_is_saved_and_opened(tmp_path: Any) -> None:
     assert longwall.open_graph(tmp_path / "graph.zarr").content_hash == graph.content_hash
     with pytest.raises(longwall.InputError, match="exists already"):
         graph.save(tmp_path / "graph.zarr")
+
+
+def test_labels_that_are_texts_are_saved(tmp_path: Any) -> None:
+    edges = nx.Graph([("a", "b", {"kind": "pays"}), ("b", "c", {"kind": "owes"})])
+    graph = longwall.graph(edges, {"a": "red", "b": "blue", "c": "red"}, edge_labels="kind")
+    graph.save(tmp_path / "graph.zarr")
+    opened = longwall.open_graph(tmp_path / "graph.zarr")
+    assert opened.label_names == graph.label_names
+    assert opened.edge_label_names == graph.edge_label_names
+    assert opened.content_hash == graph.content_hash
+    assert longwall.count(opened, "(x:red)-[:pays]-(y:blue)") == 1
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_a_matrix_of_numpy_is_an_array_of_pairs() -> None:
+    assert longwall.graph(np.matrix(SMALL)).num_edges == longwall.graph(SMALL).num_edges
 
 
 def test_a_large_graph_is_not_copied_to_networkx(monkeypatch: pytest.MonkeyPatch) -> None:
