@@ -323,7 +323,7 @@ def _joined(files: Sequence[Path], asked: _Asked, memory: int, workers: int, pro
     sizes = [_size(file) for file in files]
 
     def blocks() -> Iterator[EdgeBlock]:
-        ids, read = asked.table.ids, 0
+        ids, read, texts = asked.table.ids, 0, None
         for at, (file, size) in enumerate(zip(files, sizes, strict=True)):
 
             def report(done: int, total: int | None, read: int = read) -> None:  # noqa: ARG001 - a reader's
@@ -337,12 +337,24 @@ def _joined(files: Sequence[Path], asked: _Asked, memory: int, workers: int, pro
             )
             with _reader(file, one, memory, workers, report) as stream:
                 for block in stream.blocks:
-                    if len(block.src):
-                        ids = "integers" if block.names is None else "names"
-                        yield block
+                    if len(block.src) == 0:
+                        continue
+                    ids = "integers" if block.names is None else "names"
+                    if block.edge_labels is not None:
+                        texts = labels.used if texts is None else texts
+                        _require_same_labels(file, texts, labels)
+                    yield block
             read += size
 
     return EdgeStream(str(path), blocks(), edge_label_names=labels)
+
+
+def _require_same_labels(file: Path, texts: bool, labels: LabelNames) -> None:
+    """Refuse labels of edges that are integers where those of earlier files are texts, or the other way round."""
+    if labels.used != texts:
+        here, before = ("texts", "integers") if labels.used else ("integers", "texts")
+        raise InputError(f"{file}: labels of edges are {here} here, and {before} before: write all as texts")
+    labels.used = False
 
 
 def _size(file: Path) -> int:

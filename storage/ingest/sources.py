@@ -1,5 +1,6 @@
 """Which files a path means: one, those of a folder, those that a pattern matches, or those of a list."""
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from glob import glob
@@ -7,6 +8,7 @@ from pathlib import Path, PurePath
 
 from longwall.storage.errors import InputError
 from longwall.storage.graph.store_header import is_store
+from longwall.storage.ingest.text.input_file import input_errors
 
 Source = str | Path | Sequence[str | Path]
 """A file, a graph store, a folder, a pattern of names, the URL of one of these; or a list of them."""
@@ -38,7 +40,10 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
     InputError
         If there are none, or several that are graph stores.
     """
-    files = [file for path in paths for file in _files(path)]
+    files: list[Path] = []
+    for path in paths:
+        with input_errors(path):
+            files += _files(path)
     stores = [file for file in files if is_store(file)]
     if stores and len(files) > 1:
         raise InputError(f"{stores[0]}: this is a graph store, which is a whole graph; give it alone, or give files")
@@ -47,7 +52,7 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
 
 def _files(path: Path) -> Iterator[Path]:
     if path.is_dir() and not is_store(path):
-        below = sorted(file for file in path.rglob("*") if not is_aside(file.relative_to(path)) and file.is_file())
+        below = sorted(_below(path))
         if not below:
             raise InputError(f"{path}: this is a folder without files, and no graph store; give a file, or another one")
         yield from below
@@ -59,6 +64,21 @@ def _files(path: Path) -> Iterator[Path]:
             yield from _files(match)
     else:
         yield path
+
+
+def _below(path: Path) -> Iterator[Path]:
+    """Yield the files below a folder; links that lead nowhere are refused where they are opened."""
+
+    def refuse(error: OSError) -> None:
+        denied = isinstance(error, PermissionError)
+        reason = "no permission to read this folder" if denied else f"cannot be read ({error.strerror or error})"
+        raise InputError(f"{error.filename}: {reason}; change its mode or its owner, or give the files themselves")
+
+    for folder, folders, names in os.walk(path, onerror=refuse):
+        folders[:] = [name for name in folders if not is_aside(Path(name))]
+        for file in (Path(folder, name) for name in names if not is_aside(Path(name))):
+            if file.is_file() or not file.exists():
+                yield file
 
 
 def is_aside(path: PurePath) -> bool:

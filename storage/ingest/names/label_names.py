@@ -22,6 +22,8 @@ class LabelNames:
         self._source = source
         self._numbers: dict[tuple[int, int], int] = {}
         self._names: list[str] = []
+        self.used = False
+        """Whether a label was a text since this was set to False."""
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -36,6 +38,7 @@ class LabelNames:
         InputError
             If there are too many different ones, or one is too long or not UTF-8.
         """
+        self.used = True
         _, firsts, inverse = np.unique(labels.ids, return_index=True, return_inverse=True)
         found = np.empty(len(firsts), np.int64)
         for at in np.argsort(firsts, kind="stable").tolist():  # in the order of the input

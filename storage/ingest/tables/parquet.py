@@ -52,7 +52,8 @@ def open_parquet(
         more than `memory`; or a value (its row is named) is not an id.
     """
     labels = request.label_names or LabelNames(str(path))
-    rows = _rows(path, memory, workers, progress, request, 2)
+    named = None if request.ids == "auto" else request.ids == "names"
+    rows = _rows(path, memory, workers, progress, request, 2, named)
     return EdgeStream(str(path), (part.edges(labels) for part in rows), edge_label_names=labels)
 
 

@@ -44,7 +44,7 @@ def explain(
     word = token[0] if token else b""
     in_token = code != text_kernel.BINARY
     strange = _NOT_TEXT.search(word) if in_token else _NOT_TEXT.search(text, token_at, end)
-    if strange:
+    if strange and not (in_token and _is_printable(word)):
         return (
             f"binary data (byte 0x{strange[0].hex()}), this is not a text file; "
             "give a text file, or name it by its format (.gz, .zst, .parquet)"
@@ -90,6 +90,14 @@ def line_of(text: bytes | mmap.mmap, start: int, end: int) -> bytes:
     return text[start : end if stop < 0 else stop].strip()
 
 
+def _is_printable(word: bytes) -> bool:
+    """Whether a word is a text of some language."""
+    try:
+        return word.decode().isprintable()
+    except UnicodeDecodeError:
+        return False
+
+
 def _shorten(text: bytes) -> str:
-    shown = text.decode("ascii", "replace")
+    shown = text.decode("utf-8", "replace")
     return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "..."

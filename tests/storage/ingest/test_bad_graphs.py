@@ -86,6 +86,7 @@ def refusal(path: Path, labels: Path | None = None) -> str:
         ("g.txt", "# c\n# \1 \n1 2\n", 2, "binary data (byte 0x01)"),
         ("g.txt", "1 2\n\xff\xfe 3\n", 2, "binary data (byte 0xff)"),
         ("g.lg", "t # 1\nv 0 1\n\x80\x81\n", 3, "binary data (byte 0x80)"),
+        ("g.txt", "1 2\n3 \xc3\xa9\n", 2, "'\u00e9' is not an integer; write whole numbers, or set graph.ids"),
         ("g.txt", "\x7fELF\x02\x01\x01\0\0", 1, "binary data"),
         ("g.csv", "PK\x03\x04 1 2", 1, "binary data"),
         ("g.txt", "1 2\r3 4\r", 1, "carriage return"),

@@ -1,12 +1,17 @@
 """Several files as one graph: lists, folders, patterns of names, Hive's partitions."""
 
+import errno
+import os
 from pathlib import Path
+from typing import Any
 
+import networkx as nx
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 
 import longwall
 from longwall.storage.errors import InputError
@@ -89,6 +94,63 @@ def test_labels_of_edges_are_numbered_across_files(tmp_path: Path) -> None:
         frozenset((3, 4)): "blue",
         frozenset((4, 5)): "green",
     }
+
+
+@pytest.mark.parametrize(("first", "second"), [(False, True), (True, False)])
+@pytest.mark.parametrize("ids", ["auto", "names", "integers"])
+def test_files_with_names_and_with_integers_are_no_graph(tmp_path: Path, first: bool, second: bool, ids: str) -> None:
+    for name, named in (("a", first), ("b", second)):
+        pq.write_table(table_of(PARTS[0], named), tmp_path / f"{name}.parquet")
+    with pytest.raises(InputError, match=r"column source holds .*, but the vertices of the graph have"):
+        load_graph(tmp_path, table=TableOptions(ids=ids))
+
+
+@pytest.mark.parametrize(
+    ("suffix", "texts"),
+    [
+        (".csv", (False, True)),
+        (".csv", (True, False)),
+        (".parquet", (False, True)),
+        (".parquet", (True, False)),
+        (".graphml", (False, True)),  # in the other order all are texts
+    ],
+)
+def test_labels_of_edges_are_of_one_kind_in_all_files(tmp_path: Path, suffix: str, texts: tuple[bool, ...]) -> None:
+    paths = []
+    for at, named in enumerate(texts):
+        path, pairs, labels = tmp_path / f"g{at}{suffix}", [(1, 2), (2, 3)], ["x", "y"] if named else [1, 2]
+        table = pa.table([[u for u, _ in pairs], [v for _, v in pairs], labels], ["source", "target", "kind"])
+        if suffix == ".parquet":
+            pq.write_table(table, path)
+        elif suffix == ".csv":
+            csv.write_csv(table, path)
+        else:
+            edges = [(*pair, {"kind": label}) for pair, label in zip(pairs, labels, strict=True)]
+            nx.write_graphml(nx.Graph(edges), path)
+        paths.append(path)
+    kinds = ("texts here, and integers before", "integers here, and texts before")
+    says = f"g1{suffix}: .*{kinds[texts[0]]}|g1{suffix}, .* is not an integer"
+    with pytest.raises(InputError, match=says):
+        load_graph(paths, table=TableOptions(edge_label="kind"))
+
+
+def test_what_cannot_be_read_of_a_folder_is_not_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_parts(tmp_path / "data", ".txt", named=False)
+    (tmp_path / "data" / "link.txt").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(InputError, match=r"link.txt: there is no such file"):
+        load_graph(tmp_path / "data")
+    (tmp_path / "data" / "link.txt").unlink()
+    scan = os.scandir
+
+    def refuse(path: Any = ".") -> Any:
+        if str(path).endswith("closed"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scan(path)
+
+    (tmp_path / "data" / "closed").mkdir()
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(InputError, match=r"closed: no permission to read this folder; change its mode or its owner"):
+        load_graph(tmp_path / "data")
 
 
 def test_what_is_no_source(tmp_path: Path) -> None:
