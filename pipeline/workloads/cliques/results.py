@@ -16,7 +16,8 @@ from longwall.pipeline.result_tables import number_array, number_type
 from longwall.stages.cliques.leaves import CountCliquesOfVertices
 from longwall.storage.parquet_files import ParquetSink, write_parquet
 
-_AT_ONCE = 1 << 16  # vertices whose rows are put together
+_AT_ONCE, _LEAST = 1 << 16, 1 << 8  # vertices whose rows are put together
+_SHARE = 1 / 4  # of what is free of the host, for them
 _ROW_BYTES = 512  # of each of them: as a number, as digits, and as a row
 
 
@@ -43,7 +44,10 @@ class VertexTable:
 
     def __init__(self, env: Coordinator, *, most: int | None, sizes: bool):
         self._env, self._sizes = env, sizes
-        self._memory = env.resources.host.reserve(_AT_ONCE * _ROW_BYTES, "a part of the table of vertices")
+        host = env.resources.host
+        fitting = max(int(host.free * _SHARE) // _ROW_BYTES, _LEAST)
+        self._at_once = max(1, min(_AT_ONCE, env.graph.num_vertices, fitting))
+        self._memory = host.reserve(self._at_once * _ROW_BYTES, "a part of the table of vertices")
         self._sink: ParquetSink | None = None
         if most is not None:
             self._open(most)
@@ -61,11 +65,11 @@ class VertexTable:
     def write(self, k: int, limbs: NDArray[np.int64]) -> int:
         """Write how many k-cliques each vertex is in, int64[limbs, num_vertices]; returns how many there are."""
         began = time.perf_counter()
-        sink = self._sink or self._open(_largest(limbs))
+        sink = self._sink or self._open(_largest(limbs, self._at_once))
         ids = self._env.graph.all_ids()
         kind = self._schema.field("cliques").type
-        for first in range(0, limbs.shape[1], _AT_ONCE):
-            rows = slice(first, first + _AT_ONCE)
+        for first in range(0, limbs.shape[1], self._at_once):
+            rows = slice(first, first + self._at_once)
             part = limbs[:, rows]
             columns = [ids[rows], _numbers(part, kind)]
             if self._sizes:
@@ -90,12 +94,12 @@ class VertexTable:
         return self._sink
 
 
-def _largest(limbs: NDArray[np.int64]) -> int:
+def _largest(limbs: NDArray[np.int64], at_once: int) -> int:
     """Return a number that is as large as the largest one, or at least of the same type."""
     words = limbs.view(np.uint64)
     if not words[1:].any():
         return int(words[0].max(initial=0))
-    return max(int(exact_values(limbs[:, at : at + _AT_ONCE]).max()) for at in range(0, limbs.shape[1], _AT_ONCE))
+    return max(int(exact_values(limbs[:, at : at + at_once]).max()) for at in range(0, limbs.shape[1], at_once))
 
 
 def _numbers(limbs: NDArray[np.int64], kind: pa.DataType) -> pa.Array:

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 import longwall
 from longwall.pipeline.cli import app
 from longwall.pipeline.explain import explain
+from longwall.pipeline.workloads.cliques import results
 from longwall.stages.cliques import leaves as clique_leaves
 
 ENGINES = pytest.mark.parametrize("engine", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
@@ -71,6 +72,17 @@ def test_every_size_of_every_vertex(tmp_path: Path, engine: str) -> None:
     found = {(row["vertex"] - 10, row["size"]): row["cliques"] for row in rows}
     assert len(found) == len(rows)
     assert found == dict(Counter((vertex, len(clique)) for clique in CLIQUES for vertex in clique))
+
+
+@pytest.mark.parametrize("k", [4, 6, "all"])
+def test_a_table_of_vertices_is_written_in_a_small_budget(
+    tmp_path: Path, k: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = config(tmp_path, k=k, output="vertices") | {"memory": {"host": "1MiB"}}
+    whole = longwall.run(config(tmp_path, k=k, output="vertices")).table("vertices")
+    assert longwall.run(small).table("vertices").equals(whole)
+    monkeypatch.setattr(results, "_AT_ONCE", 7)
+    assert longwall.run(small).table("vertices").equals(whole)
 
 
 def test_a_search_without_room_for_pivots(monkeypatch: pytest.MonkeyPatch) -> None:
