@@ -26,6 +26,7 @@ from longwall.stages.base import Aggregation, Stage, stream
 from longwall.stages.export import PartFiles, WriterMemory, bytes_per_row
 from longwall.stages.source import Roots
 from longwall.stages.stage_timer import StageTimer
+from longwall.storage.arguments import type_name
 from longwall.storage.errors import FinalError, InputError
 from longwall.storage.tables.chunk_stack import ChunkStack, trimmed
 from longwall.storage.tables.embedding_table import EmbeddingTable
@@ -193,6 +194,8 @@ class _AlgorithmWorker(Worker):
         import pyarrow as pa
 
         what, schema = f"{self._phase.name}: process", self.algorithm.schema
+        if not isinstance(rows, Mapping):
+            raise InputError(f"{what} must return rows as a dictionary from names to columns, not {type_name(rows)}")
         if set(rows) != set(schema):
             names, given = ", ".join(schema) or "none", ", ".join(rows)
             raise InputError(f"{what} must return the columns of the schema ({names}), not {given}")
@@ -200,6 +203,8 @@ class _AlgorithmWorker(Worker):
         for name, kind in schema.items():
             array = rows[name] if isinstance(rows[name], np.ndarray) else self._on_host(rows[name])
             try:
+                if kind == VERTEX and array.dtype.kind == "i" and array.size and array.min() < 0:
+                    raise IndexError(f"there is no vertex {array.min()}")
                 columns.append(
                     self._env.graph.ids_of(array) if kind == VERTEX else pa.array(array, self._schema.field(name).type)
                 )

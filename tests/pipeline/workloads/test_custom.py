@@ -180,6 +180,10 @@ def test_columns_have_the_types_of_the_schema(
     assert [str(one) for one in found.table("rows").schema.types] == ["int64", "double"]
 
 
+def below_zero(columns: Any) -> dict[str, Any]:
+    return {"vertex": columns[0].astype("int64") - 1, "half": columns[0] / 2}
+
+
 def faulty(**methods: Any) -> type[longwall.Algorithm]:
     """A class with other methods than `Degrees`."""
     return type("Faulty", (Degrees,), methods)
@@ -198,6 +202,8 @@ def faulty(**methods: Any) -> type[longwall.Algorithm]:
         ({"candidates": lambda self, columns, graph, xp: [1] * 99}, "a number for each of"),
         ({"process": lambda self, columns, graph, xp: 7}, r"must return longwall\.Found, or None, not int"),
         ({"process": lambda self, columns, graph, xp: longwall.Found(rows={"a": columns[0]})}, "columns of the schema"),
+        ({"process": lambda self, columns, graph, xp: longwall.Found(1, [columns[0]])}, "a dictionary.*, not list"),
+        ({"process": lambda self, columns, graph, xp: longwall.Found(1, below_zero(columns))}, "there is no vertex -1"),
         ({"schema": {"vertex": "word"}}, "'word' is no type"),
         ({"__init__": lambda self, more: None}, r"workload\.parameters: Faulty does not take them"),
     ],
