@@ -39,7 +39,7 @@ from longwall.pipeline.terminal.options import (
     Spill,
     VertexLabel,
 )
-from longwall.pipeline.terminal.stores import make_store
+from longwall.pipeline.terminal.stores import make_store, one_of
 from longwall.pipeline.terminal.tables import harmless
 from longwall.storage import signals
 from longwall.storage.arguments import brief
@@ -282,7 +282,7 @@ def ingest(
         label = None if edge_label is None else _column(edge_label)
         table = TableOptions(chosen, label, ids, header, vertex_label)  # type: ignore[arg-type]
         options: dict[str, Any] = {"transactions": transactions, "file_format": file_format, "table": table}
-        make = partial(ingest_file, source, store, labels or vertices, **options)
+        make = partial(ingest_file, source, store, one_of(labels, vertices), **options)
         make_store(store, memory, spill, disk, quiet, make)
 
 

@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from longwall.storage.graph.stats import GraphStats
 
 
+def one_of(labels: str | None, vertices: str | None) -> str | None:
+    """Return the input of labels, which two options name."""
+    if labels is not None and vertices is not None:
+        raise InputError("--labels and --vertices name the same input: give one of them")
+    return labels if vertices is None else vertices
+
+
 def make_store(
     store: Path,
     memory: str | None,

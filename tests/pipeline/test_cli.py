@@ -203,6 +203,10 @@ def test_explain_shows_the_plan_where_memory_is_too_short_for_a_prediction(confi
         (["ingest", "none.txt", "new.zarr"], "none.txt"),
         (["ingest", "graph.txt", "graph.txt"], "graph.txt exists already"),
         (["ingest", "graph.txt", "new.zarr", "--labels", "none.txt"], "none.txt"),
+        (
+            ["ingest", "graph.txt", "new.zarr", "--labels", "graph.txt", "--vertices", "graph.txt"],
+            "--labels and --vertices name the same input: give one of them",
+        ),
         (["ingest", "graph.txt", "new.zarr", "--memory", "100"], "raise --memory"),
         (["generate", "rmat", "new.zarr", "--scale", "10", "--memory", "100KiB"], "raise --memory"),
         (["ingest", "graph.txt", "new.zarr", "--spill", "/proc/zz"], "/proc/zz: nothing can be spilled there"),
