@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from longwall.pipeline.run_store.manifest import manifest_of
+from longwall.pipeline.run_store.manifest import manifest_of, why_no_run
 from longwall.pipeline.run_store.run_names import CONFIG, HISTORY, MANIFEST, PUBLISHED
 from longwall.storage.errors import InputError
 
@@ -59,12 +59,10 @@ def read_record(store: RunStore) -> RunRecord:
     there = store.list()
     try:
         if MANIFEST not in there:
-            raise ValueError
+            raise FileNotFoundError
         manifest = manifest_of(store)
-    except (OSError, ValueError):
-        raise InputError(
-            f"{store.where}: there is no run, no {MANIFEST} of one; check the path (longwall runs lists runs)"
-        ) from None
+    except (OSError, ValueError) as error:
+        raise why_no_run(store.where, error) from None
 
     def content(name: str) -> bytes | None:
         return store.read(name) if 0 < there.get(name, 0) <= _MOST_BYTES else None

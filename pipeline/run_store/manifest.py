@@ -84,6 +84,23 @@ def manifest_of(store: RunStore) -> dict[str, Any]:
     return manifest
 
 
+def why_no_run(where: Path | str, error: OSError | ValueError) -> InputError:
+    """Return the error for a run whose manifest, or config, cannot be read.
+
+    Parameters
+    ----------
+    where
+        The run.
+    error
+        What was raised as its files were read.
+    """
+    if isinstance(error, ValueError):
+        return InputError(f"{where}: {MANIFEST} of this run is damaged: restore it, or start a new run")
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return InputError(f"{where}: there is no run, no {MANIFEST} of one; check the path (longwall runs lists runs)")
+    return InputError(f"{where}: the files of this run cannot be read ({error.strerror or error}); check their modes")
+
+
 def require_resumable(where: Path | str, manifest: dict[str, Any], config: str) -> None:
     """Check that a run that ended early can be resumed.
 

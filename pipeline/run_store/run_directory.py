@@ -25,6 +25,7 @@ from longwall.pipeline.run_store.manifest import (
     require_resumable,
     resumed_manifest,
     status_of,
+    why_no_run,
 )
 from longwall.pipeline.run_store.replacement import complete_exchange, place_for_replacement, replaced_by, take_place
 from longwall.pipeline.run_store.run_names import CHECKPOINT, CONFIG, MANIFEST, PUBLISHED, RESULTS, busy, is_own
@@ -158,10 +159,7 @@ class RunDirectory:
         except BaseException as error:
             directory.close()
             if isinstance(error, FileNotFoundError | NotADirectoryError | ValueError):
-                raise InputError(
-                    f"{directory.where}: there is no run, no {MANIFEST} of one; check the path (longwall runs lists "
-                    "runs)"
-                ) from None
+                raise why_no_run(directory.where, error) from None
             if isinstance(error, OSError):
                 raise InputError(f"{directory.where}: the run cannot be resumed ({error.strerror or error})") from None
             raise
@@ -170,9 +168,11 @@ class RunDirectory:
         self._place.hold()
         store, there = self.store, self.store.list()
         self._target = replaced_by(self._place)
-        if not {MANIFEST, CONFIG} <= there.keys():
-            raise ValueError
-        manifest, config = manifest_of(store), store.read(CONFIG).decode()
+        if MANIFEST not in there:
+            raise FileNotFoundError
+        if CONFIG not in there:
+            raise InputError(f"{self.where}: {CONFIG} of this run is gone: restore it, or start a new run")
+        manifest, config = manifest_of(store), store.read(CONFIG).decode("utf-8", "replace")
         published = any(name.startswith(PUBLISHED) for name in there)
         if manifest["status"] == "done" and published:
             raise InputError(f"{self.where}: this run is finished, its results are in {self.where}/results")

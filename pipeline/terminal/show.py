@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.result import opened_result, result_files
-from longwall.pipeline.run_store.manifest import manifest_of
+from longwall.pipeline.run_store.manifest import manifest_of, why_no_run
 from longwall.pipeline.run_store.run_place import place_at
 from longwall.storage.errors import InputError, RunError
 
@@ -33,10 +33,8 @@ def tables_of(address: str) -> tuple[RunStore, dict[str, list[str]]]:
     store = place_at(address).store
     try:
         status = manifest_of(store)["status"]
-    except (OSError, ValueError):
-        raise InputError(
-            f"{address}: there is no run, no manifest.json of one; check the path (longwall runs lists runs)"
-        ) from None
+    except (OSError, ValueError) as error:
+        raise why_no_run(address, error) from None
     if status != "done":
         raise InputError(f"{address}: this run is not finished, it has no results yet; resume it, or wait")
     tables: dict[str, list[str]] = {}

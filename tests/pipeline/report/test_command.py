@@ -76,8 +76,10 @@ def test_other_files_are_not_replaced(runs: Path) -> None:
     ("content", "message"),
     [
         (None, "no manifest.json of one"),
-        (b"{", "no manifest.json of one"),
-        (b"[]", "no manifest.json of one"),
+        (b"", "manifest.json of this run is damaged: restore it"),
+        (b"{", "manifest.json of this run is damaged: restore it"),
+        (b"[]", "manifest.json of this run is damaged: restore it"),
+        (b"\xff", "manifest.json of this run is damaged: restore it"),
         (b'{"status": "done", "config_sha256": "", "memory": 3}', "manifest.json or history.json is damaged"),
         (b'{"status": "done", "config_sha256": "", "results": {"a": []}}', "manifest.json or history.json is damaged"),
     ],

@@ -1,5 +1,6 @@
 """The commands that look at runs."""
 
+import errno
 import json
 from pathlib import Path
 
@@ -55,6 +56,24 @@ def test_show_refuses_what_is_no_run(folder: Path) -> None:
     ended = CliRunner().invoke(app, ["show", str(folder)])
     assert ended.exit_code == 2
     assert "there is no run" in ended.stderr
+
+
+def test_show_says_that_a_manifest_is_damaged(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = folder / "runs" / "one"
+    content = (run / "manifest.json").read_text()
+    (run / "manifest.json").write_text("{}")
+    ended = CliRunner().invoke(app, ["show", str(run)])
+    (run / "manifest.json").write_text(content)
+    assert ended.exit_code == 2
+    assert "manifest.json of this run is damaged: restore it" in ended.stderr
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("longwall.pipeline.terminal.show.manifest_of", refuse)
+    ended = CliRunner().invoke(app, ["show", str(run)])
+    assert ended.exit_code == 2
+    assert "the files of this run cannot be read (Permission denied); check their modes" in ended.stderr
 
 
 def test_names_that_clash_are_refused_before_anything_runs(folder: Path) -> None:
