@@ -48,7 +48,8 @@ def graph(
         integers or texts; or a tuple of two arrays.
     labels
         Of the vertices: a mapping, a tuple of two arrays (vertices and labels), or a table with the columns vertex and
-        label; for a graph of networkx or igraph also the name of an attribute. Labels are integers from 0 to 2^31 - 1.
+        label; for a graph of networkx or igraph also the name of an attribute. Labels are texts, or integers from 0 to
+        2^31 - 1.
     edge_labels
         Of the edges: the name of an attribute or a column, or, with arrays of edges, an array of the same length.
     columns
