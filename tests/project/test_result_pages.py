@@ -23,7 +23,10 @@ RUNS: dict[str, dict[str, Any]] = {
     "`embeddings` (": {"kind": "cliques", "k": 3, "output": "embeddings"},
     "`vertices` of `triangles`": {"kind": "triangles", "output": "vertices"},
     "`vertices` of `motifs`": {"kind": "motifs", "k": 4, "output": "vertices"},
-    "`sizes`": {"kind": "maximal-cliques", "output": "count"},
+    "`vertices` of `cliques`": {"kind": "cliques", "k": "all", "output": "vertices"},
+    "`sizes` of `cliques`": {"kind": "cliques", "k": "all"},
+    "`edges` of `triangles`": {"kind": "triangles", "output": "edges"},
+    "`sizes` of `maximal-cliques`": {"kind": "maximal-cliques", "output": "count"},
     "`vertices` of `maximal-cliques`": {"kind": "maximal-cliques", "output": "vertices"},
     "`embeddings` of `maximal-cliques`": {"kind": "maximal-cliques", "output": "embeddings"},
     "`patterns`": {"kind": "frequent", "min_support": 3, "max_edges": 2},
@@ -47,7 +50,7 @@ def word_of(kind: pa.DataType, name: str) -> str:
     if pa.types.is_list(kind):
         inside = "struct" if pa.types.is_struct(kind.value_type) else word_of(kind.value_type, name)
         return f"list of {'labels' if name.endswith('labels') else 'vertices' if name == 'clique' else inside + 's'}"
-    return "vertex" if re.fullmatch(r"vertex|v\d", name) else str(kind)
+    return "vertex" if re.fullmatch(r"vertex|source|target|v\d", name) else str(kind)
 
 
 def compare(heading: str, schema: pa.Schema) -> None:
