@@ -95,7 +95,7 @@ def why_no_run(where: Path | str, error: OSError | ValueError) -> InputError:
         What was raised as its files were read.
     """
     if isinstance(error, ValueError):
-        return InputError(f"{where}: {MANIFEST} of this run is damaged: restore it, or start a new run")
+        return InputError(f"{where}: {MANIFEST} is damaged, or not that of a run: restore it, or check the path")
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return InputError(f"{where}: there is no run, no {MANIFEST} of one; check the path (longwall runs lists runs)")
     return InputError(f"{where}: the files of this run cannot be read ({error.strerror or error}); check their modes")

@@ -36,7 +36,7 @@ def as_array(name: str, values: Any) -> Array:
             raise InputError(f"{name}: some entries are masked; fill them, or leave out their rows")
         array = np.asarray(array)  # of a matrix of NumPy's, or of another such class
     if array.dtype.kind not in "iu" and array.size:
-        if array.dtype.kind == "O" or array is not values:
+        if array.dtype.kind == "O" or not hasattr(values, "dtype"):
             objects = np.asarray(values, object)
             if all(isinstance(one, int | np.integer) for one in objects.flat):
                 return integers(name, objects.flat).reshape(objects.shape)

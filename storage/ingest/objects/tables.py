@@ -93,5 +93,8 @@ def _arrow_errors(where: str) -> Iterator[None]:
 
     try:
         yield
+    except MemoryError:
+        raise
     except pa.ArrowException as error:
-        raise InputError(f"{where}: the table cannot be read ({str(error).splitlines()[0]:.200})") from error
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"{where}: the table cannot be read ({reason:.200})") from error

@@ -61,7 +61,7 @@ def choose_pair(where: object, schema: Any, request: ColumnRequest) -> tuple[int
             f"columns {names[wanted[0]]} and {names[wanted[1]]} hold {schema.field(wanted[0]).type} and "
             f"{schema.field(wanted[1]).type}; give both the same type"
         )
-    named = first and request.names is EDGES
+    named = (first or request.ids == "names") and request.names is EDGES
     request.note(describe_choice(where, [names[place] for place in wanted], len(names) - len(wanted), named))
     return wanted
 

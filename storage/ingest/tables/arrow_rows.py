@@ -61,7 +61,16 @@ class Rows(NamedTuple):
         return self.labels
 
 
-def rows_of(where: object, columns: list[str], ends: int, start: int, batch: Any, named: bool | None = None) -> Rows:
+def rows_of(
+    where: object,
+    columns: list[str],
+    ends: int,
+    start: int,
+    batch: Any,
+    named: bool | None = None,
+    *,
+    as_written: bool = False,
+) -> Rows:
     """Convert a batch.
 
     Parameters
@@ -78,6 +87,8 @@ def rows_of(where: object, columns: list[str], ends: int, start: int, batch: Any
         The rows.
     named
         Whether vertices have names; None: where the columns are texts.
+    as_written
+        Whether integers may be names, as they are in a text.
 
     Raises
     ------
@@ -86,10 +97,13 @@ def rows_of(where: object, columns: list[str], ends: int, start: int, batch: Any
     """
     ids = [batch.column(name) for name in columns[:ends]]
     named = is_text(ids[0].type) if named is None else named
-    if named != is_text(ids[0].type):
+    if named != is_text(ids[0].type) and not (named and as_written):
         kind = "names" if named else "integers as ids"
         type_of = ids[0].type.value_type if hasattr(ids[0].type, "value_type") else ids[0].type
-        raise InputError(f"{where}: column {columns[0]} holds {type_of}, but the vertices of the graph have {kind}")
+        advice = "" if named else '; write integers, or set graph.ids = "names"'
+        raise InputError(
+            f"{where}: column {columns[0]} holds {type_of}, but the vertices of the graph have {kind}{advice}"
+        )
     vertices: list[Int64s] | HashedTexts
     unsigned = False
     if named:

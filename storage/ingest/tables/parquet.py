@@ -42,8 +42,9 @@ def open_parquet(
 ) -> EdgeStream:
     """Read edges from two columns of integers or texts: those with known names, or that are chosen, or the only two.
 
-    See `edge_stream` for the parameters. Columns are decoded page by page, so row groups may be of any size. What the
-    footer, pages and dictionaries take is found beforehand, see `parquet_pages`. A batch has 4096 rows at least.
+    See `edge_stream` for the parameters. Integers are names where the request says that ids are. Columns are decoded
+    page by page, so row groups may be of any size. What the footer, pages and dictionaries take is found beforehand,
+    see `parquet_pages`. A batch has 4096 rows at least.
 
     Raises
     ------
@@ -96,10 +97,11 @@ def _rows(
         size = os.fstat(file.fileno()).st_size
         try:
             parquet, columns, leaves, needed, texts = _open(path, file, size, memory, request)
+            texts |= named is True
             total, start = parquet.metadata.num_rows, 0
 
             def convert(start: int, batch: Any) -> Rows:
-                return rows_of(path, columns, ends, start, batch, named)
+                return rows_of(path, columns, ends, start, batch, named, as_written=True)
 
             for rows, start in _batches(path, parquet, leaves, texts, memory, needed, workers, convert):
                 yield rows

@@ -65,7 +65,7 @@ def test_show_says_that_a_manifest_is_damaged(folder: Path, monkeypatch: pytest.
     ended = CliRunner().invoke(app, ["show", str(run)])
     (run / "manifest.json").write_text(content)
     assert ended.exit_code == 2
-    assert "manifest.json of this run is damaged: restore it" in ended.stderr
+    assert "manifest.json is damaged, or not that of a run: restore it" in ended.stderr
 
     def refuse(*_: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")

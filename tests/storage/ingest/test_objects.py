@@ -287,6 +287,19 @@ def test_labels_that_are_texts_are_saved(tmp_path: Any) -> None:
     assert longwall.count(opened, "(x:red)-[:pays]-(y:blue)") == 1
 
 
+def test_a_table_that_has_no_memory_is_no_wrong_input() -> None:
+    def fail(error: Exception) -> Any:
+        def stream(_: Any, requested_schema: Any = None) -> Any:
+            raise error
+
+        return type("Table", (), {"__arrow_c_stream__": stream})()
+
+    with pytest.raises(MemoryError):
+        longwall.graph(fail(pa.ArrowMemoryError("malloc")))
+    with pytest.raises(longwall.InputError, match=r"the table cannot be read \(ArrowInvalid\)"):
+        longwall.graph(fail(pa.ArrowInvalid("")))
+
+
 @pytest.mark.filterwarnings("ignore:the matrix subclass")
 def test_a_matrix_of_numpy_is_an_array_of_pairs() -> None:
     assert longwall.graph(np.matrix(SMALL)).num_edges == longwall.graph(SMALL).num_edges

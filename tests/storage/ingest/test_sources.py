@@ -98,11 +98,31 @@ def test_labels_of_edges_are_numbered_across_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("first", "second"), [(False, True), (True, False)])
 @pytest.mark.parametrize("ids", ["auto", "names", "integers"])
-def test_files_with_names_and_with_integers_are_no_graph(tmp_path: Path, first: bool, second: bool, ids: str) -> None:
-    for name, named in (("a", first), ("b", second)):
-        pq.write_table(table_of(PARTS[0], named), tmp_path / f"{name}.parquet")
-    with pytest.raises(InputError, match=r"column source holds .*, but the vertices of the graph have"):
-        load_graph(tmp_path, table=TableOptions(ids=ids))
+@pytest.mark.parametrize("suffix", [".parquet", ".txt"])
+def test_files_with_names_and_with_integers(tmp_path: Path, suffix: str, first: bool, second: bool, ids: str) -> None:
+    """Integers are names where there are names, or shall be; names are no integers."""
+    paths, wanted = [], set()
+    for at, named in enumerate((first, second)):
+        paths.append(write_parts(tmp_path / str(at), suffix, named)[at])
+        written = "v{}" if named else "{}"
+        wanted |= {frozenset(map(written.format, pair)) for pair in PARTS[at].tolist() if pair[0] != pair[1]}
+    if ids == "integers" or (ids == "auto" and second):
+        says = r"column source holds .*, but the vertices of the graph have integers|is not an integer"
+        with pytest.raises(InputError, match=f'({says}).* set graph.ids = "names"'):
+            load_graph(paths, table=TableOptions(ids=ids))
+    else:
+        assert edges_of(load_graph(paths, table=TableOptions(ids=ids))) == wanted
+
+
+def test_integers_of_parquet_are_names_with_labels_and_without(tmp_path: Path) -> None:
+    pq.write_table(table_of(PARTS[0], named=False), tmp_path / "g.parquet")
+    labels = pa.table({"vertex": np.arange(200), "label": np.arange(200) % 3})
+    pq.write_table(labels, tmp_path / "labels.parquet")
+    graph = load_graph(tmp_path / "g.parquet", tmp_path / "labels.parquet", table=TableOptions(ids="names"))
+    names = graph.all_ids().to_pylist()
+    assert names[0] == str(int(names[0]))
+    assert graph.labels is not None
+    assert graph.labels.tolist() == [int(name) % 3 for name in names]
 
 
 @pytest.mark.parametrize(
@@ -132,6 +152,21 @@ def test_labels_of_edges_are_of_one_kind_in_all_files(tmp_path: Path, suffix: st
     says = f"g1{suffix}: .*{kinds[texts[0]]}|g1{suffix}, .* is not an integer"
     with pytest.raises(InputError, match=says):
         load_graph(paths, table=TableOptions(edge_label="kind"))
+
+
+@pytest.mark.parametrize("texts", [False, True])
+@pytest.mark.parametrize("empty", ["source,target,kind\n", "source,target,kind\n# nothing\n"])
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_a_file_without_edges_has_no_kind_of_labels(tmp_path: Path, texts: bool, empty: str, at: int) -> None:
+    contents = ["source,target,kind\n1,2,x\n2,3,y\n", "source,target,kind\n3,4,x\n"]
+    contents = contents if texts else [one.replace("x", "1").replace("y", "2") for one in contents]
+    contents.insert(at, empty)
+    paths = [tmp_path / f"{number}.csv" for number in range(3)]
+    for path, content in zip(paths, contents, strict=True):
+        path.write_text(content)
+    graph = load_graph(paths, table=TableOptions(edge_label="kind"))
+    assert graph.num_edges == 3
+    assert graph.edge_label_names == (("x", "y") if texts else None)
 
 
 def test_what_cannot_be_read_of_a_folder_is_not_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
