@@ -158,7 +158,6 @@ def _environment(spec: RunSpec, graph: Graph, resources: Resources) -> Iterator[
     try:
         yield env
     finally:
-        env.forget_layout()
         env.close()
         release_graph(env)
         shutil.rmtree(folder, ignore_errors=True)

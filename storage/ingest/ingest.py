@@ -338,7 +338,6 @@ def _joined(files: Sequence[Path], asked: _Asked, memory: int, workers: int, pro
             with _reader(file, one, memory, workers, report) as stream:
                 for block in stream.blocks:
                     if len(block.src) == 0:
-                        labels.used = False  # by no label
                         continue
                     ids = "integers" if block.names is None else "names"
                     if block.edge_labels is not None:

@@ -38,7 +38,7 @@ class LabelNames:
         InputError
             If there are too many different ones, or one is too long or not UTF-8.
         """
-        self.used = True
+        self.used |= len(labels.ids) > 0
         _, firsts, inverse = np.unique(labels.ids, return_index=True, return_inverse=True)
         found = np.empty(len(firsts), np.int64)
         for at in np.argsort(firsts, kind="stable").tolist():  # in the order of the input
