@@ -175,7 +175,7 @@ def explain(
 ) -> None:
     """Show the plan of a config and predict its time, without running it.
 
-    The graph is read for its statistics, and small parts of the work are done; nothing is written.
+    Nothing is written. A line says if a subgraph can have several embeddings, as of (a:0)-(b): see workload.count.
     """
     with _reporting():
         from longwall.pipeline.explain import explain as explain_config

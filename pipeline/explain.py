@@ -17,6 +17,7 @@ from longwall.pipeline.config import RunSpec, load_config
 from longwall.pipeline.inputs import describe_graph, open_beside, open_resources, plan_for, read_graph
 from longwall.pipeline.quoting import round_number
 from longwall.pipeline.run import COMPILING
+from longwall.storage.arguments import brief
 from longwall.storage.concurrency import core_count
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.memory.sizes import round_size
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from longwall.storage.memory.resources import Resources
     from longwall.storage.pages.placement import Placement
     from longwall.storage.streaming.stored_graph import StoredGraph
+
+_LISTED = 3  # patterns that a line names
 
 
 def explain(
@@ -97,10 +100,31 @@ def explain(
         f"memory       {sizes}",
         *lies,
         plan.describe(),
+        *_describe_embeddings(plan, spec),
         *prediction,
         *cost,
     ]
     return "\n".join(lines)
+
+
+def _describe_embeddings(plan: Any, spec: RunSpec) -> list[str]:
+    """Return a line if embeddings of patterns that are counted or listed can be more than distinct subgraphs."""
+    from longwall.pipeline.patterns.placements import labels_overlap
+    from longwall.pipeline.workloads.match import Match, QueriesPlan
+
+    if not isinstance(spec.workload, Match) or spec.workload.count != "embeddings":
+        return []
+    if isinstance(plan, QueriesPlan):
+        found = [name for name, one in plan.queries if labels_overlap(one.pattern)]
+        more = ", ..." if len(found) > _LISTED else ""
+        whose = f"of {', '.join(map(brief, found[:_LISTED]))}{more} "
+    else:
+        found, whose = [""] * labels_overlap(plan.pattern), ""
+    line = (
+        f"embeddings   {whose}can be more than the distinct subgraphs: their labels fit one subgraph in several ways;\n"
+        '             count = "subgraphs" counts each once'
+    )
+    return [line] if found else []
 
 
 def _describe_placement(placement: Placement) -> list[str]:

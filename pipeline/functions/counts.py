@@ -18,11 +18,18 @@ if TYPE_CHECKING:
     from longwall.pipeline.patterns.pattern import Pattern
 
     Queries = list[str] | list[Path] | list[Pattern] | list[Any]
+    Counted = Literal["embeddings", "subgraphs", "mappings"]
 
 
 @overload
 def count(
-    graph: Any, pattern: Queries, *, induced: bool = False, limit: int | None = None, **options: Unpack[Options]
+    graph: Any,
+    pattern: Queries,
+    *,
+    induced: bool = False,
+    limit: int | None = None,
+    count: Counted = "embeddings",
+    **options: Unpack[Options],
 ) -> list[int]: ...
 @overload
 def count(
@@ -32,6 +39,7 @@ def count(
     labels: Sequence[int | str] | None = None,
     induced: bool = False,
     limit: int | None = None,
+    count: Counted = "embeddings",
     per: None = None,
     **options: Unpack[Options],
 ) -> int: ...
@@ -43,6 +51,7 @@ def count(
     labels: Sequence[int | str] | None = None,
     induced: bool = False,
     limit: int | None = None,
+    count: Counted = "embeddings",
     per: Literal["edge"],
     **options: Unpack[Options],
 ) -> pa.Table: ...
@@ -53,10 +62,16 @@ def count(
     labels: Sequence[int | str] | None = None,
     induced: bool = False,
     limit: int | None = None,
+    count: Counted = "embeddings",
     per: Literal["edge"] | None = None,
     **options: Unpack[Options],
 ) -> int | list[int] | pa.Table:
-    """Count the embeddings of a pattern, the distinct subgraphs that are like it; or those of several patterns.
+    """Count the embeddings of a pattern, or those of several patterns.
+
+    An embedding is a mapping of the pattern into the graph, up to the automorphisms of the pattern with all its labels.
+    A vertex or an edge without a label is a class of its own: an edge both of whose ends have the label 0 is two
+    embeddings of ``"(a:0)-(b)"``, one for each end that can be `a`. Where all vertices and edges of a pattern have
+    labels, or none has, embeddings are distinct subgraphs.
 
     Parameters
     ----------
@@ -72,6 +87,9 @@ def count(
         Whether non-edges of the pattern must be non-edges of the graph.
     limit
         Stop at so many embeddings of a pattern: a count of so many says that there may be more.
+    count
+        ``"embeddings"``; ``"subgraphs"``, distinct sets of vertices and edges, each once however many embeddings it
+        has; or ``"mappings"``, as many for an embedding as the pattern has automorphisms. A limit is of these.
     per
         None for the number of all, or ``"edge"``: of those that contain each edge, where the pattern is ``"triangle"``,
         ``"clique-4"`` or ``"cycle-4"``.
@@ -99,11 +117,14 @@ def count(
     36
     >>> longwall.count(karate, ["triangle", "cycle-5"], limit=100)
     [45, 100]
+    >>> clubs = longwall.graph(networkx.karate_club_graph(), "club")
+    >>> longwall.count(clubs, "(a:Officer)-(b)"), longwall.count(clubs, "(a:Officer)-(b)", count="subgraphs")
+    (75, 43)
     >>> longwall.count(karate, "cycle-4", per="edge").slice(0, 1).to_pylist()
     [{'source': 32, 'target': 33, 'cycles': 12}]
     """
     _require_per(per, "edge")
-    workload: dict[str, Any] = {"kind": "match", "induced": induced, "limit": limit}
+    workload: dict[str, Any] = {"kind": "match", "induced": induced, "limit": limit, "count": count}
     if _are_several(pattern):
         if labels is not None:
             raise InputError("labels: several patterns have labels of their own, leave it out")

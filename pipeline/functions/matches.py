@@ -213,9 +213,10 @@ def match(
     Returns
     -------
     Matches
-        A row for each embedding, a column for each vertex of the pattern, by its name: ``v0``, ``v1``, ... where it has
-        none. Iterate over its record batches, or call `head`, `count`, `to_arrow`, `to_pandas`, `to_polars` or
-        `write_parquet`.
+        A row for each embedding, as `longwall.count` defines it: a pattern of which only some vertices or edges have
+        labels can have several for one subgraph. A column for each vertex of the pattern, by its name: ``v0``, ``v1``,
+        ... where it has none. Iterate over its record batches, or call `head`, `count`, `to_arrow`, `to_pandas`,
+        `to_polars` or `write_parquet`.
 
     Examples
     --------

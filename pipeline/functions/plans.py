@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 from longwall.pipeline.explain import explain as explain_config
 from longwall.pipeline.functions.one_run import Options, Question, in_words_of_calls
@@ -38,13 +38,14 @@ def explain(
     induced: bool = False,
     rows: bool = False,
     limit: int | None = None,
+    count: Literal["embeddings", "subgraphs", "mappings"] = "embeddings",
     **options: Unpack[Options],
 ) -> Plan:
     """Say how a pattern would be counted or listed, or another question answered, and what that would take.
 
     Parameters
     ----------
-    graph, labels, induced, options
+    graph, labels, induced, count, options
         As of `longwall.count`.
     what
         A pattern, or the section ``[workload]`` of a config as a mapping, such as ``{"kind": "motifs", "k": 4}``.
@@ -71,7 +72,8 @@ def explain(
         workload: Mapping[str, Any] = what
     else:
         text = source_text(pattern_of(what, labels))
-        workload = {"kind": "match", "pattern": text, "induced": induced, "output": "embeddings" if rows else "count"}
+        output = "embeddings" if rows else "count"
+        workload = {"kind": "match", "pattern": text, "induced": induced, "output": output, "count": count}
     question = Question.of(graph, workload, options, limit=limit)
     with in_words_of_calls():
         return Plan(explain_config(question.config(run={"name": "explain"}), observer=question.observer()))

@@ -4,7 +4,7 @@ An orbit is found by asking "is there an automorphism that fixes these vertices 
 of the group is the product of the orbit sizes along a chain of stabilisers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -77,9 +77,17 @@ def _refined(first: Pattern, second: Pattern, image: dict[int, int]) -> tuple[li
 
 
 def isomorphic(first: Pattern, second: Pattern) -> bool:
-    """Whether two patterns are the same up to the numbering of their vertices."""
+    """Whether two patterns are the same, with their labels, up to the numbering of their vertices."""
+    kinds = _edge_kinds(first, second)
+    first, second = subdivided(first, kinds), subdivided(second, kinds)
     degrees = [sorted(map(len, pattern.neighbours)) for pattern in (first, second)]
     return degrees[0] == degrees[1] and _extend_isomorphism(first, second, {})
+
+
+def extended_automorphism(pattern: Pattern, image: Mapping[int, int]) -> dict[int, int] | None:
+    """Return an automorphism that sends some vertices as `image` says; None if there is none."""
+    whole = dict(image)
+    return whole if _extend_isomorphism(pattern, pattern, whole) else None
 
 
 def _automorphism_exists(pattern: Pattern, fixed: frozenset[int], source: int, target: int) -> bool:
@@ -89,16 +97,21 @@ def _automorphism_exists(pattern: Pattern, fixed: frozenset[int], source: int, t
     return _extend_isomorphism(pattern, pattern, {v: v for v in fixed} | {source: target})
 
 
-def subdivided(pattern: Pattern) -> Pattern:
+def _edge_kinds(*patterns: Pattern) -> dict[int | str, int]:
+    """Return a label of a vertex, which no vertex has, for each label of an edge."""
+    labels = dict.fromkeys(label for one in patterns for label in one.edge_labels or () if label is not None)
+    return {label: -2 - number for number, label in enumerate(labels)}
+
+
+def subdivided(pattern: Pattern, kinds: Mapping[int | str, int] | None = None) -> Pattern:
     """Return a pattern without labels of edges that has the same automorphisms: labelled edges have a vertex inside.
 
-    These vertices come behind the others, with labels that no other vertex has; so an automorphism is known by what it
-    does to the others, and keeps the labels of edges.
+    These vertices come behind the others, with labels that no other vertex has, `kinds` of the edge's label; so an
+    automorphism is known by what it does to the others, and keeps the labels of edges.
     """
     if pattern.edge_labels is None:
         return pattern
-    given = [label for label in pattern.edge_labels if label is not None]
-    kinds = {label: -2 - number for number, label in enumerate(dict.fromkeys(given))}
+    kinds = _edge_kinds(pattern) if kinds is None else kinds
     labels, edges = [pattern.label(v) for v in range(pattern.num_vertices)], []
     for (u, v), label in zip(pattern.edges, pattern.edge_labels, strict=True):
         if label is None:
@@ -117,23 +130,23 @@ def orbit(pattern: Pattern, vertex: int, fixed: Sequence[int] = ()) -> frozenset
 
 @lru_cache(maxsize=_REMEMBERED)
 def _orbit(pattern: Pattern, vertex: int, fixed: frozenset[int]) -> frozenset[int]:
-    colours = _colours(pattern, fixed)
+    colours = colours_of(pattern, fixed)
     alike = [v for v, colour in enumerate(colours) if colour == colours[vertex]]
     if len(alike) == 1:
         return frozenset(alike)
     return frozenset(
-        v for v in alike if _are_twins(pattern, vertex, v) or _automorphism_exists(pattern, fixed, vertex, v)
+        v for v in alike if are_twins(pattern, vertex, v) or _automorphism_exists(pattern, fixed, vertex, v)
     )
 
 
-def _are_twins(pattern: Pattern, first: int, second: int) -> bool:
-    """Whether two vertices, neither of which is fixed, have the same label and the same other neighbours."""
+def are_twins(pattern: Pattern, first: int, second: int) -> bool:
+    """Whether two vertices have the same label and the same other neighbours."""
     near = pattern.neighbours
     return pattern.label(first) == pattern.label(second) and near[first] - {second} == near[second] - {first}
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _colours(pattern: Pattern, fixed: frozenset[int]) -> tuple[int, ...]:
+def colours_of(pattern: Pattern, fixed: frozenset[int]) -> tuple[int, ...]:
     """Return colours of the vertices that automorphisms keep which fix some vertices, each of a colour of its own.
 
     They begin as the label and the degree, and are refined by the colours of the neighbours until nothing changes.

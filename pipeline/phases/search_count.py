@@ -128,7 +128,7 @@ class _CountWorker(SearchBench):
 
 
 def count_matches(plan: MatchPlan, env: Coordinator, limit: int | None = None) -> int:
-    """Count the embeddings (distinct subgraphs) of a plan; nothing but the source's edges is ever written.
+    """Count the embeddings of a plan; nothing but the source's edges is ever written.
 
     With a limit, the search ends once it has found so many.
     """

@@ -15,6 +15,7 @@ from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import DoesNotFit, Phase
 from longwall.pipeline.phases.by_label.laid_out import OnLayout, laid_out
 from longwall.pipeline.phases.by_label.plans import CountByLabel, layout_of
+from longwall.pipeline.phases.by_label.subgraphs import CountSubgraphs
 from longwall.pipeline.phases.cores.core_plan import CountInCore
 from longwall.pipeline.phases.count_per_edge import CountOfEveryEdge
 from longwall.pipeline.phases.count_per_vertex import CountTrianglesPerVertex
@@ -117,8 +118,9 @@ def _(plan: Any, env: Environment) -> Phases:
     yield from phases_of(plan.whole, env)  # it is this or less, which only the run finds out
 
 
-@phases_of.register
-def _(plan: CountByInclusionExclusion, env: Environment) -> Phases:
+@phases_of.register(CountByInclusionExclusion)
+@phases_of.register(CountSubgraphs)
+def _(plan: Any, env: Environment) -> Phases:
     yield from _several((term for _, term in plan.terms), env)
 
 

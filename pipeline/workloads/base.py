@@ -33,8 +33,11 @@ class Workload(Section, ABC):
 
     kind: str = Field(description="what to mine")
     output: Output = Field(default="count", description="in which form to give it")
-    count: Literal["embeddings", "mappings"] = Field(
-        default="embeddings", description="`embeddings` (distinct subgraphs) or, for `match`, `mappings`"
+    count: Literal["embeddings", "mappings", "subgraphs"] = Field(
+        default="embeddings",
+        description="`embeddings` (mappings up to the automorphisms of the pattern with its labels), `subgraphs` "
+        "(distinct ones: fewer where only some vertices or edges of the pattern have a label) or, for `match`, "
+        "`mappings`",
     )
 
     @model_validator(mode="before")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
@@ -137,8 +137,8 @@ class Match(Workload):
     def _counts_what_it_can(cls, count: str, info: ValidationInfo) -> str:
         if count == "mappings" and info.data.get("output") == "edges":
             raise ValueError('counts per edge are of embeddings; use output = "count" to count mappings')
-        if count == "mappings" and info.data.get("output") == "embeddings":
-            raise ValueError('embeddings are written once each; use output = "count" to count mappings')
+        if count != "embeddings" and info.data.get("output") == "embeddings":
+            raise ValueError(f'embeddings are written once each; use output = "count" to count {count}')
         return count
 
     @property
@@ -199,12 +199,32 @@ class Match(Workload):
             shape = edge_shape(pattern)
             assert shape is not None, "the config was checked"
             return plan_per_edge(pattern, shape, graph)
-        limit = self._limit(pattern)
+        if self.count == "subgraphs":
+            return self._plan_subgraphs(pattern, graph)
+        return self._plan_embeddings(pattern, graph, self._limit(pattern))
+
+    def _plan_embeddings(self, pattern: Pattern, graph: Graph, limit: int | None) -> CountPlan | MatchPlan:
         return plan_pattern(pattern, graph, self.output, induced=self.induced, join=self.join, limit=limit)
 
+    def _plan_subgraphs(self, pattern: Pattern, graph: Graph) -> CountPlan | MatchPlan:
+        """Plan the count of distinct subgraphs: that of the embeddings, where each subgraph has one."""
+        from longwall.pipeline.patterns.placements import subgraph_terms
+        from longwall.pipeline.phases.by_label.subgraphs import CountSubgraphs
+
+        most, terms = subgraph_terms(pattern)
+        limit = None if self.limit is None else self.limit * most
+        (_, whole), *others = [
+            (coefficient, self._plan_embeddings(one, graph, limit if one is pattern else None))
+            for coefficient, one in terms
+        ]
+        if not others:
+            return whole
+        plans = tuple((c, cast("CountPlan", plan)) for c, plan in ((1, whole), *others))
+        return CountSubgraphs(pattern, sum(plan.cost for _, plan in plans), plans, most)
+
     def _limit(self, pattern: Pattern) -> int | None:
-        """Return the limit in embeddings; the mappings of an embedding are as many as automorphisms."""
-        if self.limit is None or self.count == "embeddings":
+        """Return the limit of a plan's count; the mappings of an embedding are as many as automorphisms."""
+        if self.limit is None or self.count != "mappings":
             return self.limit
         return -(-self.limit // automorphism_count(pattern))
 

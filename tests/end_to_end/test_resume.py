@@ -144,6 +144,9 @@ def test_the_undisturbed_run_is_right(workshop, kind):
                 mappings = naive.igraph_count_mappings(EDGES, query, LABELS)
                 assert count == mappings // len(naive.automorphisms(query))
             assert len(found["embeddings"]) == sum(found["counts"])
+        case "distinct subgraphs":
+            query, labels = KINDS[kind].query()
+            assert found["counts"] == [naive.count_subgraphs(EDGES, query, labels)]
         case _:
             query, labels = KINDS[kind].query()
             assert found["counts"] == [

@@ -85,6 +85,11 @@ KINDS = {
     "4-cycles": _match("0-1,1-2,2-3,3-0"),
     "homomorphisms": _match("0-1,1-2,2-3,3-0,0-4,1-4"),
     "induced sum": _match("0-1,1-2,2-3", "induced = true"),
+    "distinct subgraphs": Kind(
+        'kind = "match"\npattern = "(a:0)-(b)-(c)-(d)-(a), (a)-(c)"\ncount = "subgraphs"',
+        edges=((0, 1), (0, 2), (0, 3), (1, 2), (2, 3)),
+        labels=(0, -1, -1, -1),
+    ),
     "triangles per vertex": Kind('kind = "triangles"\noutput = "vertices"'),
     "frequent patterns": Kind(
         f'kind = "frequent"\nmin_support = 26\nmax_edges = 3\n{LISTING}', labels=tuple(LABELS.values())

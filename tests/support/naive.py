@@ -102,6 +102,22 @@ def embeddings(edges: Edges, query: Query, labels: Mapping[int, int] | None = No
     return {edge_set(image, query) for image in mappings(edges, query, labels)}
 
 
+def count_subgraphs(
+    edges: Edges,
+    query: Query,
+    labels: Mapping[int, int] | None = None,
+    kinds: Mapping[frozenset[int], int] | None = None,
+    wanted: Sequence[int | None] | None = None,
+) -> int:
+    """Number of distinct images: sets of vertices and edges or, induced, of vertices. `wanted` has kinds of edges."""
+    found = set()
+    for image in mappings(edges, query, labels):
+        pairs = [frozenset((image[u], image[v])) for u, v in query.edges]
+        if wanted is None or all(one in (None, kinds[pair]) for one, pair in zip(wanted, pairs, strict=True)):
+            found.add(frozenset(image) if query.induced else (frozenset(image), frozenset(pairs)))
+    return len(found)
+
+
 def edge_set(image: Sequence[int], query: Query) -> frozenset[frozenset[int]]:
     """The edges of the graph that an image covers: the identity of an embedding."""
     return frozenset(frozenset((image[u], image[v])) for u, v in query.edges)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.workloads.base import Workload
@@ -65,6 +65,13 @@ class Custom(Workload):
         except InputError as error:
             raise ValueError(str(error)) from None
         return algorithm
+
+    @field_validator("count")
+    @classmethod
+    def _counts_what_it_can(cls, count: str, info: ValidationInfo) -> str:  # noqa: ARG003
+        if count != "embeddings":
+            raise ValueError("the class says what is counted; remove it")
+        return count
 
     def with_absolute_paths(self) -> Custom:
         """Return the section with the absolute path of the file, if the class is in a file."""
