@@ -375,7 +375,7 @@ def info(
     What is read of a file, and how, is said on standard error.
     """
     with _reporting():
-        from longwall.pipeline.inputs import open_graph
+        from longwall.pipeline.inputs import open_observed
         from longwall.pipeline.progress.observers import choose_observer
         from longwall.storage.graph.graph_store import describe_store
         from longwall.storage.graph.info import info as describe
@@ -386,7 +386,7 @@ def info(
         if is_store(graph):
             facts = describe_store(graph)
         else:
-            facts = describe(open_graph(graph, observer=choose_observer(quiet=False), **options))
+            facts = describe(open_observed(graph, choose_observer(quiet=False), **options))
     if as_json:
         write_stdout(json.dumps(facts))
         return

@@ -142,6 +142,8 @@ def readable(value: object) -> str:
     """Return a fact about a graph as a person reads it."""
     if isinstance(value, dict):
         return "none" if not value else ", ".join(f"{key}: {readable(item)}" for key, item in value.items())
+    if isinstance(value, list):
+        return "; ".join(map(readable, value))
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"

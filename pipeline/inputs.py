@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import suppress
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,6 +11,7 @@ from longwall.pipeline.cluster.devices import in_processes
 from longwall.pipeline.config import RunSpec
 from longwall.storage.arguments import brief, require_methods, require_type
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.data_notes import CHOICE, DataNote, counts_line, warn_of
 from longwall.storage.observer import NullObserver, Observer
 from longwall.storage.paths import require_path
 
@@ -102,7 +104,6 @@ def read_graph(
     spec: RunSpec,
     observer: Observer,
     resources: Resources,
-    notes: list[str] | None = None,
     adjacency: NewArray | None = None,
 ) -> Graph:
     """Read, open or generate the data graph of a config, for the engine; it is reserved in the host's budget.
@@ -110,8 +111,8 @@ def read_graph(
     A graph that the budget has no room for is in files of the spill folder, see `MappedArrays`; or it stays in its
     store, where parts of it suffice: a `StoredGraph`.
 
-    What the observer is notified of the columns that are read is appended to `notes`. `adjacency` makes the array of
-    the neighbours, if that shall not be where the engine wants it.
+    The observer is notified of what is guessed, dropped or merged. `adjacency` makes the array of the neighbours, if
+    that shall not be where the engine wants it.
 
     Raises
     ------
@@ -119,6 +120,13 @@ def read_graph(
         If it cannot be read, naming the file and the line, or generated, naming the parameter; or it does not fit
         a budget.
     """
+    graph = _read_or_stream(spec, observer, resources, adjacency)
+    if spec.graph.path is not None and (line := counts_line(shown_path(spec.graph.path), graph.notes)):
+        observer.note(line)
+    return graph
+
+
+def _read_or_stream(spec: RunSpec, observer: Observer, resources: Resources, adjacency: NewArray | None) -> Graph:
     from longwall.pipeline.execution.device_graph import NEED_LESS
     from longwall.storage.graph.graph_store import GraphTooLarge, open_store
     from longwall.storage.mapping.mapped_arrays import MappedArrays
@@ -128,7 +136,7 @@ def read_graph(
     files = MappedArrays(resources)
     try:
         try:
-            return _read_graph(spec, observer, resources, [] if notes is None else notes, adjacency, files)
+            return _read_graph(spec, observer, resources, adjacency, files)
         except GraphTooLarge as error:
             if (stored := _streamed(spec, error, resources)) is not None:
                 return stored
@@ -166,7 +174,6 @@ def _read_graph(
     spec: RunSpec,
     observer: Observer,
     resources: Resources,
-    notes: list[str],
     adjacency: NewArray | None,
     files: MappedArrays,
 ) -> Graph:
@@ -187,12 +194,6 @@ def _read_graph(
     from longwall.storage.ingest.ingest import load_graph
     from longwall.storage.ingest.tables.columns import TableOptions
 
-    def note(text: str) -> None:
-        notes.append(text)
-        observer.note(text)
-
-    if spec.graph.directed:
-        note("graph.directed: the directions of the edges are dropped; an edge in both directions is one edge")
     assert spec.graph.path is not None
     return load_graph(
         spec.graph.path,
@@ -207,7 +208,8 @@ def _read_graph(
         adjacency=adjacency,
         ahead=copier_ahead(resources, spec.memory.access),
         files=files,
-        note=note,
+        note=observer.note,
+        directed=spec.graph.directed,
     )
 
 
@@ -217,12 +219,19 @@ def describe_graph(spec: RunSpec, graph: Graph) -> dict[str, Any]:
 
     in_memory = {"memory": True} if spec.graph.in_memory is not None else None
     source = in_memory or spec.graph.generator or {"path": describe_source(spec.graph.path or "")}
-    return source | {
-        "vertices": graph.num_vertices,
-        "edges": graph.num_edges,
-        "labels": graph.stats.num_labels,
-        "hash": graph.content_hash,
-    }
+    choices = [note.text for note in graph.notes if note.kind == CHOICE]
+    counts = [note.to_dict() for note in graph.notes if note.kind != CHOICE]
+    notes = ({"columns": choices} if choices else {}) | ({"notes": counts} if counts else {})
+    return (
+        source
+        | notes
+        | {
+            "vertices": graph.num_vertices,
+            "edges": graph.num_edges,
+            "labels": graph.stats.num_labels,
+            "hash": graph.content_hash,
+        }
+    )
 
 
 def open_graph(
@@ -270,7 +279,7 @@ def open_graph(
     Returns
     -------
     Graph
-        Undirected and simple.
+        Undirected and simple; a `longwall.DataNote` warns of what was dropped or merged, and `Graph.notes` keeps it.
 
     Raises
     ------
@@ -302,7 +311,7 @@ def open_graph(
     if ids not in ("auto", "integers", "names"):
         raise InputError(f'ids: expected "auto", "integers" or "names", not {brief(ids)}')
     observer = observer or NullObserver()
-    return load_graph(
+    graph = load_graph(
         path,
         labels,
         observer,
@@ -311,6 +320,22 @@ def open_graph(
         table=TableOptions(columns, edge_label, ids, header, vertex_label),
         note=observer.note,
     )
+    if line := counts_line(shown_path(path), graph.notes):
+        observer.note(line)
+    warn_of(shown_path(path), graph.notes)
+    return graph
+
+
+def open_observed(path: Path, observer: Observer, **options: Any) -> Graph:
+    """Open a graph as `open_graph` does, for a user who sees the notes of the observer and needs no warning."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataNote)
+        return open_graph(path, observer=observer, **options)
+
+
+def shown_path(path: str | Path | Sequence[str | Path]) -> str:
+    """Return the path of a graph for a message."""
+    return str(path[0]) if isinstance(path, list | tuple) and len(path) == 1 else str(path)
 
 
 def require_observer(observer: object) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from longwall.pipeline.execution.environment import PatternCount
     from longwall.pipeline.run_store.store import RunStore
+    from longwall.storage.ingest.data_notes import Noted
 
 
 _SHOWN = 12  # patterns in a notebook
@@ -46,6 +47,8 @@ class Result:
     """The engine that ran it: ``cpu`` or ``cuda``."""
     timings: Mapping[str, float] = field(default_factory=dict)
     """Seconds of each part of the run: ``graph``, ``plan``, ``mine``, ``write``."""
+    notes: tuple[Noted, ...] = ()
+    """What was dropped, merged or guessed as the graph was read: each with its kind, its number and a sentence."""
     truncated: bool = False
     """Whether ``workload.limit`` or ``export.limit`` ended the search: counts are lower bounds, there may be more."""
 

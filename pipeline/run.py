@@ -279,13 +279,12 @@ def _run(
         cluster = opened.enter_context(starting)
         say_compiling = cache(lambda: observer.note(COMPILING))
         ahead = opened.enter_context(compiling_ahead(spec, resources, here=not on_cluster))
-        notes: list[str] = []
         with engine.watch_compilation(say_compiling), user_errors(engine), observer.timed("graph"):
-            graph = _graph(spec, observer, resources, notes, cluster)
+            graph = _graph(spec, observer, resources, cluster)
         with observer.timed("plan"):
             plan = ahead.planned(plan_for(spec, graph))
         second = open_beside(spec, graph, resources)
-        facts = describe_graph(spec, graph) | ({"columns": notes} if notes else {}) | {"degrees": graph.degree_powers()}
+        facts = describe_graph(spec, graph) | {"degrees": graph.degree_powers()}
         engines = engine_facts(spec, engine, devices, second)
         _settle(directory, {"engine": engines, "graph": facts, "plan": plan.to_dict()})
         directory.manifest |= {"budget": resources.limits(), "plan_text": plan.describe()}
@@ -328,11 +327,9 @@ def _cluster(
     return coming_cluster(shared_graph(spec, resources), directory.where, cores, folder, observer, devices, later)
 
 
-def _graph(
-    spec: RunSpec, observer: Observer, resources: Resources, notes: list[str], cluster: ComingCluster | None
-) -> Graph:
+def _graph(spec: RunSpec, observer: Observer, resources: Resources, cluster: ComingCluster | None) -> Graph:
     """Read the graph of a run, and let the workers of its cluster have it."""
-    graph = read_graph(spec, observer, resources, notes, None if cluster is None else cluster.adjacency)
+    graph = read_graph(spec, observer, resources, None if cluster is None else cluster.adjacency)
     if cluster is not None:
         cluster.share(graph, resources.host)
     return graph
@@ -369,6 +366,7 @@ def _publish(
         engine=engine,
         timings=history.timings,
         truncated=truncated,
+        notes=env.graph.notes,
     )
 
 

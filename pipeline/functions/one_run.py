@@ -17,6 +17,7 @@ from longwall.pipeline.run import run
 from longwall.storage.arguments import require_methods, type_name
 from longwall.storage.errors import FinalError, InputError, RunError, reason_of
 from longwall.storage.graph.graph import Graph
+from longwall.storage.ingest.data_notes import warn_of
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.observer import NullObserver, Observer
 
@@ -146,13 +147,16 @@ class Question:
         with in_words_of_calls():
             config = self.config(run={"directory": str(folder.path), "name": "run", "report": False}, **changed)
             try:
-                return run(config, observer=self.observer())
+                result = run(config, observer=self.observer())
             except FinalError:
                 raise
             except RunError as error:  # without the advice to resume the run
                 raise RunError(reason_of(error.__cause__ or error)) from error.__cause__
             except KeyboardInterrupt:
                 raise KeyboardInterrupt from None
+        if not isinstance(self.graph, Graph):  # of a graph in memory, the call that made it has warned
+            warn_of(self.graph, result.notes)
+        return result
 
     @contextmanager
     def answered(self, **changed: Mapping[str, Any]) -> Iterator[Result]:

@@ -31,12 +31,14 @@ if TYPE_CHECKING:
     from longwall.storage.errors import InputError, RunError
     from longwall.storage.generators.kinds import generate as generate_graph
     from longwall.storage.graph.graph import Graph
+    from longwall.storage.ingest.data_notes import DataNote
     from longwall.storage.ingest.objects.graph_of import graph
 
     __version__: str
 
 __all__ = [
     "Algorithm",
+    "DataNote",
     "Embeddings",
     "Found",
     "Graph",
@@ -78,6 +80,7 @@ __all__ = [
 # Where each public name lives. They are imported on first use: `import longwall` costs nothing.
 _HOMES = {
     "Algorithm": ("longwall.pipeline.workloads.custom.algorithm", "Algorithm"),
+    "DataNote": ("longwall.storage.ingest.data_notes", "DataNote"),
     "Embeddings": ("longwall.pipeline.embeddings.embeddings", "Embeddings"),
     "Found": ("longwall.pipeline.workloads.custom.algorithm", "Found"),
     "Graph": ("longwall.storage.graph.graph", "Graph"),

@@ -145,7 +145,9 @@ def _sizes_plot(facts: Facts) -> Plot | None:
 
 
 def _graph(facts: Facts) -> dict[str, str]:
-    facts_of_graph = {key: value for key, value in facts.graph.items() if key not in ("degrees", "hash", "columns")}
+    facts_of_graph = {
+        key: value for key, value in facts.graph.items() if key not in ("degrees", "hash", "columns", "notes")
+    }
     vertices, edges = facts.graph.get("vertices"), facts.graph.get("edges")
     counted = ("vertices", "edges", "labels")
     found = {

@@ -17,6 +17,7 @@ from longwall.storage.generators.random_edges import LABELS, barabasi_albert, er
 from longwall.storage.graph.graph import Graph, NewArray
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.ingest.build import build_in_memory, build_store
+from longwall.storage.ingest.data_notes import Unsaid
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
 from longwall.storage.mapping.mapped_arrays import MappedArrays
@@ -162,7 +163,7 @@ def _open(
         drawing = held.enter_context(EdgeStream(source, generator.draw(seed, resources, **values)))
         # The first block now: what is held while edges are drawn has to be reserved before the build takes most of
         # what is free.
-        stream = EdgeStream(source, chain([next(drawing.blocks)], drawing.blocks))
+        stream = EdgeStream(source, chain([next(drawing.blocks)], drawing.blocks), notes=Unsaid())
         if num_labels:
             size = generator.vertices(values)
             held.enter_context(resources.host.reserve(size, "the vertices to be labelled"))

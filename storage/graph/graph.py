@@ -15,6 +15,7 @@ from longwall.kernels.interface.engine import Put
 from longwall.kernels.interface.graph_arrays import LabelSlices
 from longwall.storage.graph.graph_sink import HASHED
 from longwall.storage.graph.stats import GraphStats
+from longwall.storage.ingest.data_notes import Noted
 
 if TYPE_CHECKING:
     import networkx
@@ -70,6 +71,8 @@ class Graph:
     """The vertex labels by number, where the labels of the input are texts."""
     edge_label_names: tuple[str, ...] | None = None
     """The edge labels by number, where the labels of the input are texts."""
+    notes: tuple[Noted, ...] = ()
+    """What was dropped, merged or guessed as the graph was read: each with its kind, its number and a sentence."""
     slices: LabelSlices | None = None
     """Where rows are laid out by label, for a labelled search: the slices of each; see `LabelLayout`."""
     files: "MappedArrays | None" = None

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.arrays.array_hash import ArrayHash
+from longwall.storage.ingest.data_notes import Noted
 
 if TYPE_CHECKING:
     from longwall.storage.sorting.scratch_arrays import Scratch
@@ -39,11 +40,12 @@ def content_hash(hashes: Mapping[str, ArrayHash], label_names: LabelTexts) -> st
 
 
 class Sink(ABC):
-    """Takes the arrays of `Graph` piece by piece, any number of arrays at a time, and hashes them."""
+    """Takes the arrays of `Graph` piece by piece, any number of arrays at a time, and hashes them; and its notes."""
 
     def __init__(self) -> None:
         self.hashes: dict[str, ArrayHash] = {}
         self.label_names: dict[str, tuple[str, ...] | None] = {}
+        self.notes: tuple[Noted, ...] = ()
 
     def begin(self, name: str, dtype: npt.DTypeLike, length: int, scratch: Scratch | None) -> None:
         """Make room for an array of `length` items; `scratch` pays for the memory, if there is one."""

@@ -23,7 +23,7 @@ from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Ahead, Graph, NewArray, no_copies
 from longwall.storage.graph.graph_checks import Facts, GraphChecks, check_distinct
 from longwall.storage.graph.graph_sink import HASHED, Array, content_hash
-from longwall.storage.graph.info import id_facts, named_labels
+from longwall.storage.graph.info import id_facts, named_labels, note_facts
 from longwall.storage.graph.row_checks import RowChecks, check_sum
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.graph.store_header import DTYPES, StoreHeader, is_store, read_header
@@ -137,6 +137,7 @@ def describe_store(path: str | Path) -> dict[str, Any]:
             "transactions": num_transactions(stored),
             "bytes": sum(array.layout.nbytes for array in stored.values()),
             "content_hash": header.content_hash,
+            **note_facts(header.notes),
         }
 
 
@@ -371,6 +372,7 @@ def _load(reader: StoreReader, adjacency: NewArray, ahead: Ahead, files: "Mapped
         content_hash=reader.header.content_hash,
         label_names=texts.get("vertices"),
         edge_label_names=texts.get("edges"),
+        notes=reader.header.notes,
         files=files,
     )
     _require_text(graph)

@@ -1,8 +1,10 @@
 """What `longwall info` says about a graph."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from longwall.storage.graph.graph import Graph
+from longwall.storage.ingest.data_notes import Noted
 
 
 def info(graph: Graph) -> dict[str, Any]:
@@ -16,6 +18,7 @@ def info(graph: Graph) -> dict[str, Any]:
         "transactions": graph.num_transactions,
         "bytes": graph.nbytes,
         "content_hash": graph.content_hash,
+        **note_facts(graph.notes),
     }
 
 
@@ -24,6 +27,12 @@ def named_labels(stats: dict[str, Any], names: tuple[str, ...] | None) -> dict[s
     if names is None:
         return stats
     return stats | {"label_counts": {names[int(label)]: count for label, count in stats["label_counts"].items()}}
+
+
+def note_facts(notes: Iterable[Noted]) -> dict[str, Any]:
+    """Describe what was dropped, merged or guessed, where there is something."""
+    texts = [note.text for note in notes]
+    return {"notes": texts} if texts else {}
 
 
 def id_facts(named: bool, smallest: int, largest: int) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from longwall.kernels.interface.graph_arrays import MAX_VERTICES
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph_sink import LabelTexts
 from longwall.storage.graph.stats import GraphStats
+from longwall.storage.ingest.data_notes import Noted
 from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.memory.resources import given_or_default
 from longwall.storage.stored_files import Damage, parse_object, plain_file, read_range
@@ -58,6 +59,8 @@ class StoreHeader:
         See `graph_sink.LabelTexts`.
     id_type
         Of the ids of the input, "int64" or "uint64".
+    notes
+        What was dropped, merged or guessed as the graph was read.
     """
 
     vertices: int
@@ -66,6 +69,7 @@ class StoreHeader:
     content_hash: str
     label_names: dict[str, tuple[str, ...] | None]
     id_type: str = "int64"
+    notes: tuple[Noted, ...] = ()
 
 
 def is_store(path: str | Path) -> bool:
@@ -78,7 +82,12 @@ def is_store(path: str | Path) -> bool:
 
 
 def write_header(
-    folder: Path, stats: GraphStats, content_hash: str, label_names: LabelTexts, id_type: np.dtype[Any]
+    folder: Path,
+    stats: GraphStats,
+    content_hash: str,
+    label_names: LabelTexts,
+    id_type: np.dtype[Any],
+    notes: Sequence[Noted] = (),
 ) -> None:
     """Write the metadata of a store's group."""
     attributes = {
@@ -93,6 +102,8 @@ def write_header(
         attributes["label_names"] = texts
     if id_type != DTYPES["original_ids"]:
         attributes["id_type"] = id_type.name
+    if notes:
+        attributes["notes"] = [note.to_dict() for note in notes]
     attributes["checksum"] = _checksum(attributes)
     document = {"attributes": attributes, "zarr_format": 3, "node_type": "group"}
     (folder / _FILE).write_text(json.dumps(document, indent=2))
@@ -139,7 +150,9 @@ def _parse(path: Path, text: bytes) -> StoreHeader:
     if document != {"zarr_format": 3, "node_type": "group"}:
         raise Damage(f"{_FILE}: this is no group that Longwall writes")
     names = {"format", "version", "counts", "stats", "content_hash", "created_by", "checksum"}
-    if set(attributes) - {"label_names", "id_type"} != names or attributes["checksum"] != _checksum(attributes):
+    if set(attributes) - {"label_names", "id_type", "notes"} != names or attributes["checksum"] != _checksum(
+        attributes
+    ):
         raise Damage(f"{_FILE}: the attributes were changed")
     match attributes:
         case {
@@ -150,7 +163,8 @@ def _parse(path: Path, text: bytes) -> StoreHeader:
         } if 2 <= vertices <= MAX_VERTICES and 1 <= edges <= vertices * (vertices - 1) // 2:
             texts, id_type = _label_names(attributes.get("label_names", {})), attributes.get("id_type", "int64")
             if id_type in ("int64", "uint64"):
-                return StoreHeader(vertices, edges, stats, content_hash, texts, id_type)
+                notes = _notes(attributes.get("notes", []))
+                return StoreHeader(vertices, edges, stats, content_hash, texts, id_type, notes)
     raise Damage(f"{_FILE}: the attributes are none of a graph")
 
 
@@ -164,6 +178,16 @@ def _label_names(found: object) -> dict[str, tuple[str, ...] | None]:
         if not 0 < len(set(names)) == len(names):
             raise Damage(f"{_FILE}: two labels have the same name")
     return {kind: tuple(names) for kind, names in found.items()}
+
+
+def _notes(found: object) -> tuple[Noted, ...]:
+    """Return what was dropped, merged or guessed."""
+    try:
+        if isinstance(found, list):
+            return tuple(map(Noted.of, found))
+    except ValueError:
+        pass
+    raise Damage(f"{_FILE}: these are no notes of a graph's data")
 
 
 def _check_version(path: Path, found: object) -> None:

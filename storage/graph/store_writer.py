@@ -125,7 +125,7 @@ class StoreSink(Sink):
         """
         self._threads.settle()
         id_type = self.hashes["original_ids"].dtype
-        write_header(self._folder, stats, self.content_hash, self.label_names, id_type)
+        write_header(self._folder, stats, self.content_hash, self.label_names, id_type, self.notes)
         self._importing.join()
         import zarr
 
@@ -273,6 +273,7 @@ def write_graph(graph: "Graph", path: str | Path) -> None:
                 sink.begin(name, array.dtype, len(array), None)
                 sink.append(name, array, kept=True)
         sink.label_names = {"vertices": graph.label_names, "edges": graph.edge_label_names}
+        sink.notes = graph.notes
         return graph.stats
 
     create_store(path, fill)

@@ -25,7 +25,7 @@ from longwall.storage.ingest.memory_sink import MemorySink
 from longwall.storage.ingest.place_transactions import Numbered, RankedTransactions, distinct_ids
 from longwall.storage.ingest.ranked_rows import BucketRows, MergedRows, rank_rows
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
-from longwall.storage.ingest.vertex_labels import LabelArrays, LabelSource, place_labels
+from longwall.storage.ingest.vertex_labels import LabelArrays, LabelSource, Unused, place_labels
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.mapping.mapped_arrays import MappedArrays
 from longwall.storage.memory.resources import Resources, given_or_default
@@ -137,6 +137,7 @@ def _build(stream: EdgeStream, scratch: Scratch, sink: Sink, observer: Observer)
     observer.phase("ranking the vertices", None, "edges")
     degrees = count_degrees(edges, positions.key_base, positions.size, scratch)
     histogram = summarize(degrees, scratch)
+    _note_dropped(stream, collected, histogram.num_vertices)
     n = histogram.num_vertices
     if n > MAX_VERTICES:
         raise InputError(f"{stream.source}: {n} vertices, Longwall holds at most {MAX_VERTICES}; split the graph")
@@ -161,7 +162,31 @@ def _build(stream: EdgeStream, scratch: Scratch, sink: Sink, observer: Observer)
     for block in sink.read_back("indices", scratch.work):
         sample.test(start, block)
         start += len(block)
+    sink.notes = stream.notes.all()
     return summarize_graph(histogram, max_out_degree, label_counts, sample.closed_fraction)
+
+
+def _note_dropped(stream: EdgeStream, collected: EdgeCollector, num_vertices: int) -> None:
+    """Count what was dropped of the edges, and vertices without an edge if the input says how many vertices it has."""
+    kept, edges, notes, declared = collected.kept, len(collected.edges), stream.notes, stream.declared
+    notes.add("loops", collected.rows - kept)
+    if declared.matrix:
+        # Of k entries that make m edges, k - m are the second one of their edge.
+        notes.add("directions", max(0, 2 * edges - kept))
+        notes.add("repeated", max(0, kept - 2 * edges))
+    else:
+        notes.add("directions", kept if declared.directed else 0)
+        notes.add("repeated", kept - edges)
+    if declared.vertices is not None:
+        notes.add("isolated", declared.vertices - num_vertices)
+
+
+def _unused(stream: EdgeStream, source: LabelSource) -> Unused | None:
+    """Return what counts labels of vertices without an edge, if nothing else counts these vertices."""
+    if stream.declared.vertices is not None or source is not (stream.vertex_labels or source):
+        return None
+    kind = "isolated" if source.declares else "unused-labels"
+    return lambda count: stream.notes.add(kind, count)
 
 
 def _write_vertices(
@@ -201,7 +226,12 @@ def _write_vertices(
         sink.begin("labels", np.int32, n, scratch)
         with scratch.reserve(4 * n, "the vertex labels"):
             labels = _place(
-                stream.vertex_labels, _Ranked(positions, ranks, n, scratch.work // 8), stream.id_range, n, scratch
+                stream.vertex_labels,
+                _Ranked(positions, ranks, n, scratch.work // 8),
+                stream.id_range,
+                n,
+                scratch,
+                _unused(stream, stream.vertex_labels),
             )
             sink.append("labels", labels)
             size = max(1, scratch.work // 32)
@@ -216,12 +246,17 @@ def _write_vertices(
 
 
 def _place(
-    labels: LabelSource, index: "_Ranked", known: tuple[int, int] | None, n: int, scratch: Scratch
+    labels: LabelSource,
+    index: "_Ranked",
+    known: tuple[int, int] | None,
+    n: int,
+    scratch: Scratch,
+    unused: Unused | None,
 ) -> npt.NDArray[np.int32]:
     # Blocks of labels are reserved by `place_labels` itself: leave it half of the work space's size.
     with scratch.reserve(scratch.work // 2, "matching labels") as room:
         room.release()
-        return place_labels(labels, index, known, n, scratch.host)
+        return place_labels(labels, index, known, n, scratch.host, unused)
 
 
 def _write_transactions(
@@ -239,7 +274,8 @@ def _write_transactions(
     sink.begin("transactions", np.int32, n, scratch)
     scratch.reserve(4 * n, "the transactions of the vertices")
     numbered = Numbered(stream.transactions, ids, scratch)
-    placed = _place(numbered, _Ranked(positions, ranks, n, scratch.work // 8), stream.id_range, n, scratch)
+    unused = _unused(stream, stream.transactions)
+    placed = _place(numbered, _Ranked(positions, ranks, n, scratch.work // 8), stream.id_range, n, scratch, unused)
     sink.append("transactions", placed)
     sink.begin("transaction_ids", np.int64, len(ids), scratch)
     sink.append("transaction_ids", ids)

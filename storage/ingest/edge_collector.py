@@ -133,6 +133,8 @@ class EdgeCollector:
         Where the ends of `edges` stand.
     edges
         Distinct edges: the ends' positions plus `positions.key_base`, the smaller in the high half.
+    rows, kept
+        How many edges were read, and how many of these were no loops.
 
     Parameters
     ----------
@@ -156,7 +158,7 @@ class EdgeCollector:
         self._label_names = stream.edge_label_names
         self._source, self._scratch, self._repeated = stream.source, scratch, stream.repeated
         self._wide, self._wide_labels = scratch.array(np.int64), scratch.array(np.int32)
-        self._kept = 0
+        self.rows = self.kept = 0
         self._collect(stream)
 
     def _collect(self, stream: EdgeStream) -> None:
@@ -171,7 +173,7 @@ class EdgeCollector:
         low, high = self.known
         self._require_edges()
         # A table over the range of ids costs less than sorting all ends.
-        if len(self._wide) == 0 and high - low < 8 * self._kept + 1024:
+        if len(self._wide) == 0 and high - low < 8 * self.kept + 1024:
             self.positions = Positions(low, high - low + 1, None, memory // 4)
             self.edges = narrow
         else:
@@ -184,6 +186,7 @@ class EdgeCollector:
         for block in blocks:
             assert block.names is not None
             table.add(block.names.hashed, block.names.place)
+            self.rows += len(block.src)
             self.known = (0, 0)
             for start in range(0, len(block.src), step):
                 part = slice(start, start + step)
@@ -200,13 +203,13 @@ class EdgeCollector:
     def _require_edges(self) -> None:
         if self.known[1] < 0:
             raise InputError(f"{self._source}: there are no edges; give a graph with at least one edge")
-        if self._kept == 0:
+        if self.kept == 0:
             raise InputError(f"{self._source}: every edge is a loop; give at least one edge between two vertices")
 
     def _put_aside(self, src: Int64s, dst: Int64s, labels: Int32s | None, chosen: npt.NDArray[np.bool_]) -> None:
         """Let edges whose ends are no words wait in scratch arrays."""
         self._wide.append(np.column_stack((src[chosen], dst[chosen])).ravel())
-        self._kept += int(np.count_nonzero(chosen))
+        self.kept += int(np.count_nonzero(chosen))
         if labels is not None:
             self._wide_labels.append(labels[chosen])
 
@@ -242,6 +245,7 @@ class EdgeCollector:
         """Yield the edges between ids below 2^32 as keys, which threads make; the others go to scratch arrays."""
         workers = max(1, min(core_count(), step // _WORTH_A_THREAD))
         for packed in map_ordered(_pack, _parts(blocks, max(1, step // (workers + 1))), workers):
+            self.rows += packed.rows
             low, high = packed.low, packed.high
             if low < 0:
                 self._require_sign(Sign.UNSIGNED if packed.unsigned else Sign.SIGNED)
@@ -250,7 +254,7 @@ class EdgeCollector:
             if packed.wide is not None:
                 src, dst, labels = packed.wide
                 self._put_aside(src, dst, labels, ((src | dst).view(np.uint64) > _LOW) & (src != dst))
-            self._kept += len(packed.block.keys)
+            self.kept += len(packed.block.keys)
             yield packed.block
 
     def _require_sign(self, sign: Sign) -> None:
@@ -325,6 +329,8 @@ class _Packed(NamedTuple):
     """The edges, where there are ids for which a key has no room; such edges are not in the block."""
     unsigned: bool
     """See `EdgeBlock`."""
+    rows: int
+    """How many edges there were, loops too."""
 
 
 def _parts(blocks: Iterator[EdgeBlock], step: int) -> Iterator[tuple[Int64s, Int64s, Int32s | None, bool]]:
@@ -342,7 +348,7 @@ def _pack(edges: tuple[Int64s, Int64s, Int32s | None, bool]) -> _Packed:
     count = _pack_edges(src, dst, labels, keys, kept, bounds)
     low, high = bounds.tolist()
     block = KeyBlock(keys[:count], kept[:count] if kept is not None else None)
-    return _Packed(block, low, high, edges[:3] if high > _LOW or low < 0 else None, unsigned)
+    return _Packed(block, low, high, edges[:3] if high > _LOW or low < 0 else None, unsigned, len(src))
 
 
 def _check_distinct(keys: npt.NDArray[np.uint64], labels: Int32s, clash: Clash) -> None:

@@ -16,8 +16,9 @@ from longwall.storage.graph.graph_store import open_store
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.graph.store_header import is_store
 from longwall.storage.ingest.build import build_in_memory, build_store
+from longwall.storage.ingest.data_notes import DataNotes, counts_line
 from longwall.storage.ingest.names.label_names import LabelNames
-from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
+from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
 from longwall.storage.ingest.readers.gml import open_gml
 from longwall.storage.ingest.readers.gspan import open_transactions
 from longwall.storage.ingest.readers.matrix_market import open_matrix_market
@@ -48,7 +49,7 @@ _TABLES: dict[str, Callable[[Path, int, int, Progress | None, ColumnRequest], Ed
 }
 _WITH_COLUMNS = ("edge-list", "parquet")
 _WITH_NODES = ("graphml", "gexf", "gml")
-_READERS: dict[str, Callable[[Path, int, int, Progress | None], EdgeStream]] = {
+_READERS: dict[str, Callable[[Path, int, int, Progress | None, DataNotes], EdgeStream]] = {
     "matrix-market": open_matrix_market,
     "lg": open_lg,
     "graph": open_graph,
@@ -105,6 +106,7 @@ def load_graph(
     ahead: Ahead = no_copies,
     files: MappedArrays | None = None,
     note: Note = lambda text: None,  # noqa: ARG005 - drops what it is given
+    directed: bool = False,
 ) -> Graph:
     """Open a graph store, or read a file of any format and build the graph in memory.
 
@@ -138,7 +140,10 @@ def load_graph(
     files
         Makes the arrays that the host's budget has no room for where `path` is no store; None: there must be room.
     note
-        Called with a line that says which columns of a table are read, where that is not obvious.
+        Called with lines that say what is guessed, such as the columns of a table. `Graph.notes` has these, too, and
+        counts of what was dropped or merged.
+    directed
+        Whether the edges of a file have directions, which are dropped: then they are counted.
 
     Raises
     ------
@@ -156,8 +161,9 @@ def load_graph(
             for name in (*given, *table.given):
                 raise InputError(f"{path}: a graph store keeps its own {name}; leave {name} out, or ingest with them")
             return open_store(path, resources.host, adjacency, ahead)
-        asked = _Asked(file_format, labels, transactions, table, note)
+        asked = _Asked(file_format, labels, transactions, table, DataNotes(note))
         with _open(paths, asked, report, resources.host) as stream:
+            stream.declared.directed |= directed
             return build_in_memory(stream, resources, adjacency=adjacency, files=files)
 
 
@@ -193,9 +199,12 @@ def ingest(
         files, labels, transactions = inputs
         if detect_format(path := files[0]) == "store":
             raise InputError(f"{path}: this is a graph store already; copy the folder, or give a graph file")
-        asked = _Asked(file_format, labels, transactions, table, observer.note)
+        asked = _Asked(file_format, labels, transactions, table, DataNotes(observer.note))
         with _open(files, asked, _report_reading(observer, _named(files)), resources.host) as stream:
-            return build_store(stream, store, resources, observer)
+            stats = build_store(stream, store, resources, observer)
+        if line := counts_line(stream.source, stream.notes.all()):
+            observer.note(line)
+        return stats
 
 
 @contextmanager
@@ -245,7 +254,7 @@ class _Asked:
     labels: Path | None
     transactions: Path | None
     table: TableOptions
-    note: Note
+    notes: DataNotes
     label_names: LabelNames | None = None
     """Numbers the labels of the edges of several files."""
 
@@ -263,12 +272,12 @@ def _open(files: Sequence[Path], asked: _Asked, progress: Progress, host: Memory
         if asked.labels is not None:
             if stream.vertex_labels is not None:
                 raise InputError(f"{path}: the file has vertex labels of its own; leave out {asked.labels}")
-            request = ColumnRequest(LABELS, value=asked.table.vertex_label, note=_once(asked.note))
+            request = ColumnRequest(LABELS, value=asked.table.vertex_label, notes=asked.notes)
             stream.vertex_labels = _open_pairs(asked.labels, memory, workers, request)
         if asked.transactions is not None:
             if stream.transactions is not None:
                 raise InputError(f"{path}: the file has transactions of its own; leave out {asked.transactions}")
-            request = ColumnRequest(TRANSACTIONS, note=_once(asked.note))
+            request = ColumnRequest(TRANSACTIONS, notes=asked.notes)
             stream.transactions = TransactionList(_open_pairs(asked.transactions, memory, workers, request))
         if stream.vertex_labels is None and stream.transactions is None:
             stream.blocks = _then(stream.blocks, reserved.release)
@@ -296,7 +305,7 @@ def _reader(path: Path, asked: _Asked, memory: int, workers: int, progress: Prog
                 "column it is as graph.vertices, or leave it out"
             )
         options = table.columns, table.edge_label, table.ids, table.header
-        request = ColumnRequest(EDGES, *options, attribute, asked.label_names, asked.note)
+        request = ColumnRequest(EDGES, *options, attribute, asked.label_names, asked.notes)
         return _TABLES[chosen](path, memory, workers, progress, request)
     for name in table.given:
         if name == "vertex_label" and asked.labels is not None:
@@ -304,7 +313,7 @@ def _reader(path: Path, asked: _Asked, memory: int, workers: int, progress: Prog
         raise InputError(
             f"{path}: columns are chosen in edge lists and Parquet files, not in the format {chosen}; leave out {name}"
         )
-    return _READERS[chosen](path, memory, workers, progress)
+    return _READERS[chosen](path, memory, workers, progress, asked.notes)
 
 
 def _joined(files: Sequence[Path], asked: _Asked, memory: int, workers: int, progress: Progress) -> EdgeStream:
@@ -319,7 +328,7 @@ def _joined(files: Sequence[Path], asked: _Asked, memory: int, workers: int, pro
         )
     if asked.table.vertex_label is not None and asked.labels is None:
         raise InputError(f"{path}: vertex_label is read from one file; give a table of all vertices as graph.vertices")
-    labels = LabelNames(str(path))
+    labels, declared = LabelNames(str(path)), Declared()
     sizes = [_size(file) for file in files]
 
     def blocks() -> Iterator[EdgeBlock]:
@@ -333,7 +342,7 @@ def _joined(files: Sequence[Path], asked: _Asked, memory: int, workers: int, pro
                 asked,
                 table=replace(asked.table, ids=ids),
                 label_names=labels,
-                note=asked.note if at == 0 else lambda text: None,  # noqa: ARG005 - they are like the first one
+                notes=asked.notes if at == 0 else DataNotes(),  # the choices are like those of the first file
             )
             with _reader(file, one, memory, workers, report) as stream:
                 for block in stream.blocks:
@@ -344,9 +353,12 @@ def _joined(files: Sequence[Path], asked: _Asked, memory: int, workers: int, pro
                         texts = labels.used if texts is None else texts
                         _require_same_labels(file, texts, labels)
                     yield block
+            declared.directed |= stream.declared.directed
+            if at > 0:
+                asked.notes.take_counts(stream.notes)
             read += size
 
-    return EdgeStream(str(path), blocks(), edge_label_names=labels)
+    return EdgeStream(str(path), blocks(), declared=declared, edge_label_names=labels, notes=asked.notes)
 
 
 def _require_same_labels(file: Path, texts: bool, labels: LabelNames) -> None:
@@ -376,18 +388,6 @@ def _open_pairs(path: Path, memory: int, workers: int, request: ColumnRequest) -
     _check_kind(path, None)
     open_pairs = open_parquet_labels if detect_format(path) == "parquet" else open_label_list
     return open_pairs(path, memory, workers, request)
-
-
-def _once(note: Note) -> Note:
-    """Return `note` for a source that is read more than once."""
-    said: set[str] = set()
-
-    def say(text: str) -> None:
-        if text not in said:
-            said.add(text)
-            note(text)
-
-    return say
 
 
 def _then(blocks: Iterator[EdgeBlock], end: Callable[[], None]) -> Iterator[EdgeBlock]:

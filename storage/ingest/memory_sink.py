@@ -96,6 +96,7 @@ class MemorySink(Sink):
             name_bytes=get("name_bytes"),
             label_names=self.label_names.get("vertices"),
             edge_label_names=self.label_names.get("edges"),
+            notes=self.notes,
             files=self._files if self._files is not None and self._files.nbytes else None,
         )
 

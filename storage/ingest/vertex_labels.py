@@ -13,6 +13,7 @@ from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.memory.reservations import MemoryBudget
 
 Int64s = npt.NDArray[np.int64]
+Unused = Callable[[int], None]
 
 _UNLABELLED = -1
 _LIMIT = 2**31
@@ -140,7 +141,12 @@ class LabelArrays(LabelSource):
 
 
 def place_labels(
-    labels: LabelSource, index: VertexIndex, known: tuple[int, int] | None, num_vertices: int, host: MemoryBudget
+    labels: LabelSource,
+    index: VertexIndex,
+    known: tuple[int, int] | None,
+    num_vertices: int,
+    host: MemoryBudget,
+    unused: Unused | None = None,
 ) -> npt.NDArray[np.int32]:
     """Return each vertex's label, by rank.
 
@@ -159,6 +165,9 @@ def place_labels(
         Pays for what is held during the call, block by block. The result outlives the call, so the CALLER reserves its
         4 n bytes, before the call, as well as the memory that `labels` was opened with.
 
+    unused
+        Called with the number of labels of vertices without an edge.
+
     Returns
     -------
     int32[n]
@@ -173,7 +182,7 @@ def place_labels(
     placed = np.full(num_vertices, _UNLABELLED, np.int32)
     for block in labels.blocks():
         with host.reserve(_BYTES_A_ROW * len(block.ids), f"matching the labels of {labels.source}"):
-            _place_block(labels, block, index, known, placed)
+            _place_block(labels, block, index, known, placed, unused)
     missing = int(np.argmin(placed))
     if placed[missing] == _UNLABELLED:
 
@@ -192,6 +201,7 @@ def _place_block(
     index: VertexIndex,
     known: tuple[int, int] | None,
     placed: npt.NDArray[np.int32],
+    unused: Unused | None,
 ) -> None:
     """Write the labels of a block, or raise the error of its first bad row."""
     ids, values = block.ids, block.values
@@ -199,7 +209,10 @@ def _place_block(
     if known is not None:
         bad |= (ids < known[0]) | (ids > known[1])
     end = int(np.argmax(bad)) if bad.any() else len(ids)
-    clash = _write_labels(index.lookup(ids[:end], block.unsigned), values, labels.declares, placed)
+    ranks = index.lookup(ids[:end], block.unsigned)
+    if unused is not None:
+        unused(int(np.count_nonzero(ranks < 0)))
+    clash = _write_labels(ranks, values, labels.declares, placed)
     row = end if clash < 0 else clash
     if row == len(ids):
         return

@@ -108,6 +108,7 @@ class StoredGraph(Graph):
             "content_hash": stored.header.content_hash,
             "label_names": texts.get("vertices"),
             "edge_label_names": texts.get("edges"),
+            "notes": stored.header.notes,
         }
         for name, value in known.items():
             object.__setattr__(self, name, value)

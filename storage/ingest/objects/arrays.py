@@ -10,7 +10,7 @@ import numpy.typing as npt
 from longwall.storage.arguments import type_name
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.id_words import ID_RANGE, id_words
-from longwall.storage.ingest.readers.edge_stream import EdgeBlock
+from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock
 from longwall.storage.ingest.vertex_labels import LabelArrays
 
 Array = Any  # a NumPy or a CuPy array
@@ -109,7 +109,7 @@ def pair_arrays(source: Any) -> tuple[Array, Array]:
     return pairs[:, 0], pairs[:, 1]
 
 
-def matrix_blocks(matrix: Any) -> Iterator[EdgeBlock]:
+def matrix_blocks(matrix: Any, declared: Declared) -> Iterator[EdgeBlock]:
     """Yield the places of a sparse matrix's entries other than 0.
 
     Raises
@@ -119,6 +119,7 @@ def matrix_blocks(matrix: Any) -> Iterator[EdgeBlock]:
     """
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         raise InputError(f"the matrix: a square one is needed, not one of shape {matrix.shape}")
+    declared.vertices, declared.matrix = matrix.shape[0], True
     rows = matrix.tocsr()  # itself, if it has this form
     indptr = _on_host(rows.indptr)
     for begin in range(0, rows.nnz, _BLOCK):

@@ -8,12 +8,13 @@ from longwall.storage.arguments import brief, require_type, wrong_type
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.build import build_in_memory
+from longwall.storage.ingest.data_notes import DataNotes, counts_line, warn_of
 from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.objects import networks
 from longwall.storage.ingest.objects.arrays import as_array, edge_blocks, label_arrays, matrix_blocks, pair_arrays
 from longwall.storage.ingest.objects.listed_values import ListedLabels, edges_between
 from longwall.storage.ingest.objects.tables import TableLabels, is_table, table_blocks
-from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
+from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
 from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest
 from longwall.storage.ingest.vertex_labels import LabelSource
 from longwall.storage.memory.resources import given_or_default
@@ -36,8 +37,8 @@ def graph(
 ) -> Graph:
     """Make a graph of what is in memory.
 
-    Directions, loops, repeated edges and vertices without an edge are dropped, as of files. Tables and arrays are read
-    block by block.
+    Directions, loops, repeated edges and vertices without an edge are dropped, as of files, and counted: one
+    `longwall.DataNote` says what was dropped, and `Graph.notes` keeps it. Tables and arrays are read block by block.
 
     Parameters
     ----------
@@ -75,6 +76,7 @@ def graph(
     (4, 4)
     """
     observer = observer or NullObserver()
+    declared, notes = Declared(), DataNotes(observer.note)
     named = (str, NoneType)
     if columns is not None and not is_table(source):
         raise InputError("columns: only a table has columns; leave them out")
@@ -84,23 +86,28 @@ def graph(
         require_type("edge_labels", edge_labels, named, f"the name of the {what} that holds them")
     if library:
         read = networks.networkx_blocks if library == "networkx" else networks.igraph_blocks
-        blocks = read(source, edge_labels, label_names)
+        blocks = read(source, edge_labels, label_names, declared)
     elif is_table(source):
-        request = ColumnRequest(EDGES, columns, edge_labels, note=observer.note)
+        request = ColumnRequest(EDGES, columns, edge_labels, notes=notes)
         blocks = table_blocks(source, request, label_names)
     else:
-        blocks = _array_blocks(source, edge_labels)
-    stream = EdgeStream("the graph", blocks, _labels(source, library, labels), edge_label_names=label_names)
+        blocks = _array_blocks(source, edge_labels, declared)
+    vertex_labels = _labels(source, library, labels, notes)
+    stream = EdgeStream("the graph", blocks, vertex_labels, declared, edge_label_names=label_names, notes=notes)
     with given_or_default(None) as resources, stream:
-        return build_in_memory(stream, resources, observer)
+        made = build_in_memory(stream, resources, observer)
+    if line := counts_line(stream.source, made.notes):
+        observer.note(line)
+    warn_of(stream.source, made.notes)
+    return made
 
 
-def _array_blocks(source: Any, edge_labels: Any) -> Iterator[EdgeBlock]:
+def _array_blocks(source: Any, edge_labels: Any, declared: Declared) -> Iterator[EdgeBlock]:
     """Return the edges of arrays or a matrix."""
     if hasattr(source, "tocsr"):
         if edge_labels is not None:
             raise InputError("edge_labels: a matrix has none; give a table or arrays of edges, with their labels")
-        return matrix_blocks(source)
+        return matrix_blocks(source, declared)
     if not (hasattr(source, "dtype") or isinstance(source, list | tuple)):
         raise wrong_type("source", source, _EXPECTED, "longwall.open_graph reads files")
     named = _named_pairs(source)
@@ -125,13 +132,13 @@ def _named_pairs(source: Any) -> list[Any] | None:
     return [end for pair in source for end in pair]
 
 
-def _labels(source: Any, library: str, labels: Any) -> LabelSource | None:
+def _labels(source: Any, library: str, labels: Any, notes: DataNotes) -> LabelSource | None:
     if labels is None:
         return None
     if library and isinstance(labels, str):
         return (networks.networkx_labels if library == "networkx" else networks.igraph_labels)(source, labels)
     if is_table(labels):
-        return TableLabels(labels)
+        return TableLabels(labels, notes)
     if isinstance(labels, Mapping):
         return ListedLabels("the labelled vertices", list(labels), "the labels", list(labels.values()))
     if isinstance(labels, tuple) and len(labels) == 2:

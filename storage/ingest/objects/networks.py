@@ -12,7 +12,7 @@ from longwall.storage.errors import InputError
 from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.objects.arrays import edge_blocks
 from longwall.storage.ingest.objects.listed_values import ListedLabels, edges_between, label_numbers
-from longwall.storage.ingest.readers.edge_stream import EdgeBlock
+from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock
 from longwall.storage.ingest.vertex_labels import LabelSource
 
 _NODES, _NAMES = "the nodes of the graph", "the names of the vertices"
@@ -25,7 +25,7 @@ def library_of(source: object) -> str:
     return next((name for name in ("networkx", "igraph") if name in packages), "")
 
 
-def networkx_blocks(graph: Any, edge_label: str | None, names: LabelNames) -> Iterator[EdgeBlock]:
+def networkx_blocks(graph: Any, edge_label: str | None, names: LabelNames, declared: Declared) -> Iterator[EdgeBlock]:
     """Yield the edges of a networkx graph, whose nodes are integers or texts.
 
     Parameters
@@ -36,7 +36,10 @@ def networkx_blocks(graph: Any, edge_label: str | None, names: LabelNames) -> It
         The attribute that labels its edges.
     names
         Numbers the labels that are texts.
+    declared
+        Takes the number of nodes, and whether edges have directions.
     """
+    declared.vertices, declared.directed = len(graph), graph.is_directed()
     edges = iter(graph.edges() if edge_label is None else graph.edges(data=edge_label))
     while part := list(islice(edges, _BLOCK)):
         labels = None
@@ -54,7 +57,7 @@ def networkx_labels(graph: Any, attribute: str) -> LabelSource:
     return ListedLabels(_NODES, list(found), f"the nodes' attribute {attribute!r}", list(found.values()))
 
 
-def igraph_blocks(graph: Any, edge_label: str | None, names: LabelNames) -> Iterator[EdgeBlock]:
+def igraph_blocks(graph: Any, edge_label: str | None, names: LabelNames, declared: Declared) -> Iterator[EdgeBlock]:
     """Yield the edges of an igraph graph, whose vertices are known by their names, or else by their numbers.
 
     Parameters
@@ -65,7 +68,10 @@ def igraph_blocks(graph: Any, edge_label: str | None, names: LabelNames) -> Iter
         The attribute that labels its edges.
     names
         Numbers the labels that are texts.
+    declared
+        Takes the number of vertices, and whether edges have directions.
     """
+    declared.vertices, declared.directed = graph.vcount(), graph.is_directed()
     vertices = _igraph_names(graph)
     for begin in range(0, graph.ecount(), _BLOCK):
         part = graph.es[begin : min(begin + _BLOCK, graph.ecount())]

@@ -5,11 +5,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.data_notes import DataNotes
 from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock
 from longwall.storage.ingest.tables.arrow_columns import choose_pair
 from longwall.storage.ingest.tables.arrow_rows import rows_of
-from longwall.storage.ingest.tables.columns import LABEL_COLUMNS, ColumnRequest
+from longwall.storage.ingest.tables.columns import LABELS, ColumnRequest
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
 
 _LARGEST_BATCH = 1 << 17  # rows
@@ -48,12 +49,15 @@ class TableLabels(LabelSource):
     ----------
     table
         An object with an Arrow stream.
+    notes
+        Takes which columns are read.
     """
 
     source = "the labels"
 
-    def __init__(self, table: Any) -> None:
+    def __init__(self, table: Any, notes: DataNotes) -> None:
         self._table, self._labels = table, LabelNames(self.source)
+        self._request = ColumnRequest(LABELS, notes=notes)
 
     @property
     def label_names(self) -> tuple[str, ...] | None:
@@ -62,7 +66,7 @@ class TableLabels(LabelSource):
 
     def blocks(self) -> Generator[LabelBlock, None, None]:
         """See `LabelSource`."""
-        for where, columns, start, batch in _batches(self.source, self._table, LABEL_COLUMNS):
+        for where, columns, start, batch in _batches(self.source, self._table, self._request):
             yield rows_of(where, columns, 1, start, batch, self.named).labelled(self._labels)
 
 

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.data_notes import DataNotes
 from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.names.texts import HashedTexts
 from longwall.storage.ingest.transactions import TransactionSource
@@ -62,6 +63,12 @@ class Declared:
     """What a file says about its graph besides the edges; its reader fills it in."""
 
     id_range: tuple[int, int] | None = None
+    vertices: int | None = None
+    """How many vertices there are, those without an edge too."""
+    directed: bool = False
+    """Whether edges have directions, which are dropped."""
+    matrix: bool = False
+    """Whether edges are entries of a matrix: those at (i, j) and (j, i) are one edge; one alone has a direction."""
 
 
 @dataclass(eq=False)
@@ -81,6 +88,9 @@ class EdgeStream:
     """Collects the labels of edges that are texts while `blocks` are read."""
     repeated: Callable[[int, int], InputError] | None = None
     """Makes the error for an edge, given by its ends, where (labelled) edges may be given only once."""
+
+    notes: DataNotes = field(default_factory=DataNotes)
+    """Collects what is dropped, merged or guessed while `blocks` are read."""
 
     @property
     def id_range(self) -> tuple[int, int] | None:

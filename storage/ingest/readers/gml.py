@@ -7,7 +7,7 @@ from typing import Any
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.objects.networks import networkx_blocks, networkx_labels
-from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
+from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
 from longwall.storage.ingest.tables.columns import ColumnRequest
 from longwall.storage.ingest.text.input_file import Progress, Source
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
@@ -26,8 +26,9 @@ def open_gml(path: Path, memory: int, workers: int, progress: Progress | None, r
     """
     labels = request.label_names or LabelNames(str(path))
     nodes = None if request.value is None else _NodeLabels(path, request.value)
-    blocks = _blocks(path, memory, progress, request, labels, nodes)
-    return EdgeStream(str(path), blocks, nodes, edge_label_names=labels)
+    declared = Declared()
+    blocks = _blocks(path, memory, progress, request, labels, nodes, declared)
+    return EdgeStream(str(path), blocks, nodes, declared, edge_label_names=labels, notes=request.notes)
 
 
 class _NodeLabels(LabelSource):
@@ -60,6 +61,7 @@ def _blocks(
     request: ColumnRequest,
     labels: LabelNames,
     nodes: "_NodeLabels | None",
+    declared: Declared,
 ) -> Iterator[EdgeBlock]:
     most = memory // _BYTES_PER_BYTE
     buffer = bytearray(most + 1)
@@ -80,7 +82,7 @@ def _blocks(
     del buffer
     if nodes is not None:
         nodes.read(graph)
-    yield from networkx_blocks(graph, None if request.label is None else str(request.label), labels)
+    yield from networkx_blocks(graph, None if request.label is None else str(request.label), labels, declared)
 
 
 def _parse(path: Path, content: bytes, request: ColumnRequest) -> Any:

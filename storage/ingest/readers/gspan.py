@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.data_notes import DataNotes
 from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
 from longwall.storage.ingest.text.input_file import Progress
 from longwall.storage.ingest.text.text_file import Lines, TextFile
@@ -32,7 +33,9 @@ _ID, _FIRST, _SIZE = range(3)  # of the transaction being read: its id, its firs
 Int64s = npt.NDArray[np.int64]
 
 
-def open_transactions(path: Path, memory: int, workers: int, progress: Progress | None = None) -> EdgeStream:
+def open_transactions(
+    path: Path, memory: int, workers: int, progress: Progress | None = None, notes: DataNotes | None = None
+) -> EdgeStream:
     """Read a database of graphs, called transactions; see `edge_stream` for the parameters.
 
     Every transaction begins with `t # id`, whatever follows in the line; no two have the same id. Its vertices are
@@ -54,6 +57,7 @@ def open_transactions(path: Path, memory: int, workers: int, progress: Progress 
         declared=file.declared,
         transactions=file,
         repeated=file.repeated,
+        notes=notes or DataNotes(),
     )
 
 

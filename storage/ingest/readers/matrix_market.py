@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from longwall.storage.ingest.data_notes import DataNotes
 from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
 from longwall.storage.ingest.text.input_file import Progress
 from longwall.storage.ingest.text.text_file import Lines, TextFile, whole_number
@@ -14,7 +15,9 @@ _FIELDS = ("pattern", "real", "integer")
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
 
 
-def open_matrix_market(path: Path, memory: int, workers: int, progress: Progress | None = None) -> EdgeStream:
+def open_matrix_market(
+    path: Path, memory: int, workers: int, progress: Progress | None = None, notes: DataNotes | None = None
+) -> EdgeStream:
     """Read the entries of a square sparse matrix as edges; their values are ignored.
 
     See `edge_stream` for the parameters.
@@ -27,18 +30,18 @@ def open_matrix_market(path: Path, memory: int, workers: int, progress: Progress
     """
     declared = Declared()
     blocks = _blocks(path, memory, workers, progress, declared)
-    return EdgeStream(str(path), blocks, declared=declared)
+    return EdgeStream(str(path), blocks, declared=declared, notes=notes or DataNotes())
 
 
 def _blocks(
     path: Path, memory: int, workers: int, progress: Progress | None, declared: Declared
 ) -> Generator[EdgeBlock, None, None]:
     with TextFile(path, memory, workers, progress) as text:
-        _check_header(text)
+        declared.matrix = _check_header(text) == "general"
         line, sizes = text.peek()
         size, entries = _sizes(text, line, sizes)
         text.take()
-        declared.id_range = 1, size
+        declared.id_range, declared.vertices = (1, size), size
         found = 0
         text.peek()
         for lines in text.parse(fields=text.count_fields()):
@@ -59,7 +62,8 @@ def _check_range(text: TextFile, lines: Lines, size: int) -> None:
     raise text.error(lines.number(row), f"entry {i} {j} is outside 1..{size}; correct it or the header")
 
 
-def _check_header(text: TextFile) -> None:
+def _check_header(text: TextFile) -> str:
+    """Take the header, and return its symmetry."""
     line, header = text.take()
     words = header.lower().split(None, 5)
     if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
@@ -74,6 +78,7 @@ def _check_header(text: TextFile) -> None:
                 line,
                 f"Matrix Market {word[:_SHOWN]!r} cannot be read as a graph; convert it to {' or '.join(allowed)}",
             )
+    return words[4]
 
 
 def _sizes(text: TextFile, line: int, sizes: str) -> tuple[int, int]:

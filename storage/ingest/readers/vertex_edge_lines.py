@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.data_notes import DataNotes
 from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
 from longwall.storage.ingest.text.input_file import Progress
 from longwall.storage.ingest.text.text_file import Lines, TextFile, whole_number
@@ -26,7 +27,9 @@ _WHOLE_MEMORY = 2**24
 _SHOWN = 40
 
 
-def open_lg(path: Path, memory: int, workers: int, progress: Progress | None = None) -> EdgeStream:
+def open_lg(
+    path: Path, memory: int, workers: int, progress: Progress | None = None, notes: DataNotes | None = None
+) -> EdgeStream:
     """Read `t # 1`, then `v id label` and `e u v label` lines; edge labels stand on all edges or on none.
 
     See `edge_stream` for the parameters.
@@ -37,10 +40,12 @@ def open_lg(path: Path, memory: int, workers: int, progress: Progress | None = N
         With file and line. From the iteration over the edges: a malformed line, a second graph. From `place_labels`:
         a vertex twice, an edge of an unknown vertex; vertices without an edge to another one are not looked at.
     """
-    return _open(_LgFile(path, memory, workers), progress)
+    return _open(_LgFile(path, memory, workers), progress, notes)
 
 
-def open_graph(path: Path, memory: int, workers: int, progress: Progress | None = None) -> EdgeStream:
+def open_graph(
+    path: Path, memory: int, workers: int, progress: Progress | None = None, notes: DataNotes | None = None
+) -> EdgeStream:
     """Read `t n m`, then n lines `v id label degree` and m lines `e u v`; further columns are ignored.
 
     The header may be `t id n` or `t # id` as well, where `id` is the number of the graph. See `edge_stream` for the
@@ -51,7 +56,7 @@ def open_graph(path: Path, memory: int, workers: int, progress: Progress | None 
     InputError
         With file and line: as `open_lg`, or more or fewer vertices or edges than announced.
     """
-    return _open(_GraphFile(path, memory, workers), progress)
+    return _open(_GraphFile(path, memory, workers), progress, notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +102,9 @@ def read_graph(path: Path) -> WholeGraph:
     return WholeGraph(src, dst, LabelBlock(ids, values, place))
 
 
-def _open(file: "_TaggedFile", progress: Progress | None) -> EdgeStream:
-    return EdgeStream(file.source, file.edges(progress), vertex_labels=file, declared=file.declared)
+def _open(file: "_TaggedFile", progress: Progress | None, notes: DataNotes | None) -> EdgeStream:
+    edges = file.edges(progress)
+    return EdgeStream(file.source, edges, vertex_labels=file, declared=file.declared, notes=notes or DataNotes())
 
 
 class _TaggedFile(LabelSource):

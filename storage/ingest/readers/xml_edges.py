@@ -46,7 +46,9 @@ def _open(
     labels = request.label_names or LabelNames(str(path))
     most = max(_LEAST_EDGES, min(_EDGES, memory // _EDGE_BYTES))
     reader = XmlElements(path, dialect, "edge", None if request.label is None else str(request.label), most, request)
-    stream = EdgeStream(str(path), _blocks(reader, progress, request, labels), edge_label_names=labels)
+    stream = EdgeStream(
+        str(path), _blocks(reader, progress, request, labels), edge_label_names=labels, notes=request.notes
+    )
     if request.value is not None:
         stream.vertex_labels = _NodeLabels(path, dialect, request.value, most, request)
     return stream

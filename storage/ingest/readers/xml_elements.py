@@ -152,7 +152,7 @@ class XmlElements:
                 raise self.error(f"this is <{kind:.40}>, not <{dialect.root}>; check the file's format")
             self._rooted = True
         elif kind == "graph" and attributes.get(dialect.direction) == "directed":
-            self._request.note(f"{self.path}: the edges have directions; they are read without")
+            self._request.notes.say(f"{self.path}: the edges have directions; they are read without")
         elif kind == "attributes":
             self._class = attributes.get("class")
         elif kind == dialect.declares:

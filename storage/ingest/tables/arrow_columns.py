@@ -62,7 +62,7 @@ def choose_pair(where: object, schema: Any, request: ColumnRequest) -> tuple[int
             f"{schema.field(wanted[1]).type}; give both the same type"
         )
     named = (first or request.ids == "names") and request.names is EDGES
-    request.note(describe_choice(where, [names[place] for place in wanted], len(names) - len(wanted), named))
+    request.notes.say(describe_choice(where, [names[place] for place in wanted], len(names) - len(wanted), named))
     return wanted
 
 

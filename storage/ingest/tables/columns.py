@@ -8,6 +8,7 @@ from itertools import islice, product
 from typing import Literal
 
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.data_notes import DataNotes
 from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.text.text_kernel import BLANKS
 
@@ -88,12 +89,8 @@ class ColumnRequest:
     """The column, or the attribute of nodes, with the labels of the vertices."""
     label_names: LabelNames | None = None
     """Numbers labels that are texts; None: the table's own."""
-    note: Callable[[str], None] = field(default_factory=lambda: _ignore)
-    """Called with one line that says which columns are read, where the table has others or names them."""
-
-
-def _ignore(text: str) -> None:
-    """Drop a note."""
+    notes: DataNotes = field(default_factory=DataNotes)
+    """Takes which columns are read, if the table has others or names them, and what is dropped of its rows."""
 
 
 EDGE_COLUMNS, LABEL_COLUMNS = ColumnRequest(EDGES), ColumnRequest(LABELS)

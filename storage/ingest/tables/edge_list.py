@@ -48,7 +48,12 @@ def open_edge_list(
         a line is not an edge or differs from the others.
     """
     labels = request.label_names or LabelNames(str(path))
-    return EdgeStream(str(path), _edges(path, memory, workers, progress, request, labels), edge_label_names=labels)
+    return EdgeStream(
+        str(path),
+        _edges(path, memory, workers, progress, request, labels),
+        edge_label_names=labels,
+        notes=request.notes,
+    )
 
 
 def open_label_list(path: Path, memory: int, workers: int, request: ColumnRequest = LABEL_COLUMNS) -> LabelSource:

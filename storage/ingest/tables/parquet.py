@@ -55,7 +55,7 @@ def open_parquet(
     labels = request.label_names or LabelNames(str(path))
     named = None if request.ids == "auto" else request.ids == "names"
     rows = _rows(path, memory, workers, progress, request, 2, named)
-    return EdgeStream(str(path), (part.edges(labels) for part in rows), edge_label_names=labels)
+    return EdgeStream(str(path), (part.edges(labels) for part in rows), edge_label_names=labels, notes=request.notes)
 
 
 def open_parquet_labels(path: Path, memory: int, workers: int, request: ColumnRequest = LABEL_COLUMNS) -> LabelSource:

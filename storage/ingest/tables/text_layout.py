@@ -89,7 +89,7 @@ def look_at_rows(
         # Nothing in the line is a number: it names columns, unless the others are like it.
         likewise = not any(map(_LIKE_A_NUMBER.fullmatch, _fields(rows[1], separator_of(rows[1], text.tab_separates))))
         if likewise and request.ids != "integers":
-            request.note(_first_row_note(text, header[0]))
+            request.notes.say(_first_row_note(text, header[0]))
             header = None
     names = header[0] if header is not None else []
     data = rows[1] if header is not None and len(rows) > 1 else line
@@ -115,12 +115,12 @@ def look_at_rows(
         listed = [names[place] for place in wanted] if names else [str(place + 1) for place in wanted]
         if names or others or named:
             plain = not names and wanted == (0, 1)
-            request.note(describe_choice(text.path, () if plain else listed, others, named))
+            request.notes.say(describe_choice(text.path, () if plain else listed, others, named))
         if not any(texts) and count == 2:
             separator = OWN_SEPARATOR  # a row of two fields cannot be misread, whatever separates them
         return TextLayout(header is not None, separator, count, wanted, tuple(texts))
     if plain_fields > 2:
-        request.note(describe_choice(text.path, (), plain_fields - 2))
+        request.notes.say(describe_choice(text.path, (), plain_fields - 2))
     return TextLayout(False, OWN_SEPARATOR, plain_fields, wanted, (False, False))
 
 

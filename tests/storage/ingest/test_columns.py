@@ -141,4 +141,5 @@ def test_the_notes_of_labels_come_once(table: Path, tmp_path: Path) -> None:
         f"{table}: reading columns source and target; 2 others are ignored",
         f"{tmp_path}/l.parquet: reading columns vertex and label; 1 other is ignored",
         f"{tmp_path}/t.csv: reading columns vertex and transaction; 1 other is ignored",
+        f"{table}: 2 repeated edges are merged; 3 labels of vertices without an edge are ignored",
     ]

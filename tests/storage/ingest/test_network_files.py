@@ -90,7 +90,7 @@ def test_a_directed_graph_of_a_config(tmp_path: Path) -> None:
         def close(self) -> None: ...
 
     assert longwall.run(config, observer=Notes()).count == 0
-    assert sum("the directions of the edges are dropped" in text for text in seen) == 1
+    assert sum("the directions of 3 edges are dropped" in text for text in seen) == 1
     config["graph"]["strict"] = True
     with pytest.raises(InputError, match="the graph is directed"):
         longwall.run(config)
