@@ -8,6 +8,7 @@ import fcntl
 import inspect
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -19,6 +20,7 @@ from typing import Any
 from longwall.kernels import machine_code
 from longwall.kernels.private_folder import CacheFolder, cache_folder, cache_notes
 
+_STATES = 8  # of the sources of a folder: of several versions and checkouts, whose kernels are kept
 _LINE = re.compile(r"-\d+\.")  # behind the name of a function in that of a file
 
 
@@ -114,9 +116,9 @@ def _without_lines(place: str) -> set[str]:
 
 
 def _place(source: Path) -> str:
-    """Return the folder for all kernels of the folder of a source."""
+    """Return the folder for all kernels of the folder of a source: named for its content, wherever it is installed."""
     sources = source.absolute().parent
-    return f"/proc/self/fd/{_folder().descriptor}/{sources.name}_{sha256(str(sources).encode()).hexdigest()[:32]}"
+    return f"/proc/self/fd/{_folder().descriptor}/{sources.name}_{_stamp(sources)}"
 
 
 def _base(function: Callable[..., Any]) -> str:
@@ -184,12 +186,14 @@ def _cache_class() -> Callable[[Any], Any]:
         def save_overload(self, signature: Any, result: Any) -> None:
             try:
                 path = Path(self.cache_path)
+                is_new = not path.exists()
                 path.mkdir(mode=0o700, exist_ok=True)
                 with _locked(path):
                     super().save_overload(signature, result)
                     if (file := self._machine_code(signature)) is not None:
                         machine_code.save(file, result)
-                    self._remove_old(path)
+                if is_new:
+                    _remove_old(path)
             except OSError:  # a full disk, or no locks: it stays in memory
                 return
 
@@ -205,14 +209,16 @@ def _cache_class() -> Callable[[Any], Any]:
             except OSError:
                 self.disable()
 
-        def _remove_old(self, path: Path) -> None:
-            """Remove what was compiled of other states of the sources."""
-            function, current = self._impl.filename_base.split("-")[0], _stamp(Path(self._impl.locator._py_file).parent)
-            for file in path.glob(f"{function}-*.nb?"):
-                if current not in file.name:
-                    file.unlink(missing_ok=True)
-
     return KernelCache
+
+
+def _remove_old(place: Path) -> None:
+    """Remove the kernels of all but the newest states of the sources of a folder."""
+    states = sorted(
+        place.parent.glob(f"{place.name.rpartition('_')[0]}_{'[0-9a-f]' * 16}"), key=lambda state: state.stat().st_mtime
+    )
+    for state in states[:-_STATES]:
+        shutil.rmtree(state, ignore_errors=True)
 
 
 @contextmanager

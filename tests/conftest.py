@@ -24,8 +24,10 @@ sys.path[:0] = [str(_TESTS), str(_TESTS / "support"), str(_TESTS.parent / "docs"
 
 pytest_plugins = ["selection", "device_turns"]
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in background jobs of shells; some tests send it
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# Background jobs of shells ignore SIGINT, and commands under nohup SIGHUP; some tests send them.
+for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, handler)
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Coordinator

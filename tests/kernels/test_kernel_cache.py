@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from selection import slow_but_first
 
-from longwall.kernels import private_folder
+from longwall.kernels import kernel_cache, private_folder
 from longwall.kernels.cuda.runtime import device
 from longwall.kernels.private_folder import NotPrivate, open_private
 
@@ -170,12 +170,31 @@ def test_what_is_damaged_is_compiled_again(sources: Path, tmp_path: Path, damage
 @pytest.mark.slow
 def test_a_kernel_is_compiled_again_when_one_that_it_calls_has_changed(sources: Path, tmp_path: Path) -> None:
     assert call(sources, XDG_CACHE_HOME=tmp_path) == (40, 0)
-    before = indices(tmp_path)
     (sources / "inner.py").write_text(INNER.format(factor=3))
     assert call(sources, XDG_CACHE_HOME=tmp_path) == (60, 0)
     assert call(sources, XDG_CACHE_HOME=tmp_path) == (60, 1)
-    assert len(indices(tmp_path)) == len(before)
-    assert not set(indices(tmp_path)) & set(before)
+    (sources / "inner.py").write_text(INNER.format(factor=2))
+    assert call(sources, XDG_CACHE_HOME=tmp_path) == (40, 1)
+
+
+@pytest.mark.slow
+def test_the_same_kernels_in_another_folder_are_not_compiled_again(sources: Path, tmp_path: Path) -> None:
+    assert call(sources, XDG_CACHE_HOME=tmp_path) == (40, 0)
+    other = shutil.copytree(sources, tmp_path / "other" / sources.name)
+    shutil.rmtree(sources)
+    assert call(other, XDG_CACHE_HOME=tmp_path) == (40, 1)
+
+
+def test_kernels_of_the_newest_states_of_the_sources_are_kept(tmp_path: Path) -> None:
+    for number in range(12):
+        for name in ("sources", "sources_of_others"):
+            place = tmp_path / f"{name}_{number:016x}"
+            place.mkdir()
+            (place / "kernel.nbi").touch()
+            os.utime(place, (number, number))
+    kernel_cache._remove_old(tmp_path / f"sources_{11:016x}")
+    assert {path.name for path in tmp_path.glob("sources_0*")} == {f"sources_{number:016x}" for number in range(4, 12)}
+    assert len(list(tmp_path.glob("sources_of_others_*"))) == 12
 
 
 def test_a_full_disk_keeps_no_kernel_from_its_work(sources: Path, tmp_path: Path) -> None:
