@@ -12,6 +12,7 @@ from longwall.pipeline.patterns.pattern import ANY_LABEL, MAX_VERTICES, Pattern
 from longwall.pipeline.patterns.pattern_text import label_text, pattern_text
 from longwall.storage.arguments import brief, type_name, wrong_type
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.data_notes import DataNotes, warn_of
 
 _EXPECTED = (
     'a name such as "diamond", an edge list such as "0-1,1-2", a text such as "(a:1)-(b:2)", a list of pairs, a graph '
@@ -71,7 +72,7 @@ def source_text(source: Any) -> str:
     packages = {kind.__module__.partition(".")[0] for kind in type(source).__mro__}
     if "networkx" in packages:
         nodes = {node: data.get("label") for node, data in source.nodes(data=True)}
-        return _graph_text(nodes, source.edges(data="label"))
+        return _graph_text(nodes, list(source.edges(data="label")), directed=source.is_directed())
     if "igraph" in packages:
         names = source.vs["name"] if "name" in source.vs.attributes() else range(source.vcount())
         labels = source.vs["label"] if "label" in source.vs.attributes() else [None] * source.vcount()
@@ -79,7 +80,9 @@ def source_text(source: Any) -> str:
         names = list(names)
         pairs = [(names[u], names[v]) for u, v in source.get_edgelist()]
         edges = [(u, v, label) for (u, v), label in zip(pairs, of_edges, strict=True)]
-        return _graph_text(dict(zip(names, labels, strict=True)), edges)
+        if len(set(names)) < len(names):
+            raise InputError("pattern: two vertices have the same name; give each a name of its own")
+        return _graph_text(dict(zip(names, labels, strict=True)), edges, directed=source.is_directed())
     if isinstance(source, list | tuple):
         return ",".join(_pair_text(at, pair) for at, pair in enumerate(source))
     raise wrong_type("pattern", source, _EXPECTED)
@@ -96,7 +99,7 @@ def _says_all(source: Pattern) -> bool:
 def _values(labels: Sequence[int | str]) -> list[int | str]:
     values = list(getattr(labels, "tolist", lambda: labels)())
     for label in values:
-        if type(label) not in (int, str) or label == "" or '"' in str(label):
+        if type(label) not in (int, str) or label == "":
             raise InputError(
                 f"labels: expected whole numbers or texts, one for each vertex of the pattern, not {brief(label)}"
             )
@@ -113,8 +116,8 @@ def _pair_text(at: int, pair: Any) -> str:
     return f"{u}-{v}"
 
 
-def _graph_text(labels: dict[Any, Any], edges: Any) -> str:
-    """Return the text of a graph, given the label of each node, and its edges with theirs."""
+def _graph_text(labels: dict[Any, Any], edges: list[tuple[Any, Any, Any]], *, directed: bool) -> str:
+    """Return the text of a graph, given the label of each node, and its edges with theirs; warn of what is dropped."""
     if len(labels) > MAX_VERTICES:
         raise InputError(f"the pattern has {len(labels):,} vertices: at most {MAX_VERTICES} are supported")
     if not labels:
@@ -124,6 +127,10 @@ def _graph_text(labels: dict[Any, Any], edges: Any) -> str:
     for u, v, label in edges:
         dash = "-" if label is None else f"-[{_label(label)}]-"
         parts.append(f"({names[u]}){dash}({names[v]})")
+    notes = DataNotes()
+    notes.add("directions", len(edges) if directed else 0)
+    notes.add("repeated", len(edges) - len({frozenset((u, v)) for u, v, _ in edges}))
+    warn_of("the pattern", notes.all())
     return ", ".join(parts)
 
 
@@ -140,6 +147,6 @@ def _label(label: Any) -> str:
         raise InputError(f"pattern: a label is a whole number or a text, not {type_name(plain)}")
     if isinstance(plain, int) and plain < 0:
         raise InputError(f"pattern: there is the label {brief(plain)}; labels are numbers from 0 up, or texts")
-    if isinstance(plain, str) and (not plain or '"' in plain):
-        raise InputError(f"pattern: the label {brief(plain)} is empty or has a quote in it; choose another")
+    if plain == "":
+        raise InputError("pattern: a label is an empty text; choose another")
     return label_text(plain)

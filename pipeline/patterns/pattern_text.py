@@ -2,7 +2,7 @@
 
 A vertex is in parentheses: a name, which may be left out where the vertex is mentioned once, and after a colon a label,
 which may be left out where any will do. Edges are written ``-``, or ``-[:5]-`` with a label. Labels are whole numbers,
-words, or any text in double quotes.
+words, or any text in double quotes, in which a double quote is written twice.
 """
 
 import re
@@ -14,7 +14,11 @@ from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError
 
 Label = int | str
-_TOKEN = re.compile(r'(?P<space>\s+)|(?P<word>\w+)|"(?P<quoted>[^"]*)"|(?P<mark>[(),:\[\]-])')
+_TOKEN = re.compile(r'(?P<space>\s+)|(?P<word>\w+)|"(?P<quoted>(?:[^"]|"")*)"|(?P<mark>[(),:\[\]-])')
+_UNDIRECTED = "patterns have no directions: write - for each edge"
+_NO_TOKEN = {'"': "the text in quotes does not end (write a quote inside it twice)"} | dict.fromkeys(
+    "<>→←", _UNDIRECTED
+)
 _EXAMPLE = """'(a:1)-(b:"New York")-(c), (a)-(c)'"""
 
 
@@ -87,7 +91,7 @@ def label_text(label: Label | None) -> str:
     if label is None:
         return ""
     bare = isinstance(label, int) or (re.fullmatch(r"\w+", label) is not None and not label[0].isdigit())
-    return f":{label}" if bare else f':"{label}"'
+    return f":{label}" if bare else ':"{}"'.format(str(label).replace('"', '""'))
 
 
 class _Token(NamedTuple):
@@ -120,15 +124,11 @@ class _Parser:
         while at < len(self._text):
             match = _TOKEN.match(self._text, at)
             if match is None:
-                what = (
-                    "the text in quotes does not end"
-                    if self._text[at] == '"'
-                    else "this character stands in quotes only"
-                )
-                self._refuse(at, what)
+                self._refuse(at, _NO_TOKEN.get(self._text[at], "this character stands in quotes only"))
             kind = match.lastgroup or ""
             if kind != "space":
-                tokens.append(_Token(match[kind] if kind == "mark" else kind, match[kind], at))
+                text = match[kind].replace('""', '"') if kind == "quoted" else match[kind]
+                tokens.append(_Token(text if kind == "mark" else kind, text, at))
             at = match.end()
         return [*tokens, _Token("end", "", at)]
 

@@ -28,7 +28,8 @@ def as_array(name: str, values: Any) -> Array:
         If there is something else in it; `name` says what it is.
     """
     try:
-        array = values if hasattr(values, "dtype") else np.asarray(values)
+        on_device = hasattr(values, "__cuda_array_interface__")
+        array = values if isinstance(values, np.ndarray) or on_device else np.asarray(values)
     except ValueError:
         raise InputError(f"{name}: its rows have different lengths; give two ids for each edge") from None
     if isinstance(array, np.ndarray):
@@ -105,7 +106,8 @@ def pair_arrays(source: Any) -> tuple[Array, Array]:
     if not pairs.size:
         pairs = pairs.reshape(0, 2)
     if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise InputError(f"{name}: an array of shape (edges, 2) is needed, not {pairs.shape}")
+        turned = "; transpose it, array.T" if pairs.ndim == 2 and pairs.shape[0] == 2 else ""
+        raise InputError(f"{name}: an array of shape (edges, 2) is needed, not {pairs.shape}{turned}")
     return pairs[:, 0], pairs[:, 1]
 
 
@@ -121,10 +123,18 @@ def matrix_blocks(matrix: Any, declared: Declared) -> Iterator[EdgeBlock]:
         raise InputError(f"the matrix: a square one is needed, not one of shape {matrix.shape}")
     declared.vertices, declared.matrix = matrix.shape[0], True
     rows = matrix.tocsr()  # itself, if it has this form
+    if not getattr(rows, "has_canonical_format", True):
+        rows = rows.copy()  # the caller's stays as it is
+        rows.sum_duplicates()  # what stands twice at a place is one entry, the sum
     indptr = _on_host(rows.indptr)
     for begin in range(0, rows.nnz, _BLOCK):
         part = slice(begin, min(begin + _BLOCK, rows.nnz))
-        there = _on_host(rows.data[part]) != 0
+        values = _on_host(rows.data[part])
+        there = values != 0
+        if values.dtype.kind in "fc" and (bad := np.isnan(values)).any():
+            at = part.start + int(np.argmax(bad))
+            row, column = int(np.searchsorted(indptr, at, side="right")) - 1, int(rows.indices[at])
+            raise InputError(f"the matrix: the entry at ({row}, {column}) is NaN; remove it, or give it a value")
         ends = np.searchsorted(indptr, np.arange(part.start, part.stop), side="right") - 1
         yield EdgeBlock(ends[there], _on_host(rows.indices[part])[there].astype(np.int64))
 

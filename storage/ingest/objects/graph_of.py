@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from types import NoneType
 from typing import Any
 
-from longwall.storage.arguments import brief, require_type, wrong_type
+from longwall.storage.arguments import brief, require_type, type_name, wrong_type
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.build import build_in_memory
@@ -109,6 +109,7 @@ def _array_blocks(source: Any, edge_labels: Any, declared: Declared) -> Iterator
             raise InputError("edge_labels: a matrix has none; give a table or arrays of edges, with their labels")
         return matrix_blocks(source, declared)
     if not (hasattr(source, "dtype") or isinstance(source, list | tuple)):
+        _refuse_plan("source", source)
         raise wrong_type("source", source, _EXPECTED, "longwall.open_graph reads files")
     named = _named_pairs(source)
     src, dst = pair_arrays(source) if named is None else (named[0::2], named[1::2])
@@ -118,6 +119,13 @@ def _array_blocks(source: Any, edge_labels: Any, declared: Declared) -> Iterator
         if labels.shape != (len(src),):
             raise InputError(f"edge_labels: {len(src):,} are needed, one for each edge, not {labels.shape}")
     return edge_blocks("the edges", src, dst, labels) if named is None else edges_between("the edges", named, labels)
+
+
+def _refuse_plan(name: str, source: Any) -> None:
+    """Refuse a table that is not computed yet, such as a LazyFrame of polars: to compute it may take any memory."""
+    for method in ("collect", "compute"):
+        if callable(getattr(source, method, None)):
+            raise InputError(f"{name}: {type_name(source)} is no table yet; pass its result, .{method}()")
 
 
 def _named_pairs(source: Any) -> list[Any] | None:
@@ -143,5 +151,6 @@ def _labels(source: Any, library: str, labels: Any, notes: DataNotes) -> LabelSo
         return ListedLabels("the labelled vertices", list(labels), "the labels", list(labels.values()))
     if isinstance(labels, tuple) and len(labels) == 2:
         return label_arrays(labels)
+    _refuse_plan("labels", labels)
     attribute = ", or the name of an attribute" if library else ""
     raise wrong_type("labels", labels, _LABELS + attribute)

@@ -85,6 +85,7 @@ class ListedLabels(LabelSource):
         self._names = LabelNames(kind)
         numbers = label_numbers(kind, values, self._names)
         self._block = vertex_block(what, vertices, numbers, "entry {}".format)
+        self._what, self._texts = what, bool(vertices) and isinstance(vertices[0], str)
 
     @property
     def label_names(self) -> tuple[str, ...] | None:
@@ -92,7 +93,10 @@ class ListedLabels(LabelSource):
         return self._names.names
 
     def blocks(self) -> Iterator[LabelBlock]:
-        """Return all labels as one block."""
+        """Return all labels as one block; InputError if the vertices of the graph are of another kind."""
+        if self._texts != self.named:
+            here, there = ("texts", "integers") if self._texts else ("integers", "texts")
+            raise InputError(f"{self._what} are {here}, but the vertices of the graph are {there}; give both one type")
         yield self._block
 
 

@@ -3,11 +3,13 @@
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
+from types import NoneType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from longwall.storage.arguments import type_name
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.objects.arrays import edge_blocks
@@ -40,6 +42,7 @@ def networkx_blocks(graph: Any, edge_label: str | None, names: LabelNames, decla
         Takes the number of nodes, and whether edges have directions.
     """
     declared.vertices, declared.directed = len(graph), graph.is_directed()
+    _require_one_kind(graph)
     edges = iter(graph.edges() if edge_label is None else graph.edges(data=edge_label))
     while part := list(islice(edges, _BLOCK)):
         labels = None
@@ -88,7 +91,7 @@ def igraph_blocks(graph: Any, edge_label: str | None, names: LabelNames, declare
 def igraph_labels(graph: Any, attribute: str) -> LabelSource:
     """Return an attribute of vertices as their labels."""
     values = _attribute(graph.vs, "vertices", attribute)
-    names: list[Any] = _igraph_names(graph) or list(range(graph.vcount()))
+    names = _igraph_names(graph) or list(range(graph.vcount()))
     found = [(vertex, label) for vertex, label in zip(names, values, strict=True) if label is not None]
     vertices, labels = [vertex for vertex, _ in found], [label for _, label in found]
     return ListedLabels(_NAMES, vertices, f"the vertices' attribute {attribute!r}", labels)
@@ -100,11 +103,34 @@ def _edge_labels(attribute: str, values: list[Any], names: LabelNames) -> npt.ND
     return label_numbers(f"the edges' attribute {attribute!r}", values, names)
 
 
-def _igraph_names(graph: Any) -> list[str] | None:
-    """Return the names of the vertices, where all have one that is a text."""
+def _require_one_kind(graph: Any) -> None:
+    """Refuse nodes of networkx that are neither all integers nor all texts; bool is no integer here."""
+    kinds = sorted(set(map(type, graph)), key=lambda kind: kind.__name__)
+    texts = [kind for kind in kinds if issubclass(kind, str)]
+    others = [kind for kind in kinds if not issubclass(kind, str | int | np.integer) or kind is bool]
+    if not others and len(texts) in (0, len(kinds)):
+        return
+    shown = [next(node for node in graph if type(node) is kind) for kind in (others or kinds)[:2]]
+    found = " and ".join(f"{node!r:.40} ({type_name(node)})" for node in shown)
+    raise InputError(
+        f"{_NODES}: all must be integers, or all texts, not {found}; "
+        "use networkx.convert_node_labels_to_integers(graph), or networkx.relabel_nodes(graph, str)"
+    )
+
+
+def _igraph_names(graph: Any) -> list[Any] | None:
+    """Return the names of the vertices, if they have some: all integers, which are ids, or all texts."""
     names: list[Any] = graph.vs["name"] if "name" in graph.vs.attributes() else []
-    if not names or not all(isinstance(name, str) for name in names):
+    kinds = set(map(type, names))
+    if not kinds - {NoneType}:
         return None
+    texts = all(issubclass(kind, str) for kind in kinds)
+    if not texts and (bool in kinds or not all(issubclass(kind, int | np.integer) for kind in kinds)):
+        other = next(name for name in names if not isinstance(name, str))
+        raise InputError(
+            f"{_NAMES}: all must be integers, or all texts, and there is {other!r:.40} ({type_name(other)}); "
+            'convert them, graph.vs["name"] = list(map(str, graph.vs["name"])), or delete them, del graph.vs["name"]'
+        )
     if len(set(names)) < len(names):
         again = next(name for name, times in Counter(names).items() if times > 1)
         raise InputError(

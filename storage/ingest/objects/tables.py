@@ -92,13 +92,14 @@ def _batches(where: str, table: Any, request: ColumnRequest) -> Iterator[tuple[s
 
 @contextmanager
 def _arrow_errors(where: str) -> Iterator[None]:
-    """Say that an object is no table, or that what is in it has no type of Arrow's."""
+    """Say that an object is no table, or that what is in it has no type of Arrow's, or has two columns of one name."""
     import pyarrow as pa
 
     try:
         yield
     except MemoryError:
         raise
-    except pa.ArrowException as error:
+    except (pa.ArrowException, ValueError, TypeError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(f"{where}: the table cannot be read ({reason:.200})") from error
+        advice = "; give each column a name of its own" if "uplicate" in reason else ""
+        raise InputError(f"{where}: the table cannot be read ({reason:.200}){advice}") from error

@@ -51,6 +51,7 @@ class _NodeLabels(LabelSource):
 
     def blocks(self) -> Iterator[LabelBlock]:
         assert self._labels is not None
+        self._labels.named = self.named
         return self._labels.blocks()
 
 

@@ -1,11 +1,13 @@
 """Columns of Arrow's that hold pairs of integers: which these are, and their values."""
 
+import json
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.id_words import ID_RANGE
 from longwall.storage.ingest.names.texts import HashedTexts, Texts, hash_texts
 from longwall.storage.ingest.tables.columns import (
     EDGES,
@@ -42,12 +44,21 @@ def choose_pair(where: object, schema: Any, request: ColumnRequest) -> tuple[int
     def error(what: str) -> InputError:
         return InputError(f"{where}: {what}")
 
-    names = list(schema.names)
+    names, index = list(schema.names), _index_columns(schema)
+    if request.chosen is not None:
+        index = set()  # what the user names may be an index, too
+    shown = [place for place, name in enumerate(names) if name not in index]
     readable = [_is_integer(field.type) or is_text(field.type) for field in schema]
     types = ["" if fits else str(field.type) for fits, field in zip(readable, schema, strict=True)]
     integers = [kind or str(field.type) * is_text(field.type) for kind, field in zip(types, schema, strict=True)]
-    few = sum(not kind for kind in integers) >= 2 and not known_pair(names, request)
-    wanted: tuple[int, ...] = choose_columns(names, request, error, integers if few else types)
+    seen, kinds = [names[place] for place in shown], [types[place] for place in shown]
+    numbers = sum(not integers[place] for place in shown)
+    texts = sum(not kind for kind in kinds) - numbers
+    # Two columns of integers are the edge if nothing else could be: two columns of texts could.
+    if numbers >= 2 and texts < 2 and not known_pair(seen, request):
+        kinds = [integers[place] for place in shown]
+    pair = choose_columns(seen, request, error, kinds)
+    wanted: tuple[int, ...] = tuple(shown[place] for place in pair)
     if request.label is not None:
         wanted = *wanted, place_of_column(request.label, names, error)
         if types[wanted[2]]:
@@ -62,14 +73,25 @@ def choose_pair(where: object, schema: Any, request: ColumnRequest) -> tuple[int
             f"{schema.field(wanted[1]).type}; give both the same type"
         )
     named = (first or request.ids == "names") and request.names is EDGES
-    request.notes.say(describe_choice(where, [names[place] for place in wanted], len(names) - len(wanted), named))
+    request.notes.say(describe_choice(where, [names[place] for place in wanted], len(set(shown) - set(wanted)), named))
     return wanted
 
 
+def _index_columns(schema: Any) -> set[str]:
+    """Return the names of the columns that hold an index of pandas, which is no data of the user's."""
+    try:
+        listed = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
+    except (KeyError, TypeError, ValueError):
+        return set()
+    return {name for name in listed if isinstance(name, str)} if isinstance(listed, list) else set()
+
+
 def _is_integer(kind: Any) -> bool:
+    """Whether a type of Arrow's is one of whole numbers, such as decimals without digits behind the point."""
     import pyarrow as pa
 
-    return bool(pa.types.is_integer(kind.value_type if pa.types.is_dictionary(kind) else kind))
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0))
 
 
 def is_text(kind: Any) -> bool:
@@ -154,8 +176,26 @@ def integers_of(where: object, name: str, column: Any, start: int) -> npt.NDArra
     if column.null_count:
         row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
         raise InputError(f"{where}, {place_of(start, row)}: column {name} is empty; fill or remove the row")
+    if pa.types.is_decimal(column.type):
+        column = _whole(where, name, column, start)
     values: npt.NDArray[Any] = column.to_numpy()
     return values
+
+
+def _whole(where: object, name: str, column: Any, start: int) -> Any:
+    """Return decimals without digits behind the point as int64, or as uint64 if one is 2^63 or more."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    ends = pc.min_max(column).as_py()
+    low, high = ends["min"] or 0, ends["max"] or 0
+    if low >= -(2**63) and high < 2**63:
+        return pc.cast(column, pa.int64())
+    if low >= 0 and high < 2**64:
+        return pc.cast(column, pa.uint64())
+    values = column.to_pylist()
+    row = values.index(low if high < 2**64 else high)
+    raise InputError(f"{where}, {place_of(start, row)}: column {name} holds {values[row]}; {ID_RANGE}")
 
 
 def labels_of(where: object, name: str, column: Any, start: int) -> Int64s:

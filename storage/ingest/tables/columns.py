@@ -42,7 +42,7 @@ EDGES = PairNames(
         ("head", "tail"),
     ),
     'say which two to read: graph.columns = ["A", "B"] in a config, --columns A,B on the command line, or '
-    'columns=("A", "B") of longwall.open_graph',
+    'columns=("A", "B") in Python',
 )
 LABELS = PairNames(tuple((name, "label") for name in _VERTEX_NAMES), "name two of them vertex and label")
 TRANSACTIONS = PairNames(
@@ -130,6 +130,9 @@ def choose_columns(
         return readable[0]
     left = [at for at, kind in enumerate(types) if not kind]
     if not pairs and len(left) == 2:
+        if names[left[0]] == names[left[1]]:
+            listed = ", ".join(_quoted(names))
+            raise error(f"two columns are named {_quoted(names)[left[0]]}; give each a name of its own: {listed}")
         return left[0], left[1]
     of = ", ".join(
         f"{listed} ({kind})" if kind else listed for listed, kind in zip(_quoted(names), types, strict=False)

@@ -43,7 +43,7 @@ def test_vertices_without_names_have_free_ones():
     ("text", "said"),
     [
         ("(a)-(b", "at its end: expected a label"),
-        ("(a)>(b)", "at character 4: this character stands in quotes only"),
+        ("(a)>(b)", "at character 4: patterns have no directions"),
         ("(a:Mr. Hi)-(b)", "at character 6: this character stands in quotes only"),
         ("(a)-(a)", r"at character 4: \(a\) is joined to itself"),
         ("(a:1)-(b), (a:2)-(b)", r"at character 12: \(a\) has another label before"),

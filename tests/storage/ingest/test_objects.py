@@ -42,6 +42,7 @@ class OnDevice:
     def __init__(self, array: Any):
         self._array = array
         self.dtype, self.shape, self.ndim, self.size = array.dtype, array.shape, array.ndim, array.size
+        self.__cuda_array_interface__: dict[str, Any] = {}  # by which CuPy's are known
 
     def __len__(self) -> int:
         return len(self._array)
@@ -188,7 +189,10 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"source": (np.arange(3), np.arange(2))},
         r"two arrays of one length .*\(3,\) and \(2,\)",
     ),
-    "nodes of two types": ({"source": nx.Graph([("a", 1)])}, "the nodes of the graph: some are texts, and 1 is int"),
+    "nodes of two types": (
+        {"source": nx.Graph([("a", 1)])},
+        "the nodes of the graph: all must be integers, or all texts, not 1",
+    ),
     "huge nodes": ({"source": nx.Graph([(0, 2**70)])}, "the nodes of the graph: 1180591620717411303424; use"),
     "a wide matrix": ({"source": strange(tocsr=None, shape=(3, 4))}, "a square one is needed"),
     "a column of floats as ids": ({"source": pa.table({"a": [0.5], "b": [1]})}, "two columns of integers or texts"),
