@@ -30,8 +30,10 @@ def plan_limited_count(pattern: Pattern, graph: Graph, limit: int, *, induced: b
         Whether non-edges of the pattern must be non-edges of the graph.
     """
     plan = plan_count(pattern, graph, induced=induced)
-    searched = isinstance(plan.inside if isinstance(plan, CountByLabel) else plan, CountBySearch)
-    if searched or limit * pattern.num_vertices * _STEPS < plan.cost:
+    inside, cost = plan, plan.cost
+    if isinstance(plan, CountByLabel):
+        inside, cost = plan.inside, cost + 2 * graph.num_edges  # the graph of the labels is made of all arcs
+    if isinstance(inside, CountBySearch) or limit * pattern.num_vertices * _STEPS < cost:
         search = plan_match(pattern, graph.stats, induced=induced, longest_suffix=1)
         return CountBySearch(pattern, search.cost, search)
     return plan

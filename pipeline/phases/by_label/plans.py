@@ -72,8 +72,10 @@ class CountByLabel(CountPlan):
         return self.otherwise.count(env)
 
     def count_up_to(self, limit: int, env: Coordinator) -> int:
-        """Count the embeddings until there are so many: mostly long before the graph would be there."""
-        return self.otherwise.count_up_to(limit, env)
+        """Count the embeddings: a search until there are so many, mostly long before the graph would be there."""
+        if isinstance(self.inside, CountBySearch):
+            return self.otherwise.count_up_to(limit, env)
+        return self.count(env)
 
     def _there(self, env: Coordinator) -> Coordinator:
         began = time.perf_counter()
