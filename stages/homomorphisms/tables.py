@@ -26,6 +26,7 @@ from longwall.kernels.interface.homomorphism_program import (
 Array = Any  # a NumPy or a CuPy array
 
 _RANGES = 32  # of a thread's rows
+_MOST_ARCS = (1 << 32) - 1  # whose places are numbers of 32 bits, in lists and of reverse arcs
 
 
 def make_tables(
@@ -56,12 +57,13 @@ def make_tables(
     Raises
     ------
     WorkspaceTooLarge
-        If they do not fit.
+        If they do not fit, or the graph has more arcs than lists can name.
     """
     xp, n, arcs = engine.xp, graph.num_vertices, graph.num_arcs
     size = 8 * (program.vertex_tables * n + program.arc_tables * arcs) + (4 * arcs if program.needs_reverse else 0)
     temporary = 16 * arcs if program.arc_tables else 8 * n
-    if size + temporary > memory:
+    lists = program.needs_lists or program.needs_reverse
+    if size + temporary > memory or (lists and arcs > _MOST_ARCS):
         raise WorkspaceTooLarge(size + temporary)
     dtype = xp.float64 if modulus == FLOATING else xp.int64
     none = xp.empty(0, xp.uint32)

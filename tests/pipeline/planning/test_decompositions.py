@@ -27,6 +27,7 @@ from longwall.pipeline.planning.exact_numbers import PRIMES, combine, moduli_for
 from longwall.pipeline.planning.homomorphisms import HomomorphismSums, Term, plan_homomorphisms
 from longwall.pipeline.planning.pattern_core import PassCosts, pass_costs
 from longwall.pipeline.planning.table_compiler import compile_sums
+from longwall.stages.homomorphisms import tables
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 COSTS = PassCosts(vertices=1e6, arcs=1e6, wide=1e8)
@@ -219,6 +220,21 @@ def test_a_budget_without_room_for_lists_or_tables_changes_nothing(lab, engine_k
         run = lab.context(graph, engine=engine_kind)
         assert plan.count(run) == want
         assert not run.kept
+
+
+def test_a_graph_with_too_many_arcs_for_lists_is_counted_without_them(lab, engine_kind, monkeypatch):
+    edges = graph_edges(7, 14, 0.6)
+    pattern = parse_pattern("0-1,0-2,1-2,1-3,2-3,3-4")
+    graph = lab.graph(edges)
+    sums = plan_homomorphisms((pattern,), pass_costs(graph.stats))
+    assert sums is not None
+    assert sums.program.needs_lists
+    plan = CountByHomomorphisms(pattern, 1.0, HomomorphismCount(sums), (1,))
+    want = plan.count(lab.context(graph, engine=engine_kind))
+    monkeypatch.setattr(tables, "_MOST_ARCS", len(graph.indices) - 1)
+    run = lab.context(graph, engine=engine_kind)
+    monkeypatch.setattr(run.engine.kernels, "common_neighbours", lambda *_: pytest.fail("lists were made"))
+    assert plan.count(run) == want
 
 
 def test_plans_are_data(lab):
