@@ -22,6 +22,7 @@ from longwall.storage.memory.reservations import BudgetExceeded
 _TASKS = 32  # of a thread
 _STEPS = 1 << 26  # between two looks whether the run is to end: about a tenth of a second
 _MOST_STEPS = 1 << 31  # around one vertex, which are not interrupted
+_MOST_JOINED = (1 << 30) - 1  # edges between the neighbours of a vertex: both of their arcs have places of 32 bits
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,10 @@ class InducedStarCount(Phase):
         """Find out how large the workers' tables are."""
         graph = env.graph
         edges = int(most_joined(graph.indptr, graph.indices, graph.split, centres(graph, self.leaves)))
-        yield lambda: _StarWorker(self, env, min(edges, graph.num_edges))
+        edges = min(edges, graph.num_edges)
+        if edges > _MOST_JOINED:
+            raise DoesNotFit("a vertex may have too many edges between its neighbours")
+        yield lambda: _StarWorker(self, env, edges)
 
 
 def centres(graph: Graph, leaves: int) -> int:

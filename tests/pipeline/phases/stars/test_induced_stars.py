@@ -18,7 +18,7 @@ import longwall
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.by_label.plans import plan_count
-from longwall.pipeline.phases.stars import star_plan
+from longwall.pipeline.phases.stars import star_count, star_plan
 from longwall.pipeline.phases.stars.star_plan import CountInducedStars, plan_by_degrees
 from longwall.storage.graph.graph import Graph
 
@@ -68,6 +68,19 @@ def test_a_star_with_a_few_more_edges(lab: Any, engine_kind: str) -> None:
     wanted = comb(n, leaves) - 3 * comb(n - 2, leaves - 2) + comb(n - 3, leaves - 3) + 2 * comb(n - 4, leaves - 4)
     wanted -= comb(n - 5, leaves - 5)
     assert plan(graph, leaves).count(lab.context(graph, engine=engine_kind)) == wanted
+
+
+def test_too_many_edges_around_a_vertex_are_counted_otherwise(
+    lab: Any, engine_kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both arcs of an edge between neighbours have places of 32 bits: with more edges, other plans count."""
+    n = 30
+    graph = lab.graph([*star(n), (1, 2), (2, 3), (4, 5)])
+    want = plan(graph, 4).count(lab.context(graph, engine=engine_kind))
+    assert want == comb(n, 4) - 3 * comb(n - 2, 2) + comb(n - 3, 1) + 2
+    monkeypatch.setattr(star_count, "_MOST_JOINED", 2)
+    monkeypatch.setattr(star_count, "StarCounter", lambda *_: pytest.fail("independent sets were counted"))
+    assert plan(graph, 4).count(lab.context(graph, engine=engine_kind)) == want
 
 
 def test_there_are_none_in_a_clique_and_where_degrees_are_small(lab: Any, engine_kind: str) -> None:
