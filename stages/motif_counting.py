@@ -48,6 +48,8 @@ class _ClassCounter(KernelCounter[MotifCounter]):
 
 
 def _add_classes(found: Sequence[ClassCounts]) -> ClassCounts:
+    if not found:
+        return [], []
     places, where = np.unique(np.concatenate([np.array(places, np.int64) for places, _ in found]), return_inverse=True)
     counts = np.concatenate([np.array(counts, np.int64) for _, counts in found])
     size = float(np.sum(counts, dtype=np.float64))

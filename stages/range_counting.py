@@ -386,7 +386,7 @@ class CountOfVertices(CountRanges):
 
     def counts_shape(self, num_vertices: int) -> tuple[int, ...]:
         """Return the shape of the array of numbers."""
-        return (num_vertices,)
+        return (num_vertices,) if self.rows == 1 else (self.rows, num_vertices)
 
     @property
     def aggregation(self) -> Aggregation[VertexCounts, VertexCounts]:

@@ -69,7 +69,7 @@ class PassCosts:
 
 def pass_costs(stats: GraphStats) -> PassCosts:
     """Return what passes over a graph cost."""
-    arcs = 2.0 * stats.num_edges
+    arcs = 2.0 * max(stats.num_edges, 1)
     common = stats.closed_wedge_fraction * (stats.sum_degree_squared - arcs)
     return PassCosts(
         vertices=_VERTEX_STEPS * stats.sum_degree_squared,

@@ -41,9 +41,15 @@ class DegreeHistogram:
     """
 
     degrees: Int64s
-    """int64[k]: distinct degrees above 0, descending."""
+    """int64[k]: distinct degrees above 0, descending; 0 alone where the graph has no edge."""
     counts: Int64s
     """int64[k]: vertices of each."""
+
+    @classmethod
+    def of(cls, degrees: Int64s, counts: Int64s) -> DegreeHistogram:
+        """Make one of arrays, which are empty where the graph has no edge: rows begin at 0 there, too."""
+        nothing = np.zeros(1, np.int64)
+        return cls(degrees, counts) if len(degrees) else cls(nothing, nothing)
 
     @property
     def num_vertices(self) -> int:
@@ -188,7 +194,7 @@ def summarize(degrees: ScratchArray, scratch: Scratch) -> DegreeHistogram:
     large = np.array(sorted(rare), np.int64)
     found = np.concatenate((present, large))
     counts = np.concatenate((common[present], np.array([rare[degree] for degree in large.tolist()], np.int64)))
-    return DegreeHistogram(found[::-1].copy(), counts[::-1].copy())
+    return DegreeHistogram.of(found[::-1].copy(), counts[::-1].copy())
 
 
 def rank_by_degree(degrees: ScratchArray, histogram: DegreeHistogram, scratch: Scratch) -> ScratchArray:

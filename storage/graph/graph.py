@@ -212,7 +212,7 @@ class Graph:
         powers = [1 << bit for bit in range(int(self.stats.max_degree).bit_length())]
         ranks, rows = range(self.num_vertices), self.indptr
         first = [bisect_left(ranks, 1 - power, key=lambda rank: int(rows[rank] - rows[rank + 1])) for power in powers]
-        return [(power, here - above) for power, here, above in zip(powers, first, [*first[1:], 0], strict=True)]
+        return [(power, here - above) for power, here, above in zip(powers, first, [*first, 0][1:], strict=True)]
 
     def degrees_of(self, vertices: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return int64[k]: the degrees of k vertices."""

@@ -111,7 +111,7 @@ class GraphChecks:
         """The degrees; once all of `indptr` was joined."""
         if self._histogram is None:
             bounds = np.array([*self._first_ranks, self._vertices], np.int64)
-            self._histogram = DegreeHistogram(np.array(self._degrees, np.int64), np.diff(bounds))
+            self._histogram = DegreeHistogram.of(np.array(self._degrees, np.int64), np.diff(bounds))
         return self._histogram
 
     def stats(self, closed_wedge_fraction: object) -> GraphStats:

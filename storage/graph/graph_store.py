@@ -182,7 +182,7 @@ def num_transactions(stored: dict[str, StoredArray]) -> int:
 def _require_label_names(graph: Graph) -> None:
     """Refuse labels without a name, where labels have names."""
     for labels, names in ((graph.labels, graph.label_names), (graph.edge_labels, graph.edge_label_names)):
-        if names is not None and (labels is None or int(labels.max()) >= len(names)):
+        if names is not None and (labels is None or int(labels.max(initial=-1)) >= len(names)):
             raise Damage("zarr.json: there is a label without a name")
 
 
@@ -384,7 +384,7 @@ def _load_rows(reader: StoreReader, arrays: dict[str, Any], puts: Mapping[str, P
     indices = arrays["indices"]
     rows = RowChecks(arrays["indptr"], arrays["split"], arrays["transactions"])
     check_sum(reader.read("indices", indices, rows.check, puts.get("indices")), "indices")
-    rows.check_seams(np.array([start for start, _ in reader.blocks("indices")]), indices)
+    rows.check_seams(np.array([start for start, _ in reader.blocks("indices")], np.int64), indices)
     if "edge_labels" in reader.stored:
         labels = arrays["edge_labels"]
         sums = reader.read("edge_labels", labels, lambda start, block: rows.check_labels(start, block, indices))

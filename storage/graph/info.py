@@ -10,9 +10,10 @@ from longwall.storage.ingest.data_notes import Noted
 def info(graph: Graph) -> dict[str, Any]:
     """Describe a graph as a dict that JSON can hold: sizes, bytes, labels, hash and `GraphStats`' fields."""
     ids = graph.original_ids
+    ends = (int(ids.min()), int(ids.max())) if len(ids) else (0, -1)
     return {
         **named_labels(graph.stats.to_dict(), graph.label_names),
-        **id_facts(graph.has_names, int(ids.min()), int(ids.max())),
+        **id_facts(graph.has_names, *ends),
         "vertex_labels": graph.has_labels,
         "edge_labels": graph.edge_labels is not None,
         "transactions": graph.num_transactions,
@@ -36,5 +37,6 @@ def note_facts(notes: Iterable[Noted]) -> dict[str, Any]:
 
 
 def id_facts(named: bool, smallest: int, largest: int) -> dict[str, Any]:
-    """Describe the ids of the input: their range, where they are integers."""
-    return {"ids": "names"} if named else {"ids": "integers", "smallest_id": smallest, "largest_id": largest}
+    """Describe the ids of the input: their range, where they are integers and there are some."""
+    ends = {} if named or smallest > largest else {"smallest_id": smallest, "largest_id": largest}
+    return {"ids": "names" if named else "integers"} | ends

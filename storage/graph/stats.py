@@ -73,7 +73,7 @@ def summarize_graph(
         num_edges=arcs // 2,
         max_degree=pairs[0][0],
         max_out_degree=max_out_degree,
-        mean_degree=arcs / n,
+        mean_degree=arcs / n if n else 0.0,
         # Python's integers: n * max_degree^2 can pass 2^63.
         sum_degree_squared=sum(degree * degree * count for degree, count in pairs),
         closed_wedge_fraction=closed_wedge_fraction,

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -160,7 +161,7 @@ def _parse(path: Path, text: bytes) -> StoreHeader:
             "counts": {"vertices": int(vertices), "edges": int(edges)},
             "stats": {"label_counts": dict(), "closed_wedge_fraction": _} as stats,
             "content_hash": str(content_hash),
-        } if 2 <= vertices <= MAX_VERTICES and 1 <= edges <= vertices * (vertices - 1) // 2:
+        } if vertices == edges == 0 or (2 <= vertices <= MAX_VERTICES and 1 <= edges <= comb(vertices, 2)):
             texts, id_type = _label_names(attributes.get("label_names", {})), attributes.get("id_type", "int64")
             if id_type in ("int64", "uint64"):
                 notes = _notes(attributes.get("notes", []))

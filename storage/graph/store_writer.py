@@ -108,7 +108,7 @@ class StoreSink(Sink):
 
             blocks = stored.blocks()
             each = _READ_BACK * stored.block_bytes()
-            yield from map_ordered(block, blocks, max(1, min(self._threads.width, memory // each - 1)))
+            yield from map_ordered(block, blocks, max(1, min(self._threads.width, memory // max(each, 1) - 1)))
             if read.line(name) != written.line(name):
                 raise Damage(name)
         except Damage as error:

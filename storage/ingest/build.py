@@ -65,7 +65,7 @@ def build_in_memory(
     Raises
     ------
     InputError
-        No edge is left, 2^32 or more vertices, or labels that do not fit the graph.
+        A file has no edge, 2^32 or more vertices, or labels that do not fit the graph.
     RunError
         A budget or the disk is too small.
     """
@@ -123,7 +123,7 @@ def build_graph(
     """
     block = EdgeBlock(np.asarray(src, np.int64), np.asarray(dst, np.int64), edge_labels)
     labels = LabelArrays(*vertex_labels) if vertex_labels is not None else None
-    stream = EdgeStream("the graph", iter([block]), labels)
+    stream = EdgeStream("the graph", iter([block]), labels, may_be_empty=True)
     with given_or_default(None) as resources:
         return build_in_memory(stream, resources)
 

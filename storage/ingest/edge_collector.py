@@ -146,7 +146,7 @@ class EdgeCollector:
     Raises
     ------
     InputError
-        No edge is left, there are 2^32 or more vertices, or an edge has two labels.
+        A file has no edge, there are 2^32 or more vertices, or an edge has two labels.
     """
 
     positions: VertexPositions
@@ -157,6 +157,7 @@ class EdgeCollector:
         self._sign: Sign | None = None
         self._label_names = stream.edge_label_names
         self._source, self._scratch, self._repeated = stream.source, scratch, stream.repeated
+        self._may_be_empty = stream.may_be_empty
         self._wide, self._wide_labels = scratch.array(np.int64), scratch.array(np.int32)
         self.rows = self.kept = 0
         self._collect(stream)
@@ -170,8 +171,8 @@ class EdgeCollector:
         memory, step = self._scratch.work * 3 // 4, self._step()
         keys = self._keys(chain(() if first is None else (first,), blocks), step)
         narrow = self._sorted(keys, memory, self._clash_of(Positions(0, 2**32, None, 0)))
-        low, high = self.known
         self._require_edges()
+        low, high = self.known
         # A table over the range of ids costs less than sorting all ends.
         if len(self._wide) == 0 and high - low < 8 * self.kept + 1024:
             self.positions = Positions(low, high - low + 1, None, memory // 4)
@@ -201,10 +202,10 @@ class EdgeCollector:
         self._wide_labels.drop()
 
     def _require_edges(self) -> None:
-        if self.known[1] < 0:
+        if self.known[1] < 0 and not self._may_be_empty:
             raise InputError(f"{self._source}: there are no edges; give a graph with at least one edge")
         if self.kept == 0:
-            raise InputError(f"{self._source}: every edge is a loop; give at least one edge between two vertices")
+            self.known = (0, -1)
 
     def _put_aside(self, src: Int64s, dst: Int64s, labels: Int32s | None, chosen: npt.NDArray[np.bool_]) -> None:
         """Let edges whose ends are no words wait in scratch arrays."""

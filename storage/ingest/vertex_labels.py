@@ -183,8 +183,8 @@ def place_labels(
     for block in labels.blocks():
         with host.reserve(_BYTES_A_ROW * len(block.ids), f"matching the labels of {labels.source}"):
             _place_block(labels, block, index, known, placed, unused)
-    missing = int(np.argmin(placed))
-    if placed[missing] == _UNLABELLED:
+    missing = int(np.argmin(placed)) if num_vertices else 0
+    if num_vertices and placed[missing] == _UNLABELLED:
 
         def lacks(ids: Int64s) -> npt.NDArray[np.bool_]:
             ranks = index.lookup(ids)

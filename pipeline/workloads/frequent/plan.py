@@ -118,7 +118,7 @@ def plan_frequent(
         ("transactions", graph.num_transactions) if support == "transactions" else ("vertices", graph.num_vertices)
     )
     wanted = math.ceil(Fraction(repr(min_support)) * most) if isinstance(min_support, float) else min_support
-    if support != "instances" and wanted > most:
+    if support != "instances" and wanted > most > 0:
         raise InputError(f"workload.min_support: {wanted:,} is above the graph, which has {most:,} {of}")
     edges = max_edges or MAX_PATTERN_EDGES
     vertices = min(max_vertices or edges + 1, edges + 1)

@@ -48,7 +48,7 @@ def count_per_vertex(min_size: int, env: Coordinator) -> list[PatternCount]:
     """Write ``vertices.parquet``, and what `count_by_size` writes."""
     began = time.perf_counter()
     with CliquesPerVertex(CountMaximalCliquesOfVertices(min_size), 0.0).run(env) as (cliques, largest, sizes):
-        counts = [0, *sizes[: int(largest.max())].tolist()]
+        counts = [0, *sizes[: int(largest.max(initial=0))].tolist()]
         env.metrics.record(_STAGE, 0, len(cliques), sum(counts), time.perf_counter() - began)
         columns = {"maximal_cliques": of_array(cliques), "largest": of_array(largest)}
         table = pa.table({"vertex": env.graph.all_ids()} | columns)

@@ -96,7 +96,7 @@ def require_orbits_fit(graph: Graph) -> None:
     for orbit in trees:
         _fill(graph, vectors, orbit)
     for orbit, automorphisms in enumerate(root_automorphisms()):
-        most = float(np.min(vectors[spanning_trees_of(orbit)], axis=0).max()) / automorphisms
+        most = float(np.min(vectors[spanning_trees_of(orbit)], axis=0).max(initial=0.0)) / automorphisms
         if most >= _EXACT_BELOW:
             raise FinalError(
                 f"about {most:.3g} subgraphs around one vertex (orbit {orbit}) do not fit 64-bit integers: "

@@ -94,6 +94,7 @@ def graph(
         blocks = _array_blocks(source, edge_labels, declared)
     vertex_labels = _labels(source, library, labels, notes)
     stream = EdgeStream("the graph", blocks, vertex_labels, declared, edge_label_names=label_names, notes=notes)
+    stream.may_be_empty = True
     with given_or_default(None) as resources, stream:
         made = build_in_memory(stream, resources, observer)
     if line := counts_line(stream.source, made.notes):

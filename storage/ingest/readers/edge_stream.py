@@ -91,6 +91,8 @@ class EdgeStream:
 
     notes: DataNotes = field(default_factory=DataNotes)
     """Collects what is dropped, merged or guessed while `blocks` are read."""
+    may_be_empty: bool = False
+    """Whether it may have no rows: an object may, a file without a row is a mistake."""
 
     @property
     def id_range(self) -> tuple[int, int] | None:

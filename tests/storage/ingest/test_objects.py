@@ -171,8 +171,6 @@ def strange(**attributes: Any) -> Any:
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a number": ({"source": 7}, "source: expected a graph of networkx or igraph.*, not int; longwall.open_graph"),
     "a path": ({"source": "graph.txt"}, "not str; longwall.open_graph reads files"),
-    "no edge": ({"source": []}, "the graph: "),
-    "only loops": ({"source": [(1, 1)]}, "every edge is a loop"),
     "triples": ({"source": [(0, 1, 2)]}, r"an array of shape \(edges, 2\) is needed, not \(1, 3\)"),
     "rows of two lengths": ({"source": [(0, 1), (2,)]}, "its rows have different lengths"),
     "floats": ({"source": np.ones((2, 2))}, "expected integers, not float64 numbers"),
