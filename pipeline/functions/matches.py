@@ -30,7 +30,8 @@ class Matches:
 
     Iterating yields Arrow record batches. The search runs once, as a whole, and its rows stay in files of the spill
     folder until the object is closed or collected; `head` and `count` search for no more than they need. These files
-    are results: they are not part of the budget `disk`.
+    are results: they are not part of the budget `disk`. The order of the rows is not defined; with ``threads=1`` it
+    is the same each time, and `head` searches so.
 
     Parameters
     ----------
@@ -97,7 +98,11 @@ class Matches:
         return found if self.limit is None else min(found, self.limit)
 
     def head(self, n: int = 5) -> pa.Table:
-        """Return `n` rows as an Arrow table: the search ends when they are found."""
+        """Return `n` rows as an Arrow table: the search ends when they are found.
+
+        It works with one thread, so that the rows and their order are the same each time. Once all rows of the object
+        are in its files, it returns the first of these.
+        """
         import pyarrow as pa
 
         require_whole("n", n, 0)
@@ -106,8 +111,13 @@ class Matches:
             return self.schema.empty_table()
         if self._kept.finished:
             return pa.Table.from_batches(self._first(wanted), self.schema)
-        with self._question.answered(export={"limit": wanted}) as result:
+        with self._question.answered(export={"limit": wanted}, engine=self._one_thread()) as result:
             return pa.Table.from_batches(list(self._batches(result)), self.schema)
+
+    def _one_thread(self) -> dict[str, Any]:
+        """Return the engine with one thread, and without a second engine beside it."""
+        engine = self._question.sections["engine"]
+        return {"kind": "cuda" if engine["kind"] == "both" else engine["kind"], "threads": 1}
 
     def _first(self, wanted: int) -> list[pa.RecordBatch]:
         found: list[pa.RecordBatch] = []
@@ -216,7 +226,8 @@ def match(
         A row for each embedding, as `longwall.count` defines it: a pattern of which only some vertices or edges have
         labels can have several for one subgraph. A column for each vertex of the pattern, by its name: ``v0``, ``v1``,
         ... where it has none. Iterate over its record batches, or call `head`, `count`, `to_arrow`, `to_pandas`,
-        `to_polars` or `write_parquet`.
+        `to_polars` or `write_parquet`. Their order is not defined; with ``threads=1`` it is the same each time, and
+        `head` searches so.
 
     Examples
     --------
