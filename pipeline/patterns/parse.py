@@ -152,6 +152,8 @@ def parse_pattern(text: str, labels: Sequence[int] | None = None) -> Pattern:
         return read_pattern(user_path(text), labels)
     if is_pattern_text(text):
         return _labelled(parse_pattern_text(text), labels)
+    if re.search(r"->|<-|[→←]", text):
+        raise InputError(f"pattern {brief(text)}: patterns have no directions: write - for each edge")
     if not text:
         raise InputError("the pattern is empty: give a name, an edge list such as '0-1,1-2,2-0', or a file")
     known = [*_FIXED, *(f"{name}-{max(low, 4)}" for name, (low, _, _, _) in _FAMILIES.items())]

@@ -84,7 +84,9 @@ def source_text(source: Any) -> str:
             raise InputError("pattern: two vertices have the same name; give each a name of its own")
         return _graph_text(dict(zip(names, labels, strict=True)), edges, directed=source.is_directed())
     if isinstance(source, list | tuple):
-        return ",".join(_pair_text(at, pair) for at, pair in enumerate(source))
+        texts = [_pair_text(at, pair) for at, pair in enumerate(source)]
+        _warn([tuple(pair) for pair in source])
+        return ",".join(texts)
     raise wrong_type("pattern", source, _EXPECTED)
 
 
@@ -108,7 +110,7 @@ def _values(labels: Sequence[int | str]) -> list[int | str]:
 
 def _pair_text(at: int, pair: Any) -> str:
     try:
-        u, v = (int(end) for end in pair if int(end) == end and end >= 0)
+        u, v = (int(end) for end in pair if int(end) == end and end >= 0 and not isinstance(end, bool))
     except (TypeError, ValueError):
         raise InputError(
             f"pattern: expected pairs of numbers from 0 up such as (0, 1), and there is {brief(pair)} at {at}"
@@ -127,11 +129,16 @@ def _graph_text(labels: dict[Any, Any], edges: list[tuple[Any, Any, Any]], *, di
     for u, v, label in edges:
         dash = "-" if label is None else f"-[{_label(label)}]-"
         parts.append(f"({names[u]}){dash}({names[v]})")
-    notes = DataNotes()
-    notes.add("directions", len(edges) if directed else 0)
-    notes.add("repeated", len(edges) - len({frozenset((u, v)) for u, v, _ in edges}))
-    warn_of("the pattern", notes.all())
+    _warn([(u, v) for u, v, _ in edges], directed=directed)
     return ", ".join(parts)
+
+
+def _warn(pairs: list[tuple[Any, ...]], *, directed: bool = False) -> None:
+    """Warn of directions and of repeated edges, which are dropped."""
+    notes = DataNotes()
+    notes.add("directions", len(pairs) if directed else 0)
+    notes.add("repeated", len(pairs) - len(set(map(frozenset, pairs))))
+    warn_of("the pattern", notes.all())
 
 
 def _names(nodes: list[Any]) -> dict[Any, str]:

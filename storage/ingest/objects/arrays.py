@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,10 @@ def as_array(name: str, values: Any) -> Array:
         if np.ma.is_masked(array):
             raise InputError(f"{name}: some entries are masked; fill them, or leave out their rows")
         array = np.asarray(array)  # of a matrix of NumPy's, or of another such class
+    if isinstance(values, list | tuple) and array.dtype.kind in "iu" and array.ndim == 2:
+        kinds = set(map(type, chain.from_iterable(values)))
+        if bool in kinds or np.bool_ in kinds:
+            raise InputError(f"{name}: expected integers, not bools; convert them")  # NumPy takes True for 1
     if array.dtype.kind not in "iu" and array.size:
         if array.dtype.kind == "O" or not hasattr(values, "dtype"):
             objects = np.asarray(values, object)
@@ -102,11 +107,13 @@ def pair_arrays(source: Any) -> tuple[Array, Array]:
         if src.ndim != 1 or src.shape != dst.shape:
             raise InputError(f"{name}: two arrays of one length are needed, not of shapes {src.shape} and {dst.shape}")
         return src, dst
+    if isinstance(source, tuple) and len(source) == 2 and all(isinstance(one, list) for one in source):
+        raise InputError(f"{name}: two lists may be two edges or both ends of all; give a list of pairs, or two arrays")
     pairs = as_array(name, source)
     if not pairs.size:
         pairs = pairs.reshape(0, 2)
     if pairs.ndim != 2 or pairs.shape[1] != 2:
-        turned = "; transpose it, array.T" if pairs.ndim == 2 and pairs.shape[0] == 2 else ""
+        turned = "; transpose it, array.T" if hasattr(source, "dtype") and pairs.ndim == 2 and len(pairs) == 2 else ""
         raise InputError(f"{name}: an array of shape (edges, 2) is needed, not {pairs.shape}{turned}")
     return pairs[:, 0], pairs[:, 1]
 

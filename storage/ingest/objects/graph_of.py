@@ -131,7 +131,7 @@ def _refuse_plan(name: str, source: Any) -> None:
 
 def _named_pairs(source: Any) -> list[Any] | None:
     """Return both ends of each edge, one behind the other, of a list of pairs of texts; None for other sources."""
-    if not (isinstance(source, list) and source and isinstance(source[0], list | tuple)):
+    if not (isinstance(source, list | tuple) and source and isinstance(source[0], list | tuple)):
         return None
     if not any(isinstance(end, str) for end in source[0]):
         return None

@@ -21,6 +21,7 @@ HOST = [(1, 2), (2, 3), (1, 3)]
         (networkx.MultiGraph([(0, 1), (0, 1), (1, 2)]), {"repeated": 1}),
         (igraph.Graph([(0, 1), (1, 2)], directed=True), {"directions": 2}),
         (igraph.Graph([(0, 1), (1, 0)]), {"repeated": 1}),
+        ([(0, 1), (1, 0), (1, 2)], {"repeated": 1}),
         (networkx.Graph([(0, 1), (1, 2)]), {}),
         (igraph.Graph([(0, 1), (1, 2)]), {}),
     ],
@@ -42,6 +43,14 @@ def test_what_a_pattern_loses_is_said_once(source: Any, numbers: dict[str, int])
 def test_arrows_are_refused_by_what_they_mean(text: str, at: int) -> None:
     with pytest.raises(InputError, match=rf"at character {at}: patterns have no directions: write - for each edge"):
         longwall.pattern(text)
+
+
+def test_arrows_of_edge_lists_and_bools_are_refused() -> None:
+    for text in ("0->1", "0<-1,1-2"):
+        with pytest.raises(InputError, match="patterns have no directions: write - for each edge"):
+            longwall.pattern(text)
+    with pytest.raises(InputError, match="expected pairs of numbers"):
+        longwall.pattern([(True, False)])
 
 
 LABELS = ['5" pipe', '"', '""x', "a'b", "back\\slash", "(x)-(y)", "new\nline", "a, b", ":1", "é→", "007", " "]

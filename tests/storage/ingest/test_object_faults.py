@@ -199,6 +199,17 @@ def test_series_of_pandas_are_arrays() -> None:
         longwall.graph(np.array([[1, 2, 3], [2, 3, 4]]))
 
 
+def test_lists_that_are_not_clear_are_refused() -> None:
+    with pytest.raises(InputError, match="expected integers, not bools"):
+        longwall.graph([(1, True), (2, 3)])
+    for pair in (([1, 2], [3, 4]), ([1, 2, 3], [2, 3, 4])):
+        with pytest.raises(InputError, match="give a list of pairs, or two arrays"):
+            longwall.graph(pair)
+    assert edges_of(longwall.graph((("a", "b"), ("b", "c")))) == {frozenset("ab"), frozenset("bc")}
+    with pytest.raises(InputError, match=r"not \(2, 3\)$"):
+        longwall.graph([(1, 2, 5), (2, 3, 5)])
+
+
 def test_labels_of_vertices_of_another_kind_are_refused() -> None:
     with pytest.raises(InputError, match="the labelled vertices are texts, but the vertices of the graph are integers"):
         longwall.graph([(1, 2)], labels={"1": 0, "2": 1})
