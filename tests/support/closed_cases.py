@@ -147,7 +147,8 @@ def _draw_query(chance: random.Random) -> naive.Query:
     if chance.random() < 0.4:
         labels = tuple(chance.choice((ANY, 0, 1)) for _ in range(size))
         labels = None if set(labels) == {ANY} else labels
-    return naive.Query(size, edges, labels, chance.random() < 0.45)
+    star = all(u == 0 for u, _ in edges)
+    return naive.Query(size, edges, labels, chance.random() < 0.45 and (size < 6 or (star and labels is None)))
 
 
 def text_of(query: naive.Query) -> str:
@@ -171,6 +172,7 @@ def _vertices(graph: BlowUp, values: list[Any]) -> list[Any]:
 
 _ALL = sorted(FAMILIES)
 _PLAIN = sorted(set(FAMILIES) - {"fan"})
+_STARRY = ["star", "stars", "double star", "wheel"]
 
 
 def counts(chance: random.Random, edges: int) -> Question:
@@ -182,8 +184,9 @@ def counts(chance: random.Random, edges: int) -> Question:
         lambda graph: max(_degrees(graph)) ** (query.size - 1),
         lambda graph: graph.starts[-1] ** query.size,
     ]
-    limits = Limits(edges, 40 * edges)
-    graph = draw_graph(chance, limits, chance.choice(numbers), _ALL)
+    # What is induced and of more than 5 vertices is searched, but for stars.
+    names = _STARRY if query.size > 6 or (query.induced and query.size > 5) else _ALL
+    graph = draw_graph(chance, Limits(edges, 40 * edges), chance.choice(numbers), names)
     found, labelled = forms.maps(graph, query), query.labels is not None
     mappings = chance.random() < 0.4
     section: dict[str, Any] = {"kind": "match", "pattern": text_of(query), "induced": query.induced}
@@ -310,7 +313,8 @@ def limits(chance: random.Random, edges: int) -> Question:
     assert found.query is not None
     section = {key: value for key, value in found.section.items() if key != "count"}
     answer = forms.embeddings(found.graph, found.query)
-    limit = max(chance.choice((1, 7, 1000, answer - 1, answer, answer + 1)), 1)
+    around = (answer - 1, answer, answer + 1) if answer < 20_000 else ()
+    limit = max(chance.choice((1, 7, 1000, *around)), 1)
     section["limit"] = limit
     return Question("limit", found.graph, section, (answer, limit), found.query, found.memory, found.labelled)
 
