@@ -50,7 +50,7 @@ class CpuSearcher:
 
     def count_rows(self, rows: NDArray[np.uint32], most: int | None = None) -> int:
         """Count the embeddings below `rows`; see `Searcher`."""
-        graph, program, most = self._graph, self._program, _NO_LIMIT if most is None else most
+        graph, program, most = self._graph, self._program, _NO_LIMIT if most is None else min(most, _NO_LIMIT)
         total, estimate = count_rows(
             graph.indptr, graph.indices, graph.labels, self._slices, rows, 0, rows.shape[1], program.sets,
             program.first_set, program.levels, program.blocks, program.members, program.terms, self._store, self._room,

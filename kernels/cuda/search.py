@@ -35,6 +35,7 @@ SHARED_ROOM = 512  # elements of a set in a warp's shared memory: 2 KiB
 _LEAST_ROOM = 1024  # elements of a set in global memory, where not all warps have room for the longest sets
 _TIER, _LAST_TIER = 8, 8  # how much more room the next warps have, who are fewer; all of it is there at last
 _FIRST_WINDOW = 1 << 12
+_MOST_WANTED = 2**63 - 1  # matches: a larger count is refused, see `launch.checked`
 
 
 def searcher(device: Device, graph: GraphArrays, program: SearchProgram, memory: int) -> "CudaSearcher":
@@ -127,7 +128,7 @@ class CudaSearcher:
             )
             header = self._headers[columns, lists is None] = program_header(program, columns, variant)
         rooms = self._store, self.stacks.own, self._room, self._oriented_room, tasks.lent, self.stacks.longs
-        shared = tasks.ring, tasks.control, self._device.stop_flag, most, tasks.result
+        shared = tasks.ring, tasks.control, self._device.stop_flag, min(most, _MOST_WANTED), tasks.result
         self._device.launch(
             "count_rows.cu",
             "count_rows",

@@ -1,26 +1,15 @@
 """Count the ways to choose distinct vertices for the query vertices that are left, no two of which are adjacent.
 
-Numbers saturate at `HUGE`: all of them are sums of products of numbers from 0 up, so that less than that is exact.
+Numbers saturate: see :mod:`longwall.kernels.queries.saturating`.
 """
 
 import numpy as np
 
 from longwall.kernels.bits import trailing_zeros
 from longwall.kernels.jit import compiled
+from longwall.kernels.queries.saturating import plus, times
 
-HUGE = np.int64(2**62)
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
-_ABOVE = 2.0**61  # products of floating-point numbers below it are below HUGE
-
-
-@compiled
-def product(a, b):
-    """Multiply two numbers from 0 up; HUGE where the product is larger than about half of it."""
-    if a == 0 or b == 0:
-        return np.int64(0)
-    if float(a) * float(b) >= _ABOVE:
-        return HUGE
-    return a * b
 
 
 @compiled
@@ -96,10 +85,10 @@ def _ways_of_kinds(whole, kinds, ways):
                 while served:
                     number, left, rest = ways[taken], kinds[kind], served
                     while rest:
-                        number = product(number, max(left, 0))
+                        number = times(number, max(left, 0))
                         left -= 1
                         rest &= rest - 1
-                    ways[taken | served] = min(ways[taken | served] + number, HUGE)
+                    ways[taken | served] = plus(ways[taken | served], number)
                     served = (served - 1) & free
             if taken == 0:
                 break
@@ -180,9 +169,9 @@ def ways_of_group(
         part = _joined(first, size, kinds)
         left &= ~part
         if part == 1 << first:
-            ways = product(ways, kinds[part])
+            ways = times(ways, kinds[part])
             continue
-        ways = product(ways, _ways_of_kinds(part, kinds, scratch[1]))
+        ways = times(ways, _ways_of_kinds(part, kinds, scratch[1]))
         if ways == 0:
             return ways, _too_many(part, kinds)
     return ways, 0

@@ -4,7 +4,7 @@ import numpy as np
 
 from longwall.kernels.bits import trailing_zeros
 from longwall.kernels.jit import compiled
-from longwall.kernels.queries.leaf_kernel import HUGE, product
+from longwall.kernels.queries.saturating import plus, times
 
 _ONE = np.uint64(1)
 
@@ -99,7 +99,7 @@ def hang(starts, lists, first_row, number, first, begin, own, below):
     own
         Where those of the vertex begin.
     below : int64[size]
-        The ways; they saturate.
+        The ways; they saturate (:mod:`longwall.kernels.queries.saturating`).
     """
     for place in range(number):
         ways = np.int64(0)
@@ -107,5 +107,5 @@ def hang(starts, lists, first_row, number, first, begin, own, below):
             if begin < 0:
                 ways += 1
             else:
-                ways = min(ways + below[begin + lists[i] - first], HUGE)
-        below[own + place] = product(below[own + place], ways)
+                ways = plus(ways, below[begin + lists[i] - first])
+        below[own + place] = times(below[own + place], ways)

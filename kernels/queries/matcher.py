@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from longwall.kernels.queries.candidate_space import CandidateSpace
-from longwall.kernels.queries.leaf_kernel import HUGE
 from longwall.kernels.queries.order import MOST_OF_A_GROUP
-from longwall.kernels.queries.search_kernel import DEPTH, LAST, ROOT, TOTAL, search
-
-_EXACT_BELOW = int(HUGE) // 2
+from longwall.kernels.queries.saturating import HUGE
+from longwall.kernels.queries.search_kernel import DEPTH, LAST, ROOT, SATURATED, TOTAL, search
 
 
 class QueryMatcher:
@@ -32,7 +30,7 @@ class QueryMatcher:
         assert split is not None
         self.workspace_bytes = bytes_for(space)
         positions = len(lists.vertices)
-        self._state = np.array([0, 0, -1, 0], np.int64)
+        self._state = np.array([0, 0, -1, 0, 0], np.int64)
         self._words = np.zeros((2, size + 1), np.uint64)
         self._owner = np.full(positions, -1, np.int8)
         self._values, self._level = np.full(size, -1, np.int64), np.zeros(size, np.int64)
@@ -96,16 +94,18 @@ class QueryMatcher:
     def advance(self, most: int | None, steps: int) -> int:
         """Go on for so many candidates of query vertices, or until `most` mappings are found; return their number.
 
+        It is exact, or larger than `most`: a lower bound then.
+
         Raises
         ------
         OverflowError
-            If it does not fit 64-bit integers.
+            If it would be neither, since some of it is more than 64-bit integers hold.
         """
         self._state[TOTAL] = 0
-        wanted = int(HUGE) if most is None else most
+        wanted = int(HUGE) if most is None else min(most, int(HUGE))
         search(*self._fixed, *self._work, wanted, steps)
         found = int(self._state[TOTAL])
-        if found >= _EXACT_BELOW and (most is None or found < most):
+        if self._state[SATURATED] and (most is None or found < most):
             raise OverflowError(f"a count of more than {found:.3g} does not fit 64-bit integers")
         return found
 

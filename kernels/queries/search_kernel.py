@@ -10,10 +10,12 @@ import numpy as np
 
 from longwall.kernels.bits import trailing_zeros
 from longwall.kernels.jit import compiled
-from longwall.kernels.queries.leaf_kernel import HUGE, product, ways_of_group
+from longwall.kernels.queries.leaf_kernel import ways_of_group
+from longwall.kernels.queries.saturating import HUGE, plus, times
 
-ROOT, LAST, DEPTH, TOTAL = range(4)
-"""Places of the state: the next root and the end of the roots, the depth (-1: none), and what was found."""
+ROOT, LAST, DEPTH, TOTAL, SATURATED = range(5)
+"""Places of the state: the next root and the end of the roots, the depth (-1: none), what was found, and whether that
+is only a lower bound (1), since some of it was more than numbers hold."""
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
 _ALL = np.uint64(2**64 - 1)  # the blame of a search that has found something
 _FEW = 4  # candidates that may all be taken by other query vertices, which is looked at then
@@ -216,7 +218,7 @@ def _ways_below(array, begin, end, below, base, owner):
     ways = np.int64(0)
     for i in range(begin, end):
         if owner[array[i]] < 0:
-            ways = min(ways + below[base + array[i]], HUGE)
+            ways = plus(ways, below[base + array[i]])
     return ways
 
 
@@ -246,7 +248,7 @@ def _count_rest(
             return here, _blame(
                 groups[g], lacking, adjacent, ends_of[0], ends_of[1], ends_of[2], level, taken, lists, arena, owner
             )
-        ways = product(ways, here)
+        ways = times(ways, here)
     return ways, _ALL
 
 
@@ -280,7 +282,7 @@ def search(
         The candidates of the root begin here in `lists`.
     below_base, below
         The ways to match what hangs from a candidate; see `CandidateSpace`.
-    state : int64[4]
+    state : int64[5]
         See `ROOT`.
     words : uint64[2, k + 1]
         The matched query vertices in ``words[0, 0]``, and the blame of each depth.
@@ -307,11 +309,11 @@ def search(
     scratch : int64[2, 256]
         Workspace.
     most
-        The search ends once it has found so many.
+        The search ends once it has found so many, `HUGE` at most: the total is less than ``2 * HUGE`` then.
     steps
         It is put off after so many candidates.
     """
-    depth, total, matched = state[DEPTH], state[TOTAL], words[0, 0]
+    depth, total, matched, saturated = state[DEPTH], state[TOTAL], words[0, 0], False
     blame = words[1]
     while steps > 0 and total < most:
         steps -= 1
@@ -338,7 +340,7 @@ def search(
             cursor[depth] += 1
             ways = carry[depth]
             if below_base[u] >= 0:
-                ways = product(ways, below[below_base[u] + x - first_of[u]])
+                ways = times(ways, below[below_base[u] + x - first_of[u]])
                 if ways == 0:
                     continue
             if owner[x] >= 0:
@@ -381,7 +383,8 @@ def search(
                 ways, groups, sizes, adjacent, rivals, below_base, below, first_of, level, begin, end, in_arena, taken,
                 ends_of, values, lists, arena, owner, marks, scratch,
             )  # fmt: skip
-            total = min(total + ways, HUGE)
+            saturated |= ways == HUGE
+            total += ways  # both are at most HUGE: see `most`
             if reason == _ALL or reason & own:
                 blame[depth] |= reason
                 continue
@@ -398,5 +401,5 @@ def search(
             matched ^= _ONE << np.uint64(v)
             _widen(adjacent[v] & ~matched, level)
             depth -= 1
-    state[DEPTH], state[TOTAL] = depth, total
+    state[DEPTH], state[TOTAL], state[SATURATED] = depth, total, saturated
     words[0, 0] = matched

@@ -2,8 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 
-PRIMES = tuple(2**31 - below for below in (1, 19, 61, 69, 85, 99, 105, 151, 159, 171, 225, 249, 295, 325, 379, 399))
-"""The largest primes below 2**31: residues of one have products that 64-bit integers hold."""
+_BELOW = (
+    *(1, 19, 61, 69, 85, 99, 105, 151, 159, 171, 225, 249, 295, 325, 379, 399, 411, 469, 477, 511, 525, 571, 579, 589),
+    *(595, 615, 619, 697, 699, 705, 711, 727, 771, 775, 781, 789, 829, 831, 837, 847, 885, 909, 951, 955, 967, 985),
+    *(987, 1027, 1057, 1065, 1071, 1141, 1147, 1167, 1231, 1239, 1281, 1287, 1299, 1305, 1321, 1357, 1375, 1411, 1417),
+    *(1425, 1527, 1555, 1557, 1567, 1585, 1627),
+)
+PRIMES = tuple(2**31 - below for below in _BELOW)
+"""The largest primes below 2**31: residues of one have products that 64-bit integers hold.
+
+With 2**64 they hold the matches of 64 vertices, which are fewer than 2**1984, and some hundred bits more for terms that
+cancel out.
+"""
 _WORD = 64  # bits of what is always known
 _MARGIN = 4  # bits for the sign, and for what floating point leaves out
 
@@ -18,13 +28,13 @@ def moduli_for(magnitude: float, primes: Sequence[int]) -> list[int]:
     """
     bits, needed = float(_WORD - _MARGIN), list[int]()
     for prime in primes:
-        if magnitude < 2.0**bits:
+        if magnitude < 1 << int(bits):
             return needed
         needed.append(prime)
         bits += 30.99
-    if magnitude < 2.0**bits:
+    if magnitude < 1 << int(bits):
         return needed
-    raise OverflowError(f"a number of about {magnitude:.3g} has more than {bits:.0f} bits")
+    raise OverflowError(f"a number has more than {bits:.0f} bits, which are all that counts have")
 
 
 def combine(residues: Mapping[int, Sequence[int]]) -> list[int]:

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from math import exp
+from math import exp, prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,6 +101,12 @@ class QuerySum:
     def cost(self) -> float:
         """Estimated number of candidates that are tried."""
         return sum(term.tree.cost + TERM_COST for term in self.terms)
+
+    @property
+    def most(self) -> int:
+        """What the absolute values of the terms add up to at most: where each vertex may be any of its candidates."""
+        sizes = [prod(_size(self.space, members) for members in term.classes) for term in self.terms]
+        return sum(abs(term.coefficient) * size for term, size in zip(self.terms, sizes, strict=True))
 
     def close(self) -> None:
         """Give the memory back."""

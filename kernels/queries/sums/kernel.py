@@ -1,6 +1,7 @@
 """Add up the matches of a query vertex by vertex, from a cache where a separator has had the same images before.
 
 A value is known twice: modulo a number, and in floating point, which says how large it is, and whether it is 0.
+The latter is `MOST_KNOWN` at most, so that no infinity is multiplied by 0.
 """
 
 import numpy as np
@@ -12,6 +13,8 @@ _PROBES = 16  # places of the cache where a value may be
 _NONE = np.int32(-1)  # in place of an image: one that no vertex of the part may be
 _HASH = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
+MOST_KNOWN = 1e300
+"""In floating point, a value that is as large may be larger."""
 _IN_LISTS, _IN_ARENA, _IN_ALL = 0, 1, 2
 
 
@@ -236,7 +239,7 @@ def add_up(
                 slot, found = _find(c, mixed, epoch, key_ptr, key, cache_first, cache_mask, key_first, cache_keys)
                 if found:
                     parts[v] = _times(parts[v], cache_sums[slot], modulus)
-                    large_parts[v] *= cache_large[slot]
+                    large_parts[v] = min(large_parts[v] * cache_large[slot], MOST_KNOWN)
                     continue
             begin, end, where = _candidates(
                 c, con_ptr, con_var, con_base, all_first, all_last, starts, lists, values, arena, room
@@ -253,7 +256,7 @@ def add_up(
                     _keep(slot, c, epoch, key_ptr, key, key_first, cache_first, cache_keys)
                     cache_sums[slot], cache_large[slot] = np.uint64(free), float(free)
                 parts[v] = _times(parts[v], np.uint64(free), modulus)
-                large_parts[v] *= float(free)
+                large_parts[v] = min(large_parts[v] * float(free), MOST_KNOWN)
                 continue
             cursor[c], stop[c], source[c], slots[c] = begin, end, where, slot
             sums[c], large_sums[c] = np.uint64(0), 0.0
@@ -261,7 +264,7 @@ def add_up(
             continue
         if values[v] >= 0:
             sums[v] = _plus(sums[v], parts[v], modulus)
-            large_sums[v] += large_parts[v]
+            large_sums[v] = min(large_sums[v] + large_parts[v], MOST_KNOWN)
         x = np.int64(-1)
         while cursor[v] < stop[v]:
             at = cursor[v]
@@ -287,6 +290,6 @@ def add_up(
             cache_sums[slot], cache_large[slot] = sums[v], large_sums[v]
         p = parents[v]
         parts[p] = _times(parts[p], sums[v], modulus)
-        large_parts[p] *= large_sums[v]
+        large_parts[p] = min(large_parts[p] * large_sums[v], MOST_KNOWN)
         v = p
     state[0] = v

@@ -16,7 +16,7 @@ from longwall.pipeline.label_names import label_texts
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.count_plans import CountBySearch, CountPlan
 from longwall.pipeline.phases.queries.candidates import candidates_of, forget_candidates, terms_of
-from longwall.pipeline.phases.queries.search import QueryCount
+from longwall.pipeline.phases.queries.search import MOST_WANTED, QueryCount
 from longwall.pipeline.phases.queries.sums import QueryTerms
 from longwall.pipeline.phases.search_count import wanted_left
 from longwall.pipeline.planning.search_planner import MAX_SUFFIX, plan_match
@@ -88,7 +88,7 @@ class CountByCandidates(CountPlan):
     def _counted(self, env: Coordinator, limit: int | None) -> int:
         phase, mappings = self.phase, None
         with suppress(DoesNotFit):  # what had no room is gone before the search without candidates
-            if limit is None:
+            if limit is None or limit * self.automorphisms > MOST_WANTED:
                 mappings = self._all(env)
             else:
                 mappings = self._search(replace(phase, limit=wanted_left(limit * self.automorphisms, env, phase)), env)
@@ -128,8 +128,13 @@ class CountByCandidates(CountPlan):
                 return self._search(replace(phase, patience=patience), env)
         if cost <= _MOST_COST:
             with suppress(DoesNotFit):
-                return QueryTerms(phase.query, phase.title).exact(env, lambda partials: self._record(partials, env))
-        return self._search(phase, env)
+                return self._added(phase, env)
+        with suppress(DoesNotFit):
+            return self._search(phase, env)
+        return self._added(phase, env)  # whatever it takes: numbers are too large for the search
+
+    def _added(self, phase: QueryCount, env: Coordinator) -> int:
+        return QueryTerms(phase.query, phase.title).exact(env, lambda partials: self._record(partials, env))
 
     def _search(self, phase: QueryCount, env: Coordinator) -> int:
         record = env.run(phase)

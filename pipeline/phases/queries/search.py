@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from longwall.kernels.queries.candidate_space import CandidateSpace, QueryGraph
 from longwall.kernels.queries.matcher import QueryMatcher, bytes_for
+from longwall.kernels.queries.saturating import HUGE
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Phase, Task, Worker, equal_tasks, host_threads
 from longwall.pipeline.phases.queries.candidates import STEPS, TASKS, candidates_of
@@ -17,6 +18,9 @@ from longwall.stages.base import Aggregation
 from longwall.stages.export import RowLimit
 from longwall.stages.stage_timer import StageTimer
 from longwall.storage.memory.reservations import BudgetExceeded
+
+MOST_WANTED = int(HUGE)
+"""Mappings: up to so many, a part of them that is found at once need not be known exactly."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,8 @@ class QueryCount(Phase):
     title
         What it is called.
     limit
-        Mappings that are wanted, None: all.
+        Mappings that are wanted, at most `MOST_WANTED`; None: all, unless a part of them that is found at once is more
+        than 64-bit integers hold: the search is given up then, as if it did not fit.
     patience
         Candidates that each worker tries before the search is given up, as if it did not fit; None: whatever it takes.
     """
@@ -100,12 +105,12 @@ class _QueryWorker(Worker):
 
     def _advance(self) -> int:
         """Try some candidates; return the mappings that were found."""
-        if self._patience is None:
-            return self._matcher.advance(self._limit.left, STEPS)
-        steps = min(STEPS, self._patience - self._tried)
-        if steps <= 0:
-            raise DoesNotFit("the search takes long")
-        self._tried += steps
+        steps = STEPS
+        if self._patience is not None:
+            steps = min(STEPS, self._patience - self._tried)
+            if steps <= 0:
+                raise DoesNotFit("the search takes long")
+            self._tried += steps
         try:
             return self._matcher.advance(self._limit.left, steps)
         except OverflowError as error:

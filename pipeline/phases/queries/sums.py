@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from longwall.kernels.queries.candidate_space import QueryGraph
 from longwall.kernels.queries.sums.counter import QueryAdder, QuerySum, bytes_for
+from longwall.kernels.queries.sums.kernel import MOST_KNOWN
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Phase, Task, Worker, equal_tasks, host_threads
 from longwall.pipeline.phases.queries.candidates import STEPS, TASKS, terms_of
@@ -85,6 +86,8 @@ class QueryTerms(Phase):
         found = env.run(self)
         record(found.partials)
         number, magnitude = self.aggregation.result(found.values)
+        if magnitude >= MOST_KNOWN:
+            magnitude = terms_of(self.query, env).most
         residues = {_WORD: [number]}
         for prime in moduli_for(magnitude, PRIMES):
             again = replace(self, modulus=prime)
