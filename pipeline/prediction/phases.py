@@ -28,10 +28,10 @@ from longwall.pipeline.phases.count_plans import (
 )
 from longwall.pipeline.phases.degree_sums import triangles_suffice
 from longwall.pipeline.phases.homomorphisms.count import (
+    WRAPS_FROM,
     HomomorphismCount,
     drop_tables,
     kernel_phases,
-    may_wrap,
 )
 from longwall.pipeline.phases.hubs.hub_plan import CountAroundHubs
 from longwall.pipeline.phases.queries.plans import CountByCandidates
@@ -207,11 +207,10 @@ def _(plan: MaximalCliquePlan, env: Environment) -> Phases:  # noqa: ARG001
 
 def _homomorphisms(counted: HomomorphismCount, env: Environment) -> Phases:
     """Yield the passes over the rows, as many as the sizes of the numbers ask for, and the counts beside them."""
-    vertices = max(pattern.num_vertices for pattern in counted.sums.patterns)
     try:
         yield from _each(counted.listed.values())
         largest = 0.0
-        wraps = may_wrap(vertices, env.graph)
+        wraps = counted.largest(env.graph) >= WRAPS_FROM
         for modulus in (FLOATING, WORD) if wraps else (WORD,):
             for phase in counted.phases(modulus):
                 sample = yield phase

@@ -11,11 +11,13 @@ from longwall.pipeline.phases.homomorphisms.count import (
     RowCount,
     exact_totals,
     kernel_counts,
+    sizes_of,
     tables_dropped,
 )
 from longwall.pipeline.phases.homomorphisms.given_tables import GivenTables, summed_tables
 from longwall.pipeline.planning.homomorphisms import Term
 from longwall.pipeline.planning.leaves.leaf_sums import LeafSums
+from longwall.pipeline.planning.number_bounds import bound_program
 from longwall.stages.homomorphisms.rows import Totals
 
 
@@ -57,7 +59,7 @@ class LeafCount:
         """
         in_core = env if core is None else core
         with tables_dropped(in_core):
-            found = exact_totals(partial(self._run, env, core), self.sums.patterns, env.graph)
+            found = exact_totals(partial(self._run, env, core), self._largest(env, core))
         by_kernel = {} if core is None else kernel_counts(self.sums.terms, core)
         sums = len(self.sums.summed)
 
@@ -69,6 +71,15 @@ class LeafCount:
             return found[sums + term.number] if term.kind == "total" else by_kernel[term.kind, term.number]
 
         return [sum(term.coefficient * number(term) for term in terms) for terms in self.sums.terms]
+
+    def _largest(self, env: Coordinator, core: Coordinator | None) -> int:
+        """Bound the numbers of all tables and rows."""
+        whole = bound_program(self.sums.whole, sizes_of(env.graph))
+        if core is None:
+            return whole.largest
+        given = [whole.vertices[number] for number in self.sums.given]
+        in_core = (HomomorphismCount(sums).largest(core.graph, given) for sums in self.sums.core)
+        return max([whole.largest, *in_core])
 
     def _run(self, env: Coordinator, core: Coordinator | None, modulus: int) -> Totals:
         """Return the totals, those over all vertices first."""

@@ -6,21 +6,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
 from functools import partial
-from itertools import pairwise
 from typing import Any
-
-import numpy as np
 
 from longwall.kernels.interface.engine import ShortOfMemory, WorkspaceTooLarge
 from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, Beside, Domain, RowProgram, TableProgram
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import DoesNotFit
-from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.homomorphisms.given_tables import GivenTables, given_rows
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.planning.exact_numbers import PRIMES, combine, moduli_for
 from longwall.pipeline.planning.homomorphisms import HomomorphismSums, Term, pairs_cost, rows_cost
+from longwall.pipeline.planning.number_bounds import Bound, Sizes, bound_program
 from longwall.pipeline.planning.pattern_core import PassCosts
 from longwall.stages.homomorphisms.listed import CountAlmostCliques, CountListed, CountWheels
 from longwall.stages.homomorphisms.pairs import CountPairs
@@ -36,9 +33,8 @@ from longwall.storage.memory.reservations import BudgetExceeded
 
 _KEY = "homomorphism tables"
 _KERNELS = ("cliques", "five-cycles", "pairs")
-WRAPS_FROM = 2.0**62
-"""Numbers of a row below this are no larger than 64-bit integers hold."""
-_ARCS_AT_ONCE = 1 << 22
+WRAPS_FROM = 1 << 62
+"""Numbers of tables and rows below this are no larger than 64-bit integers hold."""
 
 
 class _Kept:
@@ -193,7 +189,11 @@ class HomomorphismCount:
 
     def _homomorphisms(self, env: Coordinator) -> list[int]:
         """Return the exact totals of the program."""
-        return exact_totals(partial(self._run, env), self.sums.patterns, env.graph)
+        return exact_totals(partial(self._run, env), self.largest(env.graph))
+
+    def largest(self, graph: Graph, given: Sequence[Bound] = ()) -> int:
+        """Bound the numbers of the program in a graph; see `bound_program`."""
+        return bound_program(self.sums.program, sizes_of(graph), given).largest
 
     def _run(self, env: Coordinator, modulus: int) -> Totals:
         counts: list[int] = []
@@ -205,21 +205,18 @@ class HomomorphismCount:
         return counts, magnitudes
 
 
-def exact_totals(run: Callable[[int], Totals], patterns: Sequence[Pattern], graph: Graph) -> list[int]:
+def exact_totals(run: Callable[[int], Totals], largest: int) -> list[int]:
     """Return totals of any size.
 
     Parameters
     ----------
     run
         Returns the totals by modulus.
-    patterns
-        What is counted.
-    graph
-        Where.
+    largest
+        Bound of the numbers that they are sums of products of.
     """
-    vertices = max(pattern.num_vertices for pattern in patterns)
     known = None
-    if may_wrap(vertices, graph):  # floating-point twins of numbers that wrapped say nothing
+    if largest >= WRAPS_FROM:  # floating-point twins of numbers that wrapped say nothing
         _, known = run(FLOATING)
     counts, magnitudes = run(WORD)
     residues = {2**64: counts}
@@ -261,25 +258,6 @@ def kernel_stage(kind: str, number: int) -> CountRanges:
     return stages[kind]()
 
 
-def may_wrap(vertices: int, graph: Graph) -> bool:
-    """Return whether a number of a row may pass `WRAPS_FROM`: the mappings of a tree, one vertex of which is fixed."""
-    degree = float(graph.stats.max_degree)
-    if vertices < 3 or degree ** (vertices - 1) < WRAPS_FROM:
-        return degree ** (vertices - 1) >= WRAPS_FROM
-    # The fixed vertex, one below it and one below that are a walk of two steps: these are as many as the fixed vertex
-    # has neighbours at least, and as the graph has arcs at most.
-    others = degree ** (vertices - 3)
-    if degree * others >= WRAPS_FROM or 2 * graph.num_edges * others < WRAPS_FROM:
-        return degree * others >= WRAPS_FROM
-    return _most_walks(graph) * others >= WRAPS_FROM
-
-
-def _most_walks(graph: Graph) -> int:
-    """Return the most walks of two steps from a vertex."""
-    degrees, walks = np.diff(graph.indptr), 0
-    cuts = np.searchsorted(graph.indptr, range(0, len(graph.indices), _ARCS_AT_ONCE), side="right") - 1
-    for first, last in pairwise(np.unique([*cuts, graph.num_vertices]).tolist()):
-        rows = graph.indptr[first : last + 1]
-        sums: Any = np.add.reduceat(degrees[graph.indices[rows[0] : rows[-1]]], rows[:-1] - rows[0])
-        walks = max(walks, int(sums.max()))
-    return walks
+def sizes_of(graph: Graph) -> Sizes:
+    """Return what bounds the numbers of a graph."""
+    return Sizes(graph.num_vertices, 2 * graph.num_edges, graph.stats.max_degree)

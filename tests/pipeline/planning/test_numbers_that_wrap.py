@@ -1,30 +1,72 @@
-"""The bound below which homomorphism counts cannot wrap around."""
+"""The bounds below which homomorphism counts cannot wrap around."""
 
 import networkx as nx
 import pytest
-from selection import slow_but_first
 
-from longwall.pipeline.phases.homomorphisms import count as homomorphism_count
+from longwall.kernels.interface.homomorphism_program import FLOATING
+from longwall.pipeline.execution.device_graph import load_graph
+from longwall.pipeline.patterns.pattern import Pattern
+from longwall.pipeline.phases.homomorphisms.count import sizes_of
+from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
+from longwall.pipeline.planning.leaves.leaf_sums import plan_leaf_sums
+from longwall.pipeline.planning.number_bounds import Bound, Sizes, bound_program
+from longwall.pipeline.planning.pattern_core import PassCosts
+from longwall.stages.homomorphisms.tables import make_tables
+
+STARS = {leaves: Pattern(leaves + 1, tuple((0, leaf + 1) for leaf in range(leaves))) for leaves in (3, 4, 5, 7)}
+PATTERNS = [
+    Pattern(graph.number_of_nodes(), tuple(sorted(graph.edges)))
+    for graph in nx.graph_atlas_g()
+    if 3 <= graph.number_of_nodes() <= 5 and nx.is_connected(graph)
+]
+COSTS = [PassCosts(1.0, 5.0, 0.5), PassCosts(5.0, 1.0, 0.5), PassCosts(5.0, 1.0, 5.0, lists=False)]
 
 
-@pytest.mark.parametrize("arcs", slow_but_first([7, 1, 1 << 22]))
-def test_it_bounds_every_tree(lab, monkeypatch, arcs):
-    monkeypatch.setattr(homomorphism_count, "_ARCS_AT_ONCE", arcs)
-    network = nx.barabasi_albert_graph(40, 3, seed=2)
-    graph = lab.graph(network.edges)
-    walks = max(sum(network.degree(x) for x in network[v]) for v in network)
-    most, arcs_in_all = graph.stats.max_degree, 2 * network.number_of_edges()
-    assert most < walks < arcs_in_all
-    for vertices, bound in ((4, walks * most), (5, walks * most**2), (3, walks), (2, most)):
-        for limit, wraps in ((bound, True), (bound + 1, False), (1, True), (most ** (vertices - 1) + 1, False)):
-            monkeypatch.setattr(homomorphism_count, "WRAPS_FROM", float(limit))
-            assert homomorphism_count.may_wrap(vertices, graph) == wraps
+@pytest.mark.parametrize("costs", COSTS)
+def test_they_bound_every_table(lab, costs):
+    """Dense and sparse graphs, with and without a hub."""
+    for network in (
+        nx.complete_graph(9),
+        nx.star_graph(12),
+        nx.wheel_graph(11),
+        nx.barabasi_albert_graph(20, 3, seed=2),
+    ):
+        run = lab.context(lab.graph(network.edges))
+        graph, memory = load_graph(run)
+        sums = plan_homomorphisms(tuple(PATTERNS), costs) or plan_homomorphisms(tuple(PATTERNS[:8]), costs)
+        assert sums is not None
+        bounds = bound_program(sums.program, sizes_of(run.graph))
+        tables = make_tables(run.engine, graph, sums.program, FLOATING, memory)
+        for table, bound in zip(tables.vertices, bounds.vertices, strict=True):
+            assert table.max() <= bound.most
+            assert table.sum() <= bound.total
+        assert tables.arcs.max(initial=0) <= bounds.largest
 
 
-def test_most_graphs_are_known_by_their_size(lab, monkeypatch):
-    monkeypatch.setattr(homomorphism_count, "_most_walks", lambda _: pytest.fail("all arcs were read"))
-    network = nx.barabasi_albert_graph(40, 3, seed=2)
-    graph = lab.graph(network.edges)
-    for limit, wraps in ((graph.stats.max_degree**2, True), (graph.stats.max_degree * len(graph.indices) + 1, False)):
-        monkeypatch.setattr(homomorphism_count, "WRAPS_FROM", float(limit))
-        assert homomorphism_count.may_wrap(4, graph) == wraps
+@pytest.mark.parametrize("leaves", STARS)
+def test_they_bound_the_tables_of_stars_by_the_power_of_the_degree(leaves):
+    sums = plan_leaf_sums((STARS[leaves],), PassCosts(1.0, 1.0, 1.0))
+    assert sums is not None
+    bounds = bound_program(sums.whole, Sizes(1001, 2000, 1000))
+    assert bounds.largest >= 1000**leaves
+
+
+def test_graphs_of_usual_sizes_need_no_other_pass():
+    """Five vertices in a graph of 100 million edges whose largest degree is 33,000: no number passes 62 bits."""
+    sums = plan_homomorphisms(tuple(PATTERNS), PassCosts(1e9, 5e9, 1e7))
+    assert sums is not None
+    assert bound_program(sums.program, Sizes(4_000_000, 200_000_000, 33_000)).largest < 2**62
+    assert bound_program(sums.program, Sizes(4_000_000, 200_000_000, 1 << 20)).largest >= 2**62
+
+
+def test_given_tables_count(lab):
+    """What a core's program is given bounds its numbers."""
+    pattern = Pattern(5, ((0, 1), (0, 2), (0, 3), (1, 2), (1, 4)))
+    sums = plan_leaf_sums((pattern,), PassCosts(1.0, 1.0, 1.0))
+    assert sums is not None
+    assert sums.given
+    sizes = Sizes(100, 400, 10)
+    for program in (one.program for one in sums.core):
+        few = bound_program(program, sizes, [Bound(10, 400)] * len(sums.given)).largest
+        many = bound_program(program, sizes, [Bound(10**30, 10**30)] * len(sums.given)).largest
+        assert few < 10**9 < 10**30 <= many
