@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cpu.engine import CpuDevice, exact, fitting
 from longwall.kernels.cpu.prefix_tree import columns, edges
+from longwall.kernels.exact_numbers import exact_number
 from longwall.kernels.interface.frontier import RowReads, frontier
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.search_program import ProgramArrays, SearchProgram, in_slices, pack, to_count, to_extend
@@ -50,13 +51,18 @@ class CpuSearcher:
 
     def count_rows(self, rows: NDArray[np.uint32], most: int | None = None) -> int:
         """Count the embeddings below `rows`; see `Searcher`."""
-        graph, program, most = self._graph, self._program, _NO_LIMIT if most is None else min(most, _NO_LIMIT)
+        if most is not None:
+            return exact(*self._count(rows, min(most, _NO_LIMIT), 0))
+        return exact_number(*self._count(rows, _NO_LIMIT, 0), lambda prime: self._count(rows, _NO_LIMIT, prime)[0])
+
+    def _count(self, rows: NDArray[np.uint32], most: int, modulus: int) -> tuple[int, float]:
+        graph, program = self._graph, self._program
         total, estimate = count_rows(
             graph.indptr, graph.indices, graph.labels, self._slices, rows, 0, rows.shape[1], program.sets,
             program.first_set, program.levels, program.blocks, program.members, program.terms, self._store, self._room,
-            self._marks, self._state, self._stop_flag, most,
+            self._marks, self._state, self._stop_flag, most, modulus,
         )  # fmt: skip
-        return exact(total, estimate)
+        return int(total), estimate
 
     def count_edges(self, first: int, last: int, most: int | None = None) -> tuple[int, int]:
         """Count the embeddings below the edges of a range of arcs; see `Searcher`."""
@@ -257,8 +263,8 @@ def _admissible(x, depth, levels, values, indptr, labels):
 
 
 @compiled
-def _count_suffix(depth, values, sets, blocks, members, terms, sizes, indptr, indices, start, stop, store):
-    """Number of ways to place the suffix below the matched `values`, exact and as a float."""
+def _count_suffix(depth, values, sets, blocks, members, terms, sizes, indptr, indices, start, stop, store, modulus):
+    """Number of ways to place the suffix below the matched `values`, modulo 2**64 or a prime, and as a float."""
     for b in range(blocks.shape[0]):
         s = blocks[b, 0]
         low, high = _bounds(values, depth - 1, blocks[b, 1], blocks[b, 2], indptr.size - 1)
@@ -283,11 +289,13 @@ def _count_suffix(depth, values, sets, blocks, members, terms, sizes, indptr, in
     total = np.int64(0)
     estimate = 0.0
     for t in range(terms.shape[0]):
-        product = terms[t, 0]
+        product = terms[t, 0] % modulus if modulus else terms[t, 0]
         approximate = float(terms[t, 0])
         for c in range(1, terms.shape[1]):
             if terms[t, c] >= 0:
                 product *= sizes[terms[t, c]]
+                if modulus:  # a prime below 2**31 and a size below 2**32: the product is below 2**63
+                    product %= modulus
                 approximate *= float(sizes[terms[t, c]])
         total += product
         estimate += abs(approximate)
@@ -308,21 +316,9 @@ def _enter_row(
     for d in range(changed, rows.shape[0]):
         values[d] = rows[d, r]
         if not _run_sets(
-            d,
-            first_set[d],
-            first_set[d + 1],
-            sets,
-            values,
-            indptr,
-            indices,
-            labels,
-            slices,
-            start,
-            stop,
-            store,
-            room,
+            d, first_set[d], first_set[d + 1], sets, values, indptr, indices, labels, slices, start, stop, store, room,
             marks,
-        ):
+        ):  # fmt: skip
             return d
     return rows.shape[0]
 
@@ -330,7 +326,7 @@ def _enter_row(
 @compiled
 def count_rows(
     indptr, indices, labels, slices, rows, begin, end, sets, first_set, levels, blocks, members, terms, store, room,
-    marks, state, stop_flag, most,
+    marks, state, stop_flag, most, modulus,
 ):  # fmt: skip
     """Count the embeddings below rows[:, begin:end].
 
@@ -354,13 +350,15 @@ def count_rows(
         Workspace; width is larger than the number of levels, of sets and of blocks.
     stop_flag, most : uint8[1], int
         The kernel returns early once this is set, or it has found so many.
+    modulus
+        A prime below 2**31, or 0 for 2**64.
 
     Returns
     -------
     total : int
-        The count, modulo 2**64.
+        The count, modulo `modulus`.
     estimate : float
-        The sum of the absolute values that were added, as floating point: `total` is exact below 2**63.
+        The sum of the absolute values that were added, as floating point.
     """
     columns = rows.shape[0]
     depth_end = levels.shape[0]
@@ -380,9 +378,9 @@ def count_rows(
             continue
         if columns == depth_end:
             found, size = _count_suffix(
-                depth_end, values, sets, blocks, members, terms, sizes, indptr, indices, start, stop, store
+                depth_end, values, sets, blocks, members, terms, sizes, indptr, indices, start, stop, store, modulus
             )
-            total += found
+            total = (total + found) % modulus if modulus else total + found
             estimate += size
             continue
         depth = columns
@@ -413,8 +411,9 @@ def count_rows(
             if depth == depth_end - 1:
                 found, size = _count_suffix(
                     depth_end, values, sets, blocks, members, terms, sizes, indptr, indices, start, stop, store,
+                    modulus,
                 )  # fmt: skip
-                total += found
+                total = (total + found) % modulus if modulus else total + found
                 estimate += size
             else:
                 depth += 1

@@ -40,7 +40,8 @@ extern "C" __global__ void __launch_bounds__(256, 4)
     count_rows(const i64* indptr, const u32* indices, const i64* split, const int* labels, const u32* slices,
                const u32* rows, i64 stride, const i64* list_begins, const int* list_lengths, u32* store, i64 own, i64 room,
                i64 oriented_room, u32* lent, i64 longs, RingSlot* ring, TaskControl* control,
-               const u32* stop, u64 most, u64* result) {
+               const u32* stop, u64 most, u64 modulus,
+               u64* result) {
   const i64 warp = static_cast<i64>(blockIdx.x) * (blockDim.x >> 5) + warp_in_block();
   const i64 warps = static_cast<i64>(gridDim.x) * (blockDim.x >> 5);
   const i64 num_rows = control->num_rows;  // another kernel may have chosen them
@@ -62,6 +63,7 @@ extern "C" __global__ void __launch_bounds__(256, 4)
   search.control = control;
   search.stop = stop;
   search.most = most;
+  search.modulus = static_cast<i64>(modulus);
   search.result = result;
   Task task = {0, 0, {0, 0}, {kEveryCandidate, kEveryCandidate}};
   // The loop has one body for both sources of work, so that the search is compiled once.

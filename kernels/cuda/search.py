@@ -16,7 +16,7 @@ from longwall.kernels.cuda.runtime.block_pool import (
     WARPS_PER_BLOCK,
     BlockPool,
 )
-from longwall.kernels.cuda.runtime.launch import WARP, Device, checked, exact
+from longwall.kernels.cuda.runtime.launch import WARP, Device, any_size, checked, exact, fetch
 from longwall.kernels.cuda.runtime.search_header import Variant, graph_arguments, program_header, stored_sets
 from longwall.kernels.cuda.runtime.search_stacks import RING_BYTES, SearchStacks, SearchTasks
 from longwall.kernels.cuda.runtime.staging.staging import RowLists, Staging, places
@@ -61,7 +61,7 @@ class CudaSearcher:
         program = in_slices(program, graph.slice_labels)
         self._device, self._graph, self._program = device, graph, program
         self._room, self._oriented_room = graph.max_degree, graph.max_out_degree
-        self._headers: dict[tuple[int, bool], str] = {}
+        self._headers: dict[tuple[int, bool, bool], str] = {}
         self.staging: Staging | None = None
         if graph.pages is not None and graph.pages.places is not None:
             share = memory // _STAGING_SHARE
@@ -91,44 +91,54 @@ class CudaSearcher:
         while done < rows.shape[1] and (most is None or total < most):
             part = rows[:, done:]
             lists = self._lists(part)
-            total += exact(self.start(part, lists, 0 if most is None else most - total))
+            total += self._count(part, lists, None if most is None else most - total)
             done += part.shape[1] if lists is None else lists.rows
         return total
 
+    def _count(self, rows: Array, lists: RowLists | None, most: int | None) -> int:
+        if most is not None:
+            return exact(self.start(rows, lists, most))
+        return any_size(fetch(self.start(rows, lists)), lambda prime: fetch(self.start(rows, lists, 0, prime)))
+
     def count_edges(self, first: int, last: int, most: int | None = None) -> tuple[int, int]:
         """Count the embeddings below the edges of a range of arcs; see `Searcher`."""
+        found, number = self._below_edges(first, last, most or 0, 0)
+        if most is not None:
+            return checked(found), number
+        return any_size(found, lambda prime: self._below_edges(first, last, 0, prime)[0]), number
+
+    def _below_edges(self, first: int, last: int, most: int, modulus: int) -> tuple[Array, int]:
         tasks = self._shared()
         rows = tasks.choose(self._graph, self._edges, first, last)
-        self._launch(tasks, rows, last - first, None, most or 0)
-        found, number = tasks.fetched()
-        return checked(found), number
+        self._launch(tasks, rows, last - first, None, most, modulus)
+        return tasks.fetched()
 
-    def start(self, rows: Array, lists: RowLists | None = None, most: int = 0) -> Array:
+    def start(self, rows: Array, lists: RowLists | None = None, most: int = 0, modulus: int = 0) -> Array:
         """Launch the count of `rows`, of which there are some. Return what ``launch.exact`` fetches.
 
         With `lists`, only the rows that they are of are counted. The count ends once it has found `most`, if not 0.
+        With a `modulus`, a prime, it is a residue.
         """
         n = rows.shape[1] if lists is None else lists.rows
         tasks = self._shared()
         tasks.begin(n)
-        self._launch(tasks, self._device.xp.ascontiguousarray(rows[:, :n]), n, lists, most)
+        self._launch(tasks, self._device.xp.ascontiguousarray(rows[:, :n]), n, lists, most, modulus)
         return tasks.result
 
-    def _launch(self, tasks: SearchTasks, rows: Array, stride: int, lists: RowLists | None, most: int) -> None:
+    def _launch(
+        self, tasks: SearchTasks, rows: Array, stride: int, lists: RowLists | None, most: int, modulus: int
+    ) -> None:
         """Launch the count of the rows that are given out as tasks."""
         columns, graph = rows.shape[0], self._graph
-        header = self._headers.get((columns, lists is None))
+        header = self._headers.get((columns, lists is None, modulus > 0))
         if header is None:
             program = to_count(self._program, columns)
-            variant = Variant(
-                patience=PATIENCE,
-                lists=() if lists is None else row_lists(program, columns)[1],
-                pooled=self.stacks.longs > 0,
-                slice_stride=graph.slice_stride,
-            )
-            header = self._headers[columns, lists is None] = program_header(program, columns, variant)
+            read = () if lists is None else row_lists(program, columns)[1]
+            pooled, slices = self.stacks.longs > 0, graph.slice_stride
+            variant = Variant(PATIENCE, lists=read, pooled=pooled, slice_stride=slices, residues=modulus > 0)
+            header = self._headers[columns, lists is None, modulus > 0] = program_header(program, columns, variant)
         rooms = self._store, self.stacks.own, self._room, self._oriented_room, tasks.lent, self.stacks.longs
-        shared = tasks.ring, tasks.control, self._device.stop_flag, min(most, _MOST_WANTED), tasks.result
+        shared = tasks.ring, tasks.control, self._device.stop_flag, min(most, _MOST_WANTED), modulus, tasks.result
         self._device.launch(
             "count_rows.cu",
             "count_rows",
@@ -405,16 +415,9 @@ class Extender:
         return longest, oriented, min(self._store.size // words, self._warps)
 
     def _launch(
-        self,
-        name: str,
-        step: _Step,
-        rows: _Rows,
-        order: Array | None,
-        number: int,
-        warps: int,
-        rest: tuple[Any, ...],
-        tier: int,
-    ) -> None:
+        self, name: str, step: _Step, rows: _Rows, order: Array | None, number: int, warps: int,
+        rest: tuple[Any, ...], tier: int,
+    ) -> None:  # fmt: skip
         graph, null = self._graph, np.uintp(0)
         room, oriented_room, fitting = self._rooms(step, tier)
         warps = min(warps, fitting)

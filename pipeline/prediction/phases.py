@@ -10,6 +10,7 @@ from contextlib import suppress
 from functools import singledispatch
 from typing import Any
 
+from longwall.kernels.exact_numbers import PRIMES, moduli_for
 from longwall.kernels.interface.homomorphism_program import FLOATING, WORD
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import DoesNotFit, Phase
@@ -38,7 +39,6 @@ from longwall.pipeline.phases.queries.plans import CountByCandidates
 from longwall.pipeline.phases.search_count import SearchCount
 from longwall.pipeline.phases.search_list import SearchList
 from longwall.pipeline.phases.stars.star_plan import CountInducedStars
-from longwall.pipeline.planning.exact_numbers import PRIMES, moduli_for
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.prediction.phase_sample import PhaseSample
 from longwall.pipeline.workloads.cliques.plan import CliquePlan

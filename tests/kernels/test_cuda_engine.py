@@ -24,6 +24,7 @@ from longwall.kernels.cuda.pattern_growth import growth_header
 from longwall.kernels.cuda.runtime.compile import source_text
 from longwall.kernels.cuda.runtime.search_header import Variant, program_header
 from longwall.kernels.cuda.sorting import TILE, sort_header
+from longwall.kernels.exact_numbers import PRIMES
 from longwall.kernels.interface.engine import EngineUnavailable, WorkspaceTooLarge
 from longwall.kernels.interface.frontier import row_lists
 from longwall.kernels.interface.graph_arrays import GraphArrays
@@ -31,7 +32,6 @@ from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, Doma
 from longwall.kernels.interface.search_program import emitted_set, to_extend
 from longwall.kernels.interface.sorting import KeyLayout
 from longwall.pipeline.patterns.parse import parse_pattern
-from longwall.pipeline.planning.exact_numbers import PRIMES
 from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
 from longwall.pipeline.planning.pattern_core import PassCosts
 from longwall.pipeline.planning.search_plan import MatchPlan

@@ -125,6 +125,7 @@ struct Search {
   RingSlot* ring;
   TaskControl* control;
   const u32* stop;
+  i64 modulus = 0;  // a prime, where counts are residues
   u64 most = 0;  // the search ends once all warps together have found so many; 0: it finds all
   u64* result = nullptr;
   u32 now, since;  // the last look at the clock, and the last one after which work could be given away
@@ -368,13 +369,23 @@ struct Search {
     find_members<D>(excluded);
   }
 
+  // A number modulo 2^64 or, with residues, a prime below 2^31: times a size, below 2^32, it stays below 2^63.
+  DEVICE i64 reduced(i64 number) const {
+    if constexpr (kResidues) {
+      const i64 rest = number % modulus;
+      return rest < 0 ? rest + modulus : rest;
+    } else {
+      return number;
+    }
+  }
+
   template <int T, int C = 1>
   DEVICE void multiply(const Excluded& excluded, i64& product, double& approximate) const {
     if constexpr (C <= kTermWidth) {
       constexpr i64 block = kTerms[T][C];
       if constexpr (block >= 0) {
         const i64 ways = size[block] - excluded.count[block];
-        product *= ways;
+        product = reduced(product * ways);
         approximate *= static_cast<double>(ways);
       }
       multiply<T, C + 1>(excluded, product, approximate);
@@ -386,10 +397,10 @@ struct Search {
   DEVICE void count_suffix(const Excluded& excluded) {
     if constexpr (T < kNumTerms) {
       constexpr i64 coefficient = kTerms[T][0];
-      i64 product = coefficient;
+      i64 product = reduced(coefficient);
       double approximate = static_cast<double>(coefficient);
       multiply<T>(excluded, product, approximate);
-      total += static_cast<u64>(product);
+      total = static_cast<u64>(reduced(static_cast<i64>(total + static_cast<u64>(product))));
       estimate += fabs(approximate);
       count_suffix<T + 1>(excluded);
     }

@@ -1,6 +1,6 @@
 """What every counter of the CUDA engine shares: the device, launches, and results that come back."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
@@ -12,6 +12,7 @@ from longwall.kernels.cuda.runtime.compile import kernel
 from longwall.kernels.cuda.runtime.errors import cuda_faults
 from longwall.kernels.cuda.runtime.memory import DeviceMemory
 from longwall.kernels.device_ahead import compiling_sources
+from longwall.kernels.exact_numbers import exact_number
 from longwall.kernels.interface.engine import Ablation, WorkspaceTooLarge
 
 Array = Any  # a CuPy array
@@ -142,19 +143,36 @@ def exact(result: Array) -> int:
     OverflowError
         If the count does not fit 64-bit integers.
     """
-    # Copying to pageable memory holds the driver's lock until the kernels have ended, and would keep `interrupt` out.
-    result.device.synchronize()
-    return checked(result.get())
+    return checked(fetch(result))
 
 
 def checked(host: NDArray[np.uint64]) -> int:
     """Return a fetched count; see `exact`."""
+    count, estimate = _word(host)
+    if estimate >= 2.0**62:
+        raise OverflowError(f"a count of about {estimate:.3g} does not fit 64-bit integers")
+    return count
+
+
+def any_size(host: NDArray[np.uint64], residue: Callable[[int], NDArray[np.uint64]]) -> int:
+    """Return a fetched count, of any size; `residue` counts anew, modulo a prime, and fetches that."""
+    return exact_number(*_word(host), lambda prime: _word(residue(prime))[0])
+
+
+def _word(host: NDArray[np.uint64]) -> tuple[int, float]:
+    """Return a fetched count modulo 2**64, and its floating-point twin."""
     estimate = float(host.view(np.float64)[1])
     if np.isnan(estimate):
         raise RuntimeError("internal fault: a set outgrew its workspace")
-    if estimate >= 2.0**62:
-        raise OverflowError(f"a count of about {estimate:.3g} does not fit 64-bit integers")
-    return int(host.view(np.int64)[0])
+    return int(host.view(np.int64)[0]), estimate
+
+
+def fetch(result: Array) -> NDArray[np.uint64]:
+    """Fetch what `exact` checks."""
+    # Copying to pageable memory holds the driver's lock until the kernels have ended, and would keep `interrupt` out.
+    result.device.synchronize()
+    host: NDArray[np.uint64] = result.get()
+    return host
 
 
 def sum_of_parts(parts: Array) -> int:

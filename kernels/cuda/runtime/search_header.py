@@ -34,6 +34,8 @@ class Variant:
         Warps have short stacks of sets, and borrow long ones.
     slice_stride
         `GraphArrays.slice_stride`; where it is not 0, the program is `in_slices`.
+    residues
+        Counts are taken modulo a prime.
     """
 
     patience: int = 1 << 18
@@ -43,6 +45,7 @@ class Variant:
     lists: tuple[int, ...] = ()
     pooled: bool = False
     slice_stride: int = 0
+    residues: bool = False
 
 
 def program_header(program: SearchProgram, columns: int, variant: Variant) -> str:
@@ -78,6 +81,7 @@ def program_header(program: SearchProgram, columns: int, variant: Variant) -> st
         "kSharedRoom": variant.shared_room,
         "kPooled": int(variant.pooled),
         "kSliceStride": variant.slice_stride,
+        "kResidues": int(variant.residues),
     }
     lists = variant.lists or (-1,) * len(program.sets)
     sets = [

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
+from longwall.kernels.exact_numbers import PRIMES, combine, moduli_for
 from longwall.kernels.interface.engine import ShortOfMemory, WorkspaceTooLarge
 from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, Beside, Domain, RowProgram, TableProgram
 from longwall.pipeline.execution.device_graph import load_graph
@@ -15,7 +16,6 @@ from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.phases.homomorphisms.given_tables import GivenTables, given_rows
 from longwall.pipeline.phases.range_count import RangeCount
-from longwall.pipeline.planning.exact_numbers import PRIMES, combine, moduli_for
 from longwall.pipeline.planning.homomorphisms import HomomorphismSums, Term, pairs_cost, rows_cost
 from longwall.pipeline.planning.number_bounds import Bound, Sizes, bound_program
 from longwall.pipeline.planning.pattern_core import PassCosts

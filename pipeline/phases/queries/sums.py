@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
+from longwall.kernels.exact_numbers import PRIMES, combine, moduli_for
 from longwall.kernels.queries.candidate_space import QueryGraph
 from longwall.kernels.queries.sums.counter import QueryAdder, QuerySum, bytes_for
 from longwall.kernels.queries.sums.kernel import MOST_KNOWN
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Phase, Task, Worker, equal_tasks, host_threads
 from longwall.pipeline.phases.queries.candidates import STEPS, TASKS, terms_of
-from longwall.pipeline.planning.exact_numbers import PRIMES, combine, moduli_for
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.base import Aggregation
 from longwall.stages.stage_timer import StageTimer

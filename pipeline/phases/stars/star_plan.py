@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from longwall.kernels.exact_numbers import PRIMES, combine
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit, host_threads
 from longwall.pipeline.execution.stage_metrics import record_levels
@@ -15,7 +16,6 @@ from longwall.pipeline.phases.count_plans import CountPlan
 from longwall.pipeline.phases.degree_sums import count_stars
 from longwall.pipeline.phases.hubs.hub_plan import plan_around_hubs
 from longwall.pipeline.phases.stars.star_count import InducedStarCount
-from longwall.pipeline.planning.exact_numbers import PRIMES, combine
 from longwall.storage.graph.graph import Graph
 
 _GAIN = 0.5  # of the steps of the whole count, that independent sets may take

@@ -14,6 +14,7 @@ from naive_homomorphisms import count_homomorphisms
 from selection import on_device
 
 import longwall
+from longwall.kernels.exact_numbers import PRIMES, combine, moduli_for
 from longwall.kernels.patterns.pattern_codes import code_edges, connected_codes
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern
@@ -23,7 +24,6 @@ from longwall.pipeline.phases.count_plans import CountByHomomorphisms, CountBySe
 from longwall.pipeline.phases.homomorphisms import count as homomorphism_count
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.planning.decompositions import Decomposer
-from longwall.pipeline.planning.exact_numbers import PRIMES, combine, moduli_for
 from longwall.pipeline.planning.homomorphisms import HomomorphismSums, Term, plan_homomorphisms
 from longwall.pipeline.planning.pattern_core import PassCosts, pass_costs
 from longwall.pipeline.planning.table_compiler import compile_sums

@@ -1,6 +1,6 @@
 """Whole numbers of any size, of their residues (the Chinese remainder theorem)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 _BELOW = (
     *(1, 19, 61, 69, 85, 99, 105, 151, 159, 171, 225, 249, 295, 325, 379, 399, 411, 469, 477, 511, 525, 571, 579, 589),
@@ -52,3 +52,19 @@ def combine(residues: Mapping[int, Sequence[int]]) -> list[int]:
         ]
         modulus *= other
     return numbers
+
+
+def exact_number(word: int, estimate: float, residue: Callable[[int], int]) -> int:
+    """Return a number that is not negative.
+
+    Parameters
+    ----------
+    word
+        The number modulo 2**64.
+    estimate
+        About the sum of the absolute values that were added up.
+    residue
+        Returns the number modulo a prime.
+    """
+    primes = moduli_for(estimate, PRIMES)
+    return combine({2**64: [word], **{prime: [residue(prime)] for prime in primes}})[0]
