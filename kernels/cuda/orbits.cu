@@ -1,7 +1,7 @@
 // Homomorphisms of graphlets of 3 to 5 vertices that send a vertex to v, for every vertex v of a graph; see
 // longwall.kernels.cpu.local_counts.orbits for what is summed. A block for each vertex x: its warps share out the
 // middles of the wedges, or the lists of edges between neighbours; where a table is made for one neighbour a, the block
-// goes on to the next one together.
+// goes on to the next one together. Of vertices with the same neighbours only the first one is looked at.
 #include "common.cuh"
 #include "generated.cuh"
 
@@ -17,6 +17,7 @@ struct Around {
   u64* counts;
   i64 num_vertices;
   i64 x, begin;
+  u64 twins;  // vertices with the neighbours of x
   int degree;
   u64* diamonds;  // by vertex y: E(x, y)
   i64* near;      // by neighbour: where its list begins
@@ -41,6 +42,9 @@ struct Around {
   DEVICE void add(int row, i64 vertex, u64 number) const {
     if (number) atomicAdd(&counts[row * num_vertices + vertex], number);
   }
+
+  // The same for a neighbour of x, for x and its twins.
+  DEVICE void add_twins(int row, i64 vertex, u64 number) const { add(row, vertex, twins * number); }
 
   // The same for x, with the numbers of all lanes.
   DEVICE void sum(int row, u64 number) const {
@@ -130,9 +134,9 @@ DEVICE void add_wedges(const Around& g) {
     cycles = __shfl_sync(kAll, warp_sum(cycles), 0);
     squares = warp_sum(squares);
     __syncwarp();
-    for (i64 i = g.near[a] + lane; i < at; i += 32) g.add(k52, g.neighbour(g.inner[i]), cycles);
+    for (i64 i = g.near[a] + lane; i < at; i += 32) g.add_twins(k52, g.neighbour(g.inner[i]), cycles);
     if (lane == 0) {
-      g.add(k49, p, squares);
+      g.add_twins(k49, p, squares);
       s3 += t;
       s10 += t * degree;
       s32 += t * degree * degree;
@@ -220,7 +224,7 @@ DEVICE void add_inner_wedges(const Around& g, const u32* stop) {
     __syncthreads();
     const u64 cliques = g.shared->sum;
     if (cliques) {
-      for (i64 i = begin + threadIdx.x; i < end; i += blockDim.x) g.add(k65, g.neighbour(g.inner[i]), cliques);
+      for (i64 i = begin + threadIdx.x; i < end; i += blockDim.x) g.add_twins(k65, g.neighbour(g.inner[i]), cliques);
       // Two cliques of 4 vertices that share the triangle of x, a and b < a, for their last vertex.
       for (i64 i = begin + warp_in_block(); i < end; i += warps_in_block()) {
         const u32 b = g.inner[i];
@@ -228,7 +232,7 @@ DEVICE void add_inner_wedges(const Around& g, const u32* stop) {
         if (static_cast<int>(b) >= a) break;
         if (!z) continue;
         for (i64 j = g.near[b] + lane; j < g.near[b + 1]; j += 32) {
-          if (g.slots[g.inner[j]]) g.add(k70, g.neighbour(g.inner[j]), z);
+          if (g.slots[g.inner[j]]) g.add_twins(k70, g.neighbour(g.inner[j]), z);
         }
       }
     }
@@ -242,7 +246,7 @@ DEVICE void add_inner_wedges(const Around& g, const u32* stop) {
     }
     s69 += squares;
     squares = warp_sum(squares);
-    if (lane == 0) g.add(k68, p, squares);
+    if (lane == 0) g.add_twins(k68, p, squares);
     __syncthreads();
   }
   g.sum(k14, s14);
@@ -317,8 +321,8 @@ DEVICE void add_diamonds(const Around& g, const u32* stop) {
       }
       both = warp_sum(both);
       if (lane == 0) {
-        g.add(k64, q, both);
-        g.add(k64, p, both);
+        g.add_twins(k64, q, both);
+        g.add_twins(k64, p, both);
       }
     }
     __syncthreads();
@@ -344,7 +348,7 @@ DEVICE void finish(const Around& g) {
     for (i64 i = g.row(p) + lane_id(); i < g.row_end(p); i += 32) found += g.diamonds[g.indices[i]];
     found = warp_sum(found);
     if (lane_id() == 0) {
-      g.add(k62, p, found);
+      g.add_twins(k62, p, found);
       g.marks[p] = 0;
     }
   }
@@ -357,7 +361,7 @@ DEVICE void finish(const Around& g) {
 }
 
 extern "C" __global__ void __launch_bounds__(128)
-    add_orbit_homomorphisms(const i64* indptr, const u32* indices, const u32* triangles, i64 num_vertices,
+    add_orbit_homomorphisms(const i64* indptr, const u32* indices, const u32* triangles, const u32* twins, i64 num_vertices,
                             i64 max_degree, i64 max_out_degree, i64 most_triangles, i64 first, i64 last, i64* long_words,
                             i64 num_long, u32* words, i64 num_words, u32* next, const u32* stop, u64* counts) {
   Around g;
@@ -388,6 +392,11 @@ extern "C" __global__ void __launch_bounds__(128)
     const i64 x = first + g.shared->vertex;
     if (g.shared->vertex == kNoVertex || x >= last) return;
     g.x = x;
+    g.twins = twins[x];
+    if (!g.twins) {
+      __syncthreads();  // all have read which vertex it was
+      continue;
+    }
     g.begin = indptr[x];
     g.degree = static_cast<int>(indptr[x + 1] - g.begin);
     walk_wedges(g);

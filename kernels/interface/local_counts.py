@@ -31,16 +31,19 @@ class TriangleGraph(GraphArrays):
         By the place of the arc in `indices`.
     most_triangles
         Most triangles that the arcs of a vertex have, added up.
+    twins : uint32[n]
+        Of every vertex that is the first one with its neighbours, how many vertices have the same; 0 of the others.
     """
 
     triangles: Array
     most_triangles: int
+    twins: Array
 
     @classmethod
-    def of(cls, graph: GraphArrays, triangles: Array, most_triangles: int) -> "TriangleGraph":
-        """Put a graph and its triangles together; nothing is copied."""
+    def of(cls, graph: GraphArrays, triangles: Array, most_triangles: int, twins: Array) -> "TriangleGraph":
+        """Put a graph, its triangles and its twins together; nothing is copied."""
         same = {field.name: getattr(graph, field.name) for field in fields(graph)}
-        return cls(**same, triangles=triangles, most_triangles=most_triangles)
+        return cls(**same, triangles=triangles, most_triangles=most_triangles, twins=twins)
 
 
 EdgeShape = Literal["triangle", "clique-4", "cycle-4"]

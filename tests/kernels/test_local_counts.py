@@ -18,6 +18,7 @@ from longwall.kernels.interface.local_counts import COUNTED, TriangleGraph
 from longwall.kernels.patterns.graphlets import graphlet_orbits, graphlets
 from longwall.pipeline.phases.edge_graph import edge_graph
 from longwall.pipeline.workloads.motifs.arc_triangles import triangle_graph
+from longwall.pipeline.workloads.motifs.twins import twins_of
 from longwall.storage.generators.kinds import generate
 
 relaxed = settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])
@@ -34,7 +35,9 @@ def homomorphisms(context: Any, graph: TriangleGraph, cuts: tuple[int, ...] = ()
     counter = engine.kernels.orbit_homomorphism_counter(engine.device, graph, MEMORY)
     for first, last in pairwise([0, *cuts, graph.num_vertices]):
         counter.add(first, last)
-    return counter.counts()
+    counts = counter.counts()
+    twins_of(context.graph).give(counts)
+    return counts
 
 
 @relaxed

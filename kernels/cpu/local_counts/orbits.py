@@ -14,6 +14,10 @@ The work is the sum over arcs (x, p) of the degree of p, over triangles of a sma
 and, for cycles of 5 vertices alone, over all pairs x, y with a common neighbour of the degree of y. ESCAPE (WWW 2017)
 and EVOKE (WSDM 2020) count by such tables, too, with formulas for what is injective; here maps are counted that need
 not be, so that no formula has corrections: :mod:`longwall.kernels.patterns.graphlets` makes them.
+
+Of vertices with the same neighbours (twins) only the first one is looked at: what is found around it is added to each
+neighbour as often as there are twins, and the numbers of the others are its own, so that the leaves of a hub cost no
+more than one. The kernel leaves the numbers of the others unfinished.
 """
 
 import numpy as np
@@ -58,9 +62,9 @@ class CpuOrbitHomomorphismCounter:
         """Add what is found around the vertices first to last - 1."""
         g = self._graph
         add_orbit_homomorphisms(
-            g.indptr, g.indices, g.triangles, first, last, self._wedges, self._reached, self._marks, self._seen,
-            self._diamonds, self._near, self._pairs, self._slots, self._inner, self._inner_triangles, self._bits,
-            self._stop_flag, self._counts,
+            g.indptr, g.indices, g.triangles, g.twins, first, last, self._wedges, self._reached, self._marks,
+            self._seen, self._diamonds, self._near, self._pairs, self._slots, self._inner, self._inner_triangles,
+            self._bits, self._stop_flag, self._counts,
         )  # fmt: skip
 
     def counts(self) -> NDArray[np.int64]:
@@ -70,15 +74,15 @@ class CpuOrbitHomomorphismCounter:
 
 @compiled
 def add_orbit_homomorphisms(
-    indptr, indices, triangles, first, last, wedges, reached, marks, seen, diamonds, near, pairs, slots, inner,
+    indptr, indices, triangles, twins, first, last, wedges, reached, marks, seen, diamonds, near, pairs, slots, inner,
     inner_triangles, bits, stop_flag, counts,
 ):  # fmt: skip
     """Add the homomorphisms that are found around a range of vertices, for each row of `COUNTED`.
 
     Parameters
     ----------
-    indptr, indices, triangles
-        The graph, and the triangles of every arc.
+    indptr, indices, triangles, twins
+        As in `TriangleGraph`.
     first, last
         Range of vertices.
     wedges, marks, seen : uint32[num_vertices]
@@ -99,14 +103,17 @@ def add_orbit_homomorphisms(
     for x in range(first, last):
         if stop_flag[0]:
             return
+        times = np.int64(twins[x])
+        if times == 0:
+            continue
         begin, end = indptr[x], indptr[x + 1]
         number = _walk_wedges(indptr, indices, begin, end, wedges, reached, marks)
         _add_cycles(indptr, indices, x, wedges, reached, number, counts)
-        _add_wedges(indptr, indices, triangles, x, wedges, marks, near, inner, inner_triangles, counts)
+        _add_wedges(indptr, indices, triangles, x, times, wedges, marks, near, inner, inner_triangles, counts)
         _add_triangles(indptr, indices, triangles, x, near, inner, inner_triangles, counts)
-        _add_inner_wedges(indptr, indices, triangles, x, near, inner, inner_triangles, pairs, slots, counts)
+        _add_inner_wedges(indptr, indices, triangles, x, times, near, inner, inner_triangles, pairs, slots, counts)
         _add_five_cliques(x, end - begin, near, inner, slots, bits, counts)
-        _add_diamonds(indptr, indices, triangles, x, near, inner, wedges, seen, diamonds, counts)
+        _add_diamonds(indptr, indices, triangles, x, times, near, inner, wedges, seen, diamonds, counts)
         degree_sum, product = np.int64(0), np.int64(0)
         for i in range(number):
             y = reached[i]
@@ -120,7 +127,7 @@ def add_orbit_homomorphisms(
             found = np.int64(0)
             for i in range(indptr[p], indptr[p + 1]):
                 found += diamonds[indices[i]]
-            counts[_62, p] += found
+            counts[_62, p] += times * found
         for i in range(number):
             wedges[reached[i]] = 0
             diamonds[reached[i]] = 0
@@ -163,7 +170,7 @@ def _add_cycles(indptr, indices, x, wedges, reached, number, counts):
 
 
 @compiled
-def _add_wedges(indptr, indices, triangles, x, wedges, marks, near, inner, inner_triangles, counts):
+def _add_wedges(indptr, indices, triangles, x, times, wedges, marks, near, inner, inner_triangles, counts):
     """Sums over the wedges x - p - y; writes the edges between neighbours of x, list by list, with their triangles."""
     begin, end = indptr[x], indptr[x + 1]
     at = np.int64(0)
@@ -190,9 +197,10 @@ def _add_wedges(indptr, indices, triangles, x, wedges, marks, near, inner, inner
         counts[_29, x] += t * degrees
         counts[_43, x] += t * around
         counts[_37, x] += degree * cycles
-        counts[_49, p] += squares
+        counts[_49, p] += times * squares
         counts[_51, x] += roofs
         counts[_53, x] += cycles * t
+        cycles *= times
         for i in range(near[j - begin], at):
             counts[_52, indices[begin + inner[i]]] += cycles
     near[end - begin] = at
@@ -233,7 +241,7 @@ def _add_triangles(indptr, indices, triangles, x, near, inner, inner_triangles, 
 
 
 @compiled
-def _add_inner_wedges(indptr, indices, triangles, x, near, inner, inner_triangles, pairs, slots, counts):
+def _add_inner_wedges(indptr, indices, triangles, x, times, near, inner, inner_triangles, pairs, slots, counts):
     """Sums over the wedges of the edges between neighbours of x: wheels, and what has cliques of 4 vertices."""
     begin = indptr[x]
     degree = indptr[x + 1] - begin
@@ -242,8 +250,10 @@ def _add_inner_wedges(indptr, indices, triangles, x, near, inner, inner_triangle
         if near[a] == near[a + 1]:
             continue
         p, t = indices[begin + a], np.int64(triangles[begin + a])
+        steps = np.int64(0)
         for i in range(near[a], near[a + 1]):
             b = inner[i]
+            steps += near[b + 1] - near[b]
             for j in range(near[b], near[b + 1]):
                 pairs[inner[j]] += np.uint32(1)
         cliques = np.int64(0)
@@ -256,15 +266,12 @@ def _add_inner_wedges(indptr, indices, triangles, x, near, inner, inner_triangle
         s57 += cliques * (indptr[p + 1] - indptr[p])
         s67 += cliques * t
         if cliques:
+            cliques *= times
             for i in range(near[a], near[a + 1]):
                 counts[_65, indices[begin + inner[i]]] += cliques
-            _add_clique_pairs(indices, begin, a, near, inner, pairs, slots, counts)
-        squares = np.int64(0)
-        for b in range(degree):
-            z = np.int64(pairs[b])
-            squares += z * z
-            pairs[b] = 0
-        counts[_68, p] += squares
+            _add_clique_pairs(indices, begin, a, times, near, inner, pairs, slots, counts)
+        squares = _take_squares(a, degree, steps, near, inner, pairs)
+        counts[_68, p] += times * squares
         s69 += squares
     counts[_14, x] += s14
     counts[_57, x] += s57
@@ -275,7 +282,26 @@ def _add_inner_wedges(indptr, indices, triangles, x, near, inner, inner_triangle
 
 
 @compiled
-def _add_clique_pairs(indices, begin, a, near, inner, pairs, slots, counts):
+def _take_squares(a, degree, steps, near, inner, pairs):
+    """Add up the squares of `pairs`, and clear it; `steps` additions were made, which are few around a wheel's hub."""
+    squares = np.int64(0)
+    if steps < degree:
+        for i in range(near[a], near[a + 1]):
+            b = inner[i]
+            for j in range(near[b], near[b + 1]):
+                z = np.int64(pairs[inner[j]])
+                squares += z * z
+                pairs[inner[j]] = 0
+    else:
+        for b in range(degree):
+            z = np.int64(pairs[b])
+            squares += z * z
+            pairs[b] = 0
+    return squares
+
+
+@compiled
+def _add_clique_pairs(indices, begin, a, times, near, inner, pairs, slots, counts):
     """Two cliques of 4 vertices that share the triangle of x and its neighbours a and b, b < a, for their last vertex.
 
     `pairs` has the common neighbours of a with each neighbour of x; `slots` is workspace.
@@ -286,7 +312,7 @@ def _add_clique_pairs(indices, begin, a, near, inner, pairs, slots, counts):
         b = inner[i]
         if b >= a:
             break
-        z = 2 * np.int64(pairs[b])
+        z = 2 * times * np.int64(pairs[b])
         if z:
             for j in range(near[b], near[b + 1]):
                 if slots[inner[j]] == a + 1:
@@ -341,7 +367,7 @@ def _add_five_cliques(x, degree, near, inner, slots, bits, counts):
 
 
 @compiled
-def _add_diamonds(indptr, indices, triangles, x, near, inner, wedges, seen, diamonds, counts):
+def _add_diamonds(indptr, indices, triangles, x, times, near, inner, wedges, seen, diamonds, counts):
     """Walk over what triangles x, p, q lead to: the common neighbours y of p and q; E(x, y) is left in `diamonds`."""
     begin = indptr[x]
     ends = np.int64(0)
@@ -365,8 +391,8 @@ def _add_diamonds(indptr, indices, triangles, x, near, inner, wedges, seen, diam
                     both += wedges[y]
                     ends += np.int64(t) - 1 + np.int64(triangles[i])
             own += both
-            counts[_64, q] += both
-        counts[_64, p] += own
+            counts[_64, q] += times * both
+        counts[_64, p] += times * own
         for i in range(indptr[p], indptr[p + 1]):
             seen[indices[i]] = 0
     counts[_59, x] += ends

@@ -57,6 +57,7 @@ class CudaOrbitHomomorphismCounter:
                 graph.indptr,
                 graph.indices,
                 graph.triangles,
+                graph.twins,
                 graph.num_vertices,
                 graph.max_degree,
                 graph.max_out_degree,

@@ -1,13 +1,14 @@
 """From homomorphisms to orbits: what vectors over all vertices the other orbits need, and the linear maps in the end.
 
 The homomorphisms of a graphlet whose vertex cuts it are the product of those of its parts; those with a vertex of one
-neighbour are the sum, over the neighbours, of those of the rest. All is computed modulo 2**64: what is divided by
-automorphisms is exact as long as no vertex has 2**60 subgraphs of an orbit, and that is known beforehand, since a
-subgraph has a spanning tree and trees need degrees only.
+neighbour are the sum, over the neighbours, of those of the rest. All is computed modulo 2**64: a number that is divided
+by automorphisms is exact as long as no vertex has 2**60 subgraphs of an orbit. That is known beforehand, since a
+subgraph has a spanning tree and trees need degrees only. Vertices that may have more are computed again modulo primes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from longwall.kernels.exact_numbers import combine
 from longwall.kernels.interface.local_counts import COUNTED
 from longwall.kernels.patterns.graphlets import (
     Graphlet,
@@ -30,9 +32,9 @@ from longwall.storage.errors import FinalError, RunError
 from longwall.storage.graph.graph import Graph
 
 _EXACT_BELOW = 2.0**60  # of 64 bits at most 3 are lost where it is divided by 24
+_KNOWN = 2**61  # the modulus that is left then
+_ROWS_BELOW = 2.0**62  # what the kernel's numbers must not pass where they are taken modulo a prime
 _ARCS_AT_ONCE = 1 << 18
-ARC_BYTES = 24
-"""Bytes of an arc of those that are summed at once."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,8 @@ def step_of(orbit: int) -> Step | None:
     return Step(neighbour=_part(graphlet, rest, neighbour) if len(rest) > 1 else None)
 
 
-def homomorphism_vectors(graph: Graph, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the homomorphisms of all orbits by vertex, modulo 2**64: int64[73, num_vertices].
+def homomorphism_vectors(graph: Graph, rows: NDArray[np.int64], prime: int | None = None) -> NDArray[np.int64]:
+    """Return the homomorphisms of all orbits by vertex, modulo 2**64 or a prime below 2**31: int64[73, num_vertices].
 
     Parameters
     ----------
@@ -75,51 +77,116 @@ def homomorphism_vectors(graph: Graph, rows: NDArray[np.int64]) -> NDArray[np.in
         The graph.
     rows : int64[len(COUNTED), num_vertices]
         Those of the orbits that a kernel counts.
+    prime
+        The modulus; None for 2**64.
     """
     vectors = np.empty((len(graphlet_orbits()), graph.num_vertices), np.int64)
-    vectors[list(COUNTED)] = rows
+    for orbit, row in zip(COUNTED, rows, strict=True):
+        vectors[orbit] = row
+        _reduce(vectors[orbit], prime)
     for orbit in _in_order():
-        _fill(graph, vectors, orbit)
+        _fill(graph, vectors, orbit, prime)
     return vectors
 
 
-def require_orbits_fit(graph: Graph) -> None:
-    """Check that every vertex has so few subgraphs of each orbit that all of the numbers are exact.
+@dataclass(frozen=True)
+class Magnitudes:
+    """How many subgraphs around a vertex there may be, as floating-point numbers.
+
+    Attributes
+    ----------
+    most
+        The largest number of any orbit and vertex.
+    large : int64[...]
+        The vertices that may have so many subgraphs of an orbit that they are not exact modulo 2**64.
+    """
+
+    most: float
+    large: NDArray[np.int64]
+
+
+def magnitudes(graph: Graph, orbits: int) -> Magnitudes:
+    """Bound the subgraphs of the first orbits around every vertex by the trees that span them.
 
     Raises
     ------
     FinalError
-        If some may have more.
+        If some do not fit 64-bit integers, and the homomorphisms that the kernel counts do not either.
     """
     trees = [orbit for orbit in _in_order() if _is_tree(orbit)]
     vectors = np.empty((max(trees) + 1, graph.num_vertices), np.float64)
     for orbit in trees:
         _fill(graph, vectors, orbit)
+    large, most, rows = np.zeros(graph.num_vertices, bool), 0.0, 0.0
     for orbit, automorphisms in enumerate(root_automorphisms()):
-        most = float(np.min(vectors[spanning_trees_of(orbit)], axis=0).max(initial=0.0)) / automorphisms
-        if most >= _EXACT_BELOW:
-            raise FinalError(
-                f"about {most:.3g} subgraphs around one vertex (orbit {orbit}) do not fit 64-bit integers: "
-                "count orbits of fewer vertices"
-            )
+        maps = np.min(vectors[spanning_trees_of(orbit)], axis=0)
+        if orbit in COUNTED:
+            rows = max(rows, float(maps.max(initial=0.0)))
+        if orbit < orbits:
+            most = max(most, float(maps.max(initial=0.0)) / automorphisms)
+            large |= maps >= _EXACT_BELOW * automorphisms
+    if most >= _EXACT_BELOW and rows >= _ROWS_BELOW:
+        raise FinalError(
+            f"about {most:.3g} subgraphs around one vertex do not fit 64-bit integers: count orbits of fewer vertices"
+        )
+    return Magnitudes(most, np.flatnonzero(large))
 
 
-def orbits_of_homomorphisms(vectors: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how often vertices stand in each orbit: int64[73, vertices], for their homomorphisms modulo 2**64."""
+def orbits_of_homomorphisms(vectors: NDArray[np.int64], prime: int | None = None) -> NDArray[np.int64]:
+    """Return how often vertices stand in each orbit: int64[73, vertices], modulo 2**61 or a prime.
+
+    Parameters
+    ----------
+    vectors : int64[73, vertices]
+        Their homomorphisms modulo 2**64, or the prime.
+    prime
+        The modulus; None for 2**64.
+    """
     counts = np.empty_like(vectors)
     for orbit, (weights, automorphisms) in enumerate(
         zip(injective_of_homomorphisms().tolist(), root_automorphisms(), strict=True)
     ):
         _combine(vectors, weights, counts[orbit])
-        counts[orbit] = _divided(counts[orbit], automorphisms)
+        if prime is None:
+            counts[orbit] = _divided(counts[orbit], automorphisms)
+        else:
+            _reduce(counts[orbit], prime)
+            counts[orbit] *= pow(automorphisms, -1, prime)
+            _reduce(counts[orbit], prime)
     within = subgraphs_of_induced().tolist()
     for orbit in reversed(range(len(counts))):
         for denser in range(orbit + 1, len(counts)):
             if within[orbit][denser]:
                 counts[orbit] -= within[orbit][denser] * counts[denser]
+        _reduce(counts[orbit], prime)
+    return counts
+
+
+def require_consistent(counts: NDArray[np.int64]) -> None:
+    """Check that no vertex stands in an orbit less than never; for numbers that are exact.
+
+    Raises
+    ------
+    RunError
+        If one does.
+    """
     if counts.size and counts.min() < 0:
         raise RunError("internal fault: the homomorphisms of graphlets contradict each other")
-    return counts
+
+
+def large_orbits(words: NDArray[np.int64], residues: Mapping[int, NDArray[np.int64]]) -> list[list[int]]:
+    """Return how often vertices stand in each orbit, as numbers of any size.
+
+    Parameters
+    ----------
+    words : int64[73, vertices]
+        Their orbits as `orbits_of_homomorphisms` returns them for 2**64.
+    residues
+        The same by prime.
+    """
+    moduli = {_KNOWN: (words.view(np.uint64) % np.uint64(_KNOWN)).tolist()}
+    moduli |= {prime: counts.tolist() for prime, counts in residues.items()}
+    return [combine({modulus: rows[orbit] for modulus, rows in moduli.items()}) for orbit in range(len(words))]
 
 
 def _in_order() -> list[int]:
@@ -143,18 +210,29 @@ def _is_tree(orbit: int) -> bool:
     return len(graphlet.edges) == graphlet.size - 1
 
 
-def _fill(graph: Graph, vectors: NDArray[Any], orbit: int) -> None:
-    """Write the vector of an orbit that follows from others."""
+def _reduce(numbers: NDArray[np.int64], prime: int | None) -> None:
+    """Reduce numbers modulo a prime; modulo 2**64 they are already."""
+    if prime is not None:
+        np.remainder(numbers, prime, out=numbers)
+
+
+def _fill(graph: Graph, vectors: NDArray[Any], orbit: int, prime: int | None = None) -> None:
+    """Write the vector of an orbit that follows from others.
+
+    Modulo a prime below 2**31, a product is below 2**62, and a sum over fewer than 2**32 neighbours below 2**63.
+    """
     step, out = _step(orbit), vectors[orbit]
     if step.factors:
         first, *others = step.factors
         out[:] = vectors[first]
         for factor in others:
             out *= vectors[factor]
+            _reduce(out, prime)
     elif step.neighbour is None:
         out[:] = np.diff(graph.indptr)
     else:
         _sum_over_neighbours(graph, vectors[step.neighbour], out)
+    _reduce(out, prime)
 
 
 def _sum_over_neighbours(graph: Graph, vector: NDArray[Any], out: NDArray[Any]) -> None:

@@ -1,10 +1,11 @@
-"""Graphlet degree vectors of 5 vertices, without enumerating what they count.
+"""Graphlet degree vectors of up to 5 vertices, without enumerating what they count.
 
 A kernel counts homomorphisms of graphlets around every vertex; the vectors of other orbits, and the orbits themselves,
 are linear algebra (:mod:`longwall.pipeline.workloads.motifs.orbit_vectors`).
 """
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,26 +13,29 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from longwall.kernels.exact_numbers import PRIMES, moduli_for
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.patterns.graphlets import graphlet_orbits, graphlets
+from longwall.kernels.patterns.graphlets import graphlet_orbits, graphlets, orbits_up_to
 from longwall.kernels.patterns.pattern_codes import dictionary
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
+from longwall.pipeline.result_tables import number_array, number_type
 from longwall.pipeline.workloads.motifs.arc_triangles import triangle_graph
 from longwall.pipeline.workloads.motifs.orbit_vectors import (
-    ARC_BYTES,
     homomorphism_vectors,
+    large_orbits,
+    magnitudes,
     orbits_of_homomorphisms,
-    require_orbits_fit,
+    require_consistent,
 )
+from longwall.pipeline.workloads.motifs.twins import ARC_BYTES, arcs_at_once, twins_of
 from longwall.stages.orbit_counting import CountOrbitHomomorphisms
-from longwall.storage.graph.graph import Graph
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.parquet_files import ParquetSink
 
-_SIZE = 5  # vertices of the largest graphlets
 _VERTICES_AT_ONCE = 1 << 14  # whose orbits are computed and written together
 _COPIES = 3  # of their numbers
+_HUB_DEGREE, _HUB_SHARE = 1 << 12, 1 / 8  # neighbours of a hub, and its share of all pairs of edges that meet
 
 
 @dataclass(frozen=True)
@@ -45,14 +49,17 @@ class CountHomomorphismsOfVertices(CountPerVertex):
 
 @dataclass(frozen=True)
 class OrbitCountingPlan:
-    """Orbits of graphlets of 2 to 5 vertices, per vertex.
+    """Orbits of graphlets of 2 to `k` vertices, per vertex.
 
     Attributes
     ----------
+    k
+        3, 4 or 5.
     cost
         Estimated number of elementary steps.
     """
 
+    k: int
     cost: float
 
     @property
@@ -62,68 +69,133 @@ class OrbitCountingPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
-        return {"kind": "graphlet orbits by counting", "k": _SIZE, "estimated_cost": self.cost}
+        return {"kind": "graphlet orbits by counting", "k": self.k, "estimated_cost": self.cost}
 
     def describe(self) -> str:
         """The plan as text."""
-        last = len(graphlet_orbits()) - 1
+        last = orbits_up_to(self.k) - 1
         return (
-            f"orbits       0 to {last}, of the connected induced subgraphs of 2 to {_SIZE} vertices\n"
+            f"orbits       0 to {last}, of the connected induced subgraphs of 2 to {self.k} vertices\n"
             f"{self.phase.describe()}\n"
-            "             of them the orbits: a linear map, exact in 64-bit integers\n"
+            "             of them the orbits: a linear map, modulo 2**64, and modulo primes where a vertex needs them\n"
             f"estimate     {self.cost:.3g} elementary steps"
         )
 
     def count(self, env: Coordinator) -> list[int]:
-        """Write ``vertices.parquet``; return the induced subgraphs of each connected pattern of 5 vertices."""
-        graph, number = env.graph, len(graphlet_orbits())
+        """Write ``vertices.parquet``; return the induced subgraphs of each connected pattern of `k` vertices."""
+        graph, host, number = env.graph, env.resources.host, len(graphlet_orbits())
         size = 8 * number * (graph.num_vertices + _COPIES * _VERTICES_AT_ONCE)
-        size += ARC_BYTES * max(graph.stats.max_degree, 1 << 18)
-        with env.resources.host.reserve(size, "the graphlet degree vectors"):
-            require_orbits_fit(graph)
+        size += ARC_BYTES * arcs_at_once(graph)
+        with host.reserve(size, "the graphlet degree vectors"):
+            about = magnitudes(graph, orbits_up_to(self.k))
+            primes = moduli_for(about.most, PRIMES) if about.large.size else []
             began = time.perf_counter()
-            with self.phase.run(env) as rows:
-                vectors = homomorphism_vectors(graph, rows)
-            sums = _write(env, graph, vectors)
+            # The vectors of all vertices are computed modulo one prime after another; those of large vertices are kept.
+            size = 8 * number * (len(primes) * about.large.size + (graph.num_vertices if primes else 0))
+            with host.reserve(size, "the graphlet degree vectors modulo primes"):
+                with self.phase.run(env) as rows:
+                    twins_of(graph).give(rows)
+                    residues = {prime: homomorphism_vectors(graph, rows, prime)[:, about.large] for prime in primes}
+                    vectors = homomorphism_vectors(graph, rows)
+                sums = _OrbitTable(vectors, about.large, residues, orbits_up_to(self.k)).write(env)
             seconds = time.perf_counter() - began
             env.metrics.record("orbits", 0, 2 * graph.num_edges, graph.num_vertices, seconds)
-        return _patterns(sums)
+        return _patterns(self.k, sums)
 
 
-def plan_orbit_counting(stats: GraphStats) -> OrbitCountingPlan:
-    """Plan the counts of orbits of graphlets of 2 to 5 vertices."""
+def plan_orbit_counting(k: int, stats: GraphStats) -> OrbitCountingPlan:
+    """Plan the counts of orbits of graphlets of 2 to `k` vertices, 3 to 5."""
     neighbour_degree = stats.sum_degree_squared / max(2 * stats.num_edges, 1)
-    return OrbitCountingPlan(stats.sum_degree_squared * max(neighbour_degree, 1.0))
+    return OrbitCountingPlan(k, stats.sum_degree_squared * max(neighbour_degree, 1.0))
 
 
-def _write(env: Coordinator, graph: Graph, vectors: NDArray[np.int64]) -> list[int]:
-    """Write the orbits of every vertex; return the sum of each."""
-    ids = graph.all_ids()
-    names = [f"orbit_{orbit}" for orbit in range(len(vectors))]
-    schema = pa.schema([("vertex", ids.type), *((name, pa.int64()) for name in names)])
-    sums = [0] * len(vectors)
-    with ParquetSink(env.results / "vertices.parquet", schema) as sink:
-        for first in range(0, graph.num_vertices, _VERTICES_AT_ONCE):
-            counts = orbits_of_homomorphisms(np.ascontiguousarray(vectors[:, first : first + _VERTICES_AT_ONCE]))
-            for orbit, row in enumerate(counts):
-                sums[orbit] += exact_sum(row)
-            columns = [ids.slice(first, counts.shape[1]), *(pa.array(row) for row in counts)]
-            sink.write(pa.table(columns, schema=schema))
-    return sums
+def has_hub(stats: GraphStats) -> bool:
+    """Return whether so many pairs of edges meet at one vertex that counting is quicker than enumeration.
+
+    Each pair of a hub's neighbours is a set that an enumeration finds; neighbours that are twins are counted as one.
+    """
+    return stats.max_degree >= _HUB_DEGREE and stats.max_degree**2 >= _HUB_SHARE * stats.sum_degree_squared
 
 
-def exact_sum(counts: NDArray[np.int64]) -> int:
-    """Add counts up, however large their sum is."""
+@dataclass(frozen=True)
+class _OrbitTable:
+    """``vertices.parquet``: the orbits of every vertex.
+
+    Attributes
+    ----------
+    vectors : int64[73, num_vertices]
+        The homomorphisms of all vertices modulo 2**64.
+    large : int64[...]
+        The vertices whose numbers may not be exact so, ascending.
+    residues
+        Their homomorphisms by prime, int64[73, len(large)].
+    orbits
+        How many of the orbits are written.
+    """
+
+    vectors: NDArray[np.int64]
+    large: NDArray[np.int64]
+    residues: Mapping[int, NDArray[np.int64]]
+    orbits: int
+
+    def write(self, env: Coordinator) -> list[int]:
+        """Write the orbits of every vertex; return the sum of each."""
+        ids = env.graph.all_ids()
+        names = [f"orbit_{orbit}" for orbit in range(self.orbits)]
+        types = [number_type(most) for most in self._largest()]
+        schema = pa.schema([("vertex", ids.type), *zip(names, types, strict=True)])
+        sums = [0] * self.orbits
+        with ParquetSink(env.results / "vertices.parquet", schema) as sink:
+            for first in range(0, self.vectors.shape[1], _VERTICES_AT_ONCE):
+                counts = self._exact(first)
+                sums = [total + exact_sum(row) for total, row in zip(sums, counts, strict=True)]
+                columns = [_column(row, kind) for row, kind in zip(counts, types, strict=True)]
+                sink.write(pa.table([ids.slice(first, len(columns[0])), *columns], schema=schema))
+        return sums
+
+    def _largest(self) -> list[int]:
+        """Return the largest number of every orbit at a large vertex: the others fit 64-bit integers."""
+        most = [0] * self.orbits
+        for first in np.unique(self.large // _VERTICES_AT_ONCE * _VERTICES_AT_ONCE).tolist():
+            most = [max(so_far, int(row.max())) for so_far, row in zip(most, self._exact(first), strict=True)]
+        return most
+
+    def _exact(self, first: int) -> list[NDArray[Any]]:
+        """Return the orbits of the vertices from `first` on, each int64[vertices], or Python integers of any size."""
+        counts = orbits_of_homomorphisms(np.ascontiguousarray(self.vectors[:, first : first + _VERTICES_AT_ONCE]))
+        begin, end = np.searchsorted(self.large, [first, first + _VERTICES_AT_ONCE])
+        places = self.large[begin:end] - first
+        others = np.ones(counts.shape[1], bool)
+        others[places] = False
+        require_consistent(counts[: self.orbits, others])
+        if begin == end:
+            return list(counts[: self.orbits])
+        residues = {prime: orbits_of_homomorphisms(of[:, begin:end], prime) for prime, of in self.residues.items()}
+        exact = large_orbits(counts[:, places], residues)[: self.orbits]
+        rows = [row.astype(object) for row in counts[: self.orbits]]
+        for row, numbers in zip(rows, exact, strict=True):
+            row[places] = numbers
+        return rows
+
+
+def _column(row: NDArray[Any], kind: pa.DataType) -> pa.Array:
+    return pa.array(row) if row.dtype == np.int64 and kind == pa.int64() else number_array(row.tolist(), kind)
+
+
+def exact_sum(counts: NDArray[Any]) -> int:
+    """Add counts up, however large their sum is: int64, or Python integers."""
+    if counts.dtype == object:
+        return sum(counts.tolist())
     return (int((counts >> 32).sum()) << 32) + int((counts & 0xFFFFFFFF).sum())
 
 
-def _patterns(sums: list[int]) -> list[int]:
-    """Return the number of induced subgraphs of every connected pattern of 5 vertices, by the order of their codes."""
-    book = dictionary(_SIZE)
+def _patterns(k: int, sums: list[int]) -> list[int]:
+    """Return the number of induced subgraphs of every connected pattern of k vertices, by the order of their codes."""
+    book = dictionary(k)
     counts = [0] * len(book.codes)
-    for orbit, total in zip(graphlet_orbits(), sums, strict=True):
+    for orbit, total in zip(graphlet_orbits(), sums, strict=False):
         graphlet = graphlets()[orbit.graphlet]
-        if graphlet.size == _SIZE:
+        if graphlet.size == k:
             code = sum(1 << v * (v - 1) // 2 + u for u, v in graphlet.edges)
             counts[int(book.entries[code]) & 1023] = total // orbit.size
     return counts

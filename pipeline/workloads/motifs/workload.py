@@ -69,12 +69,13 @@ class Motifs(Workload):
         from longwall.pipeline.workloads.motifs.by_enumeration import plan_enumeration
         from longwall.pipeline.workloads.motifs.of_three import plan_three
         from longwall.pipeline.workloads.motifs.orbits import plan_orbits
-        from longwall.pipeline.workloads.motifs.orbits_by_counting import plan_orbit_counting
+        from longwall.pipeline.workloads.motifs.orbits_by_counting import has_hub, plan_orbit_counting
         from longwall.storage.streaming.stored_graph import StoredGraph
 
         if self.output == "vertices":
-            if self.k > _MAX_ENUMERATED_ORBITS:
-                return plan_orbit_counting(graph.stats)
+            counted = self.k > _MAX_ENUMERATED_ORBITS or (self.method == "auto" and has_hub(graph.stats))
+            if counted:
+                return plan_orbit_counting(self.k, graph.stats)
             return plan_orbits(self.k, graph.stats)
         if self.k == _BY_TRIANGLES and isinstance(graph, StoredGraph):
             return plan_three(graph)

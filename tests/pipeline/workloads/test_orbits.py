@@ -9,6 +9,8 @@ from typing import Any
 import naive_orbits
 import networkx as nx
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,12 +19,13 @@ from motif_counts import brute_force, by_form, mine, per_vertex, published, run
 from strategies import graphs
 
 import longwall
+from longwall.kernels.exact_numbers import PRIMES, moduli_for
 from longwall.kernels.interface.local_counts import COUNTED
 from longwall.kernels.patterns.graphlets import graphlet_orbits, graphlets, orbits_up_to
 from longwall.pipeline.explain import explain
-from longwall.pipeline.workloads.motifs import orbit_vectors
+from longwall.pipeline.workloads.motifs import orbit_vectors, orbits_by_counting
 from longwall.pipeline.workloads.motifs.orbits_by_counting import exact_sum
-from longwall.storage.errors import FinalError, RunError
+from longwall.storage.errors import RunError
 from longwall.storage.generators.kinds import generate
 
 relaxed = settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow])
@@ -44,6 +47,25 @@ def test_orbits_are_those_of_brute_force(lab, engine_kind, small, k):
     assert all(str(kind) == "int64" for kind in table.schema.types)
     for row in table.to_pylist():
         assert [row[f"orbit_{orbit}"] for orbit in range(number)] == [expected[row["vertex"]][i] for i in range(number)]
+
+
+@pytest.mark.parametrize("k", [3, 4])
+def test_smaller_orbits_by_counting(lab, engine_kind, k, monkeypatch):
+    graph = generate("rmat", seed=2, scale=6, edge_factor=4)
+    found = []
+    for counted in (False, True):
+        monkeypatch.setattr(orbits_by_counting, "has_hub", lambda stats, counted=counted: counted)
+        context = lab.context(graph, engine=engine_kind, workload=per_vertex(k))
+        found.append((mine(context), table_of(context)))
+    assert found[0] == found[1]
+
+
+def test_a_hub_of_many_pairs(lab):
+    """Enumeration would find each pair of leaves; counts around the hub need no more than one leaf."""
+    leaves = 5000
+    context = lab.context(lab.graph([(0, i) for i in range(1, leaves + 1)]), workload=per_vertex(4))
+    assert orbits_by_counting.has_hub(context.graph.stats)
+    assert [n for n in by_form(mine(context), 4).values() if n] == [comb(leaves, 3)]
 
 
 @pytest.mark.parametrize("density", [0.08, 0.3, 0.9])
@@ -119,10 +141,43 @@ def test_counts_of_hubs_are_exact():
     assert leaf == {0: 1, 1: leaves - 1, 6: comb(leaves - 1, 2), 22: comb(leaves - 1, 3)}
 
 
-def test_counts_that_fit_no_integer_are_refused(lab):
-    graph = lab.graph([(0, i) for i in range(1, 100_000)])
-    with pytest.raises(FinalError, match="do not fit 64-bit integers: count orbits of fewer vertices"):
-        run(lab, graph, 5, "cpu", output="vertices")
+@pytest.mark.parametrize("leaves", [70_000, 1 << 17, 1 << 20, (1 << 31) - 1])
+def test_counts_of_any_size_follow_from_residues(leaves):
+    maps = [homomorphisms_to_a_star(orbit, leaves) for orbit in range(73)]
+    words = orbit_vectors.orbits_of_homomorphisms(np.array(np.array(maps, object) % 2**64, np.uint64).view(np.int64))
+    residues = {
+        prime: orbit_vectors.orbits_of_homomorphisms(np.array(np.array(maps, object) % prime, np.int64), prime)
+        for prime in moduli_for(float(comb(leaves, 4)), PRIMES)
+    }
+    assert bool(residues) == (comb(leaves, 4) >= 2**60)
+    found = orbit_vectors.large_orbits(words, residues)
+    centre = {0: leaves, 2: comb(leaves, 2), 7: comb(leaves, 3), 23: comb(leaves, 4)}
+    leaf = {0: 1, 1: leaves - 1, 6: comb(leaves - 1, 2), 22: comb(leaves - 1, 3)}
+    assert found == [[centre.get(orbit, 0), leaf.get(orbit, 0)] for orbit in range(73)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("least", [2**60, 2**62, 2**63, 2**64])
+def test_counts_around_a_hub_are_exact_whatever_their_size(lab, engine_kind, least):
+    """The smallest star whose centre has so many quadruples of leaves, with a triangle more and an edge elsewhere."""
+    leaves = next(n for n in range(70_000, 200_000) if comb(n, 4) >= least)
+    edges = [(0, i) for i in range(1, leaves + 3)] + [(leaves + 1, leaves + 2), (-1, -2)]
+    context = lab.context(lab.graph(edges), engine=engine_kind, workload=per_vertex(5))
+    counts = by_form(mine(context), 5)
+    table = table_of(context)
+    centre = {name: int(n) for name, n in table.filter(pc.equal(table["vertex"], 0)).to_pylist()[0].items()}
+    assert {name: n for name, n in centre.items() if n} == {
+        "orbit_0": leaves + 2,
+        "orbit_2": comb(leaves + 2, 2) - 1,
+        "orbit_3": 1,
+        "orbit_7": comb(leaves + 2, 3) - leaves,
+        "orbit_11": leaves,
+        "orbit_23": comb(leaves, 4) + 2 * comb(leaves, 3),
+        "orbit_33": comb(leaves, 2),
+    }
+    assert sum(counts.values()) == comb(leaves, 4) + 2 * comb(leaves, 3) + comb(leaves, 2)
+    large = [field.name for field in table.schema if field.type == pa.decimal128(38, 0)]
+    assert large == (["orbit_23"] if centre["orbit_23"] >= 2**63 else [])
 
 
 def test_vectors_that_contradict_each_other_are_noticed():
@@ -130,7 +185,7 @@ def test_vectors_that_contradict_each_other_are_noticed():
     vectors[0] = 1  # an edge without the paths that its ends have
     assert (orbit_vectors.orbits_of_homomorphisms(np.zeros((73, 3), np.int64)) == 0).all()
     with pytest.raises(RunError, match="internal fault"):
-        orbit_vectors.orbits_of_homomorphisms(vectors)
+        orbit_vectors.require_consistent(orbit_vectors.orbits_of_homomorphisms(vectors))
 
 
 def test_sums_of_any_size():
