@@ -13,7 +13,9 @@ from longwall.storage.ingest.text.input_file import Progress, Source
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
 from longwall.storage.memory.sizes import round_size
 
-_BYTES_PER_BYTE = 25  # of memory for a byte of text, measured: networkx's graph and what it is made of
+# Of memory for a byte of text: networkx's graph and what it is made of. Files of many graphs take 20; those of short
+# lists in one another, or of keys that are all different, up to 38.
+_BYTES_PER_BYTE = 40
 
 
 def open_gml(path: Path, memory: int, workers: int, progress: Progress | None, request: ColumnRequest) -> EdgeStream:  # noqa: ARG001

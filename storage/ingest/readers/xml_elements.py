@@ -13,6 +13,10 @@ from longwall.storage.ingest.text.input_file import Progress, Source
 
 _READ = 2**16  # bytes at a time
 _LONGEST_TAG = 2**20
+# Characters that are kept of what is open or declared, and of the names that the parser never forgets.
+_MOST_KEPT = 2**22
+_OPEN, _DECLARED = 2**10, 2**8  # what an element that is open, and a declaration, count besides their characters
+_CHARACTERS = 400  # of an element, where as many elements as asked for are handed over
 _MOST_LISTED = 10
 _NAMES = {"node": ("id",), "edge": ("source", "target")}
 
@@ -50,6 +54,11 @@ class Element:
     line: int = 0
     """Where it ends."""
 
+    @property
+    def size(self) -> int:
+        """The characters of its names and its value."""
+        return sum(map(len, self.names)) + len(self.value or "")
+
 
 class XmlElements:
     """The nodes or the edges of a file.
@@ -63,7 +72,7 @@ class XmlElements:
     wanted
         The attribute whose values are read: one that is declared for such elements, or one of XML.
     most
-        Elements that are handed over at once.
+        Elements that are handed over at once; fewer where they have long names.
     request
         Is notified of directions.
     """
@@ -78,9 +87,11 @@ class XmlElements:
         request: ColumnRequest,
     ) -> None:
         self.path = path
-        self._dialect, self._kind, self._wanted, self._most, self._request = dialect, kind, wanted, most, request
+        self._dialect, self._kind, self._wanted, self._request = dialect, kind, wanted, request
+        self._most = most
         self._parser: Any = None
         self._found: list[Element] = []
+        self._found_size = 0
         self._open: list[Element] = []  # nodes and edges, which may contain others
         self._class: str | None = None  # of the attributes that are being declared, in GEXF
         self._declared: dict[str, str | None] = {}  # declarations of the wanted attribute, and the defaults
@@ -88,6 +99,9 @@ class XmlElements:
         self._declaring: str | None = None
         self._text: list[str] | None = None
         self._rooted = False
+        self._kept = 0  # of `_MOST_KEPT`
+        self._spaces: list[int] = []  # what the namespaces that are open count
+        self._names = 0  # that the parser has seen
 
     def error(self, what: str, line: int | None = None) -> InputError:
         """Make the error for a line, by default the present one."""
@@ -112,7 +126,8 @@ class XmlElements:
         parser = self._parser = expat.ParserCreate(namespace_separator=" ")
         parser.buffer_text = True
         parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
-        parser.CharacterDataHandler, parser.EntityDeclHandler = self._add_text, self._entity
+        parser.CharacterDataHandler, parser.StartDoctypeDeclHandler = self._add_text, self._doctype
+        parser.StartNamespaceDeclHandler, parser.EndNamespaceDeclHandler = self._open_space, self._close_space
         source, buffer = Source(self.path), bytearray(_READ)
         try:
             read, filled = 0, _READ
@@ -123,7 +138,8 @@ class XmlElements:
                 self._parse(bytes(buffer[:filled]), filled < _READ)
                 if read - parser.CurrentByteIndex > _LONGEST_TAG:
                     raise self.error(f"a tag of more than {_LONGEST_TAG:,} bytes; this is no list of edges")
-                if len(self._found) >= self._most:
+                self._require_few_names()
+                if len(self._found) >= self._most or self._found_size >= self._most * _CHARACTERS:
                     yield from self._taken()
                 if progress is not None:
                     progress(source.position, source.size)
@@ -141,11 +157,36 @@ class XmlElements:
             raise self.error(f"this is not XML that can be read ({error}); convert the file to UTF-8") from None
 
     def _taken(self) -> Iterator[list[Element]]:
-        found, self._found = self._found, []
+        found, self._found, self._found_size = self._found, [], 0
         if found:
             yield found
 
+    def _keep(self, size: int) -> None:
+        """Count characters that are kept, before they are: a small file could have more of them than memory holds."""
+        self._kept += size
+        if self._kept > _MOST_KEPT:
+            raise self.error(
+                f"elements in one another, their names and their values take more than {_MOST_KEPT:,} characters; "
+                "this is no list of edges"
+            )
+
+    def _require_few_names(self) -> None:
+        if len(self._parser.intern) != self._names:
+            self._names = len(self._parser.intern)
+            if sum(map(len, filter(None, self._parser.intern))) + _DECLARED * self._names > _MOST_KEPT:
+                raise self.error(
+                    f"elements and attributes have {self._names:,} different names; this is no list of edges"
+                )
+
+    def _open_space(self, prefix: str | None, address: str | None) -> None:
+        self._spaces.append(_DECLARED + len(prefix or "") + len(address or ""))
+        self._keep(self._spaces[-1])
+
+    def _close_space(self, prefix: str | None) -> None:  # noqa: ARG002 - the parser's signature
+        self._kept -= self._spaces.pop()
+
     def _start(self, name: str, attributes: dict[str, str]) -> None:
+        self._keep(_OPEN + len(name))
         kind, dialect = name.rpartition(" ")[2], self._dialect
         if not self._rooted:
             if kind != dialect.root:
@@ -158,17 +199,19 @@ class XmlElements:
         elif kind == dialect.declares:
             self._declare(attributes)
         elif kind == "default" and self._declaring is not None:
-            self._text = []
+            self._begin_text("")
         elif kind in _NAMES:
             value = None if self._wanted is None else attributes.get(self._wanted)
             names = tuple(attributes.get(name, "") for name in _NAMES[kind])
             self._open.append(Element(kind, names, None if value is None else value.strip()))
+            self._keep(self._open[-1].size)
         elif kind == dialect.value and self._is_wanted(attributes):
-            self._text = [attributes.get("value", "")]
+            self._begin_text(attributes.get("value", ""))
 
     def _declare(self, attributes: dict[str, str]) -> None:
         of = attributes.get("for", "all") if self._dialect is GRAPHML else self._class
         if of in (self._kind, "all") and (title := attributes.get(self._dialect.title)) is not None:
+            self._keep(_DECLARED + len(title) + len(attributes.get("id", "")))
             self._others[title] = None
             if title == self._wanted:
                 self._declaring = attributes.get("id", "")
@@ -178,25 +221,44 @@ class XmlElements:
         inside = bool(self._open) and self._open[-1].kind == self._kind
         return inside and attributes.get(self._dialect.declared) in self._declared
 
+    def _begin_text(self, text: str) -> None:
+        self._end_text()
+        self._text = []
+        self._add_text(text)
+
     def _add_text(self, text: str) -> None:
         if self._text is not None:
+            self._keep(len(text))
             self._text.append(text)
 
+    def _end_text(self) -> str:
+        """Return the text since it began; it is not kept any more."""
+        text, self._text = "".join(self._text or ()), None
+        self._kept -= len(text)
+        return text.strip()
+
     def _end(self, name: str) -> None:
+        self._kept -= _OPEN + len(name)
         kind = name.rpartition(" ")[2]
         if kind == self._dialect.declares:
             self._declaring = None
         elif kind == "default" and self._text is not None and self._declaring is not None:
-            self._declared[self._declaring], self._text = "".join(self._text).strip(), None
+            self._declared[self._declaring] = text = self._end_text()
+            self._keep(len(text))
         elif kind == self._dialect.value and self._text is not None and self._open:
-            self._open[-1].value, self._text = "".join(self._text).strip(), None
+            element, self._kept = self._open[-1], self._kept - self._open[-1].size
+            element.value = self._end_text()
+            self._keep(element.size)
         elif kind in _NAMES and self._open:
             element = self._open.pop()
+            self._kept -= element.size
             if element.kind == self._kind:
                 element.line = self._parser.CurrentLineNumber
                 if element.value is None:
                     element.value = next((value for value in self._declared.values() if value), None)
                 self._found.append(element)
+                self._found_size += element.size
 
-    def _entity(self, *declaration: object) -> None:  # noqa: ARG002 - the parser's signature
-        raise self.error("the file declares entities, which are not read; write it without")
+    def _doctype(self, name: str, system: str | None, public: str | None, declares: int) -> None:  # noqa: ARG002 - the parser's signature
+        if declares:
+            raise self.error("the file declares entities or elements of its own, which are not read; write it without")

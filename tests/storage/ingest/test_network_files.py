@@ -12,7 +12,8 @@ from mutations import refusals
 import longwall
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.ingest import ingest, load_graph
-from longwall.storage.ingest.tables.columns import TableOptions
+from longwall.storage.ingest.readers.xml_elements import GRAPHML, XmlElements
+from longwall.storage.ingest.tables.columns import EDGE_COLUMNS, TableOptions
 
 WRITERS: dict[str, Callable[[nx.Graph, Path], None]] = {
     ".graphml": lambda graph, path: nx.write_graphml_xml(graph, path),
@@ -110,7 +111,12 @@ REFUSED = {
     "entities": (
         "g.graphml",
         '<!DOCTYPE x [<!ENTITY a "b">]>\n<graphml></graphml>',
-        "line 1: the file declares entities, which are not read",
+        "line 1: the file declares entities or elements of its own, which are not read",
+    ),
+    "defaults of attributes": (
+        "g.graphml",
+        '<!DOCTYPE x [<!ATTLIST edge source CDATA "1">]>\n<graphml></graphml>',
+        "line 1: the file declares entities or elements of its own, which are not read",
     ),
     "no edges": ("g.graphml", HEAD + '<node id="1"/></graph></graphml>', "there are no edges"),
     "a long tag": (
@@ -140,6 +146,37 @@ def test_a_name_among_integers_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r'the vertex a is not an integer of 64 bits.*set graph.ids = "names"'):
         load_graph(tmp_path / "g.graphml")
     assert load_graph(tmp_path / "g.graphml", table=TableOptions(ids="names")).num_edges == 2**16 + 2**15 + 1
+
+
+SOME = 5_000
+CROWDED = {
+    "elements in one another": HEAD + "<a>" * SOME,
+    "nodes in one another": HEAD + '<node id="1">' * SOME,
+    "names of elements": HEAD + "".join(f"<a{at}/>" for at in range(6 * SOME)),
+    "names of attributes": HEAD + "".join(f'<a b{at}="1"/>' for at in range(6 * SOME)),
+    "namespaces": HEAD + "".join(f'<a xmlns:b{at}="c"/>' for at in range(6 * SOME)),
+    "namespaces in one another": HEAD + f'<a xmlns:b="{"c" * 2**16}">' * 100,
+    "attributes": HEAD + "".join(f'<key id="{at}" for="edge" attr.name="{at}"/>' for at in range(6 * SOME)),
+    "a value": HEAD
+    + '<key id="v" for="edge" attr.name="v"/><edge source="1" target="2"><data key="v">'
+    + "a" * 5_000_000,
+}
+
+
+@pytest.mark.parametrize("case", CROWDED)
+def test_what_is_kept_while_xml_is_read_is_bounded(tmp_path: Path, case: str) -> None:
+    (tmp_path / "g.graphml").write_text(CROWDED[case])
+    with pytest.raises(InputError, match="this is no list of edges"):
+        load_graph(tmp_path / "g.graphml", table=TableOptions(edge_label="v") if case == "a value" else TableOptions())
+
+
+def test_elements_with_long_names_are_handed_over_sooner(tmp_path: Path) -> None:
+    edge = f'<edge source="{"a" * 2**12}" target="{"b" * 2**12}"/>\n'
+    (tmp_path / "g.graphml").write_text(f"{HEAD}{edge * 2**9}</graph></graphml>")
+    reader = XmlElements(tmp_path / "g.graphml", GRAPHML, "edge", None, 2**10, EDGE_COLUMNS)
+    sizes = [len(block) for block in reader.read(None)]
+    assert sum(sizes) == 2**9
+    assert max(sizes) < 2**8
 
 
 @pytest.mark.slow
