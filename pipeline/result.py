@@ -75,7 +75,7 @@ class Result:
         """
         import pyarrow as pa
 
-        from longwall.storage.parquet_files import read_parquet
+        from longwall.storage.tables.parquet_rows import read_parquet
 
         parts = [read_parquet(source, where) for source, where in self._files(name)]
         try:
@@ -92,14 +92,14 @@ class Result:
         pyarrow.RecordBatch
             Some of the rows.
         """
-        from longwall.storage.parquet_files import parquet_batches
+        from longwall.storage.tables.parquet_rows import parquet_batches
 
         for source, where in self._files(name):
             yield from parquet_batches(source, where)
 
     def schema(self, name: str = "embeddings") -> pa.Schema:
         """Return the columns of a table of results; parameters and errors as of `table`."""
-        from longwall.storage.parquet_files import parquet_schema
+        from longwall.storage.tables.parquet_rows import parquet_schema
 
         return next(parquet_schema(source, where) for source, where in self._files(name))
 

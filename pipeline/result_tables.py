@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.run_store.store import changed
+from longwall.storage.errors import RunError
 from longwall.storage.hashed_file import file_sha256
 from longwall.storage.parquet_files import ParquetSink, write_parquet
 from longwall.storage.tables.arrow_columns import column
@@ -97,13 +98,12 @@ def describe_table(file: Path) -> dict[str, Any]:
     FinalError
         If it is damaged.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    from longwall.storage.tables.parquet_rows import parquet_rows
 
     with file.open("rb") as stream:
         os.fsync(stream.fileno())
         try:
-            rows = pq.read_metadata(stream).num_rows
-        except pa.ArrowException:
+            rows = parquet_rows(stream, str(file))
+        except RunError:
             raise changed(str(file)) from None
         return {"rows": rows, "bytes": os.fstat(stream.fileno()).st_size, "sha256": file_sha256(stream)}

@@ -1,15 +1,14 @@
-"""Write and read Parquet files: pages carry checksums, files are opened here, a writer knows the sum of its file."""
+"""Write Parquet files: pages carry checksums, files are opened here, a writer knows the sum of its file."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from longwall.storage.errors import RunError
 from longwall.storage.hashed_file import HashedFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
     from types import TracebackType
 
     import pyarrow as pa
@@ -135,54 +134,3 @@ def write_parquet(table: pa.Table, path: Path) -> None:
     """Write a table as a file."""
     with ParquetSink(path, table.schema) as sink:
         sink.write(table)
-
-
-def parquet_batches(source: Any, name: str) -> Iterator[pa.RecordBatch]:
-    """Read a file that was written here in parts; parameters and errors as of `read_parquet`."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        yield from pq.ParquetFile(source, page_checksum_verification=True).iter_batches()
-    except (OSError, pa.ArrowException) as error:
-        raise _damaged(name, error) from None
-
-
-def parquet_schema(source: Any, name: str) -> pa.Schema:
-    """Return the columns of a file that was written here; parameters and errors as of `read_parquet`."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return pq.ParquetFile(source).schema_arrow
-    except (OSError, pa.ArrowException) as error:
-        raise _damaged(name, error) from None
-
-
-def read_parquet(source: Any, name: str) -> pa.Table:
-    """Read a file that was written here, and check its pages.
-
-    Parameters
-    ----------
-    source
-        The open file.
-    name
-        What users call it.
-
-    Raises
-    ------
-    RunError
-        If it is damaged.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return pq.ParquetFile(source, page_checksum_verification=True).read()
-    except (OSError, pa.ArrowException) as error:
-        raise _damaged(name, error) from None
-
-
-def _damaged(name: str, error: Exception) -> RunError:
-    reason = " ".join(str(error).split())
-    return RunError(f"{name}: the file is damaged ({reason}): run again, or restore it")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from longwall.pipeline.run_store.manifest import manifest_of, why_no_run
 from longwall.pipeline.run_store.run_names import CONFIG, HISTORY, MANIFEST, PUBLISHED
-from longwall.storage.errors import InputError
+from longwall.storage.errors import InputError, RunError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -100,13 +100,13 @@ def _rows(content: bytes | None, most: int) -> list[dict[str, Any]]:
     if content is None:
         return []
     import pyarrow as pa
-    import pyarrow.parquet as pq
+
+    from longwall.storage.tables.parquet_rows import parquet_batches
 
     try:
-        with pq.ParquetFile(pa.BufferReader(content)) as file:
-            first = next(file.iter_batches(batch_size=most, use_threads=False), None)
-            return [] if first is None else first.to_pylist()
-    except (pa.ArrowException, OSError):
+        first = next(parquet_batches(pa.BufferReader(content), "", most), None)
+        return [] if first is None else first.to_pylist()
+    except RunError:
         return []
 
 
@@ -117,6 +117,8 @@ def _heat(content: bytes | None) -> Heat | None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from longwall.storage.tables.parquet_rows import parquet_batches
+
     levels: dict[int, np.ndarray[Any, Any]] = {}
     cached: dict[int, float] = {}
     try:
@@ -125,16 +127,18 @@ def _heat(content: bytes | None) -> Heat | None:
             tops = [group.column(1).statistics.max for group in groups if group.num_rows]
             pages = max(tops, default=-1) + 1
             cells = min(pages, HEAT_CELLS)
-            for batch in file.iter_batches(batch_size=_BATCH, use_threads=False):
-                columns = (batch.column(name).to_numpy() for name in _HEAT_COLUMNS)
-                level, page, size, extensions, hot = columns
-                shares = size * (hot / np.maximum(extensions, 1))
-                for number in np.unique(level).tolist():
-                    rows = level == number
-                    sums = np.bincount(page[rows] * cells // pages, size[rows], cells)
-                    levels[number] = levels.get(number, 0) + sums
-                    cached[number] = cached.get(number, 0.0) + float(shares[rows].sum())
-    except (pa.ArrowException, OSError, AttributeError, KeyError, TypeError, ValueError):
+        for batch in parquet_batches(pa.BufferReader(content), "", _BATCH):
+            columns = (batch.column(name).to_numpy() for name in _HEAT_COLUMNS)
+            level, page, size, extensions, hot = columns
+            if page.max(initial=0) >= pages:
+                return None
+            shares = size * (hot / np.maximum(extensions, 1))
+            for number in np.unique(level).tolist():
+                rows = level == number
+                sums = np.bincount(page[rows] * cells // pages, size[rows], cells)
+                levels[number] = levels.get(number, 0) + sums
+                cached[number] = cached.get(number, 0.0) + float(shares[rows].sum())
+    except (pa.ArrowException, OSError, RunError, AttributeError, KeyError, TypeError, ValueError):
         return None
     if not levels:
         return None

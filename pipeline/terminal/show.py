@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from longwall.pipeline.result import opened_result, result_files
 from longwall.pipeline.run_store.manifest import manifest_of, why_no_run
 from longwall.pipeline.run_store.run_place import place_at
-from longwall.storage.errors import InputError, RunError
+from longwall.storage.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,23 +51,18 @@ def batches(store: RunStore, files: list[str], limit: int) -> Iterator[pa.Record
     RunError
         If a file is damaged.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    from longwall.storage.tables.parquet_rows import parquet_batches
 
     left = limit or None
     for name in files:
         with opened_result(store, f"results/{name}") as source:
-            try:
-                file = pq.ParquetFile(source, page_checksum_verification=True)
-                for batch in file.iter_batches(_ROWS if left is None else min(_ROWS, left)):
-                    some = batch if left is None else batch.slice(0, left)
-                    yield some
-                    left = None if left is None else left - some.num_rows
-                    if left == 0:
-                        return
-            except (OSError, pa.ArrowException) as error:
-                reason = " ".join(str(error).split())
-                raise RunError(f"{store.where}/results/{name}: the file is damaged ({reason})") from None
+            where = f"{store.where}/results/{name}"
+            for batch in parquet_batches(source, where, _ROWS if left is None else min(_ROWS, left)):
+                some = batch if left is None else batch.slice(0, left)
+                yield some
+                left = None if left is None else left - some.num_rows
+                if left == 0:
+                    return
 
 
 def rows_of(parts: Iterator[pa.RecordBatch]) -> tuple[list[str], list[list[Any]], frozenset[str]]:

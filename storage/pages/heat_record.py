@@ -102,7 +102,8 @@ def add_records(paths: Sequence[Path], path: Path) -> None:
     """
     import pyarrow as pa
 
-    from longwall.storage.parquet_files import read_parquet, write_parquet
+    from longwall.storage.parquet_files import write_parquet
+    from longwall.storage.tables.parquet_rows import read_parquet
 
     tables = []
     for part in paths:

@@ -16,9 +16,12 @@ _FOOTER_COPIES = 8  # times its size, what a footer takes when it is read, and i
 _CONTAINER_BYTES = 1024  # of an element of the footer's lists
 _FIRST_READ, _LARGEST_HEADER = 2**9, 2**16  # bytes of a page header
 _DATA_PAGE, _DICTIONARY_PAGE, _DATA_PAGE_2 = 0, 2, 3
-_INT32, _INT64, _BYTES, _FIXED_BYTES = 1, 2, 6, 7  # physical types
-_VALUE_BYTES = {_INT32: 4, _INT64: 8, _BYTES: 4, _FIXED_BYTES: 1}  # at least
+_BOOL, _INT32, _INT64, _INT96, _FLOAT, _DOUBLE, _BYTES, _FIXED_BYTES = range(8)  # physical types
+_VALUE_BYTES = {_BOOL: 0, _INT32: 4, _INT64: 8, _INT96: 12, _FLOAT: 4, _DOUBLE: 8, _BYTES: 4, _FIXED_BYTES: 1}
+"""At least."""
 _VIEW_BYTES = 16  # of a text of a dictionary, besides its bytes
+_NESTED_BYTES = 16  # of a value in a list: itself, and what says where lists begin
+_MOST_ROWS = 2**30
 
 # Numbers of fields; https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
 _SCHEMA, _ROWS, _ROW_GROUPS = 2, 3, 4  # of the footer
@@ -136,6 +139,56 @@ def check_pages(file: BinaryIO, file_size: int, footer: bytes, columns: Sequence
         raise Damaged from None
 
 
+@dataclass
+class Pages:
+    """What is known of the pages of a whole file.
+
+    Attributes
+    ----------
+    rows_at_once
+        Of a batch, so that its pages fit; 1 at least.
+    dictionaries
+        The leaves of texts that have dictionaries, by their place.
+    """
+
+    rows_at_once: int
+    dictionaries: list[int]
+
+
+def survey_pages(file: BinaryIO, file_size: int, footer: bytes, memory: int) -> Pages:
+    """Check the pages of all columns, whatever types they have; parameters and errors are those of `check_pages`."""
+    pages, found = _Pages(file, file_size), Pages(_MOST_ROWS, [])
+    try:
+        for group, (rows, chunks) in enumerate(_groups(Cursor(footer)), 1):
+            here = 0
+            for leaf, chunk in enumerate(chunks):
+                of = _survey_chunk(pages, chunk)
+                here += of.bytes
+                nested = chunk[_CHUNK_VALUES] != rows
+                if nested and max(chunk[_CHUNK_VALUES] * _NESTED_BYTES, of.total) > memory:
+                    raise TooLarge(f"a list of row group {group}", max(chunk[_CHUNK_VALUES] * _NESTED_BYTES, of.total))
+                if not nested and of.total * len(chunks) > memory:
+                    fitting = memory // len(chunks) // of.plain * of.least
+                    found.rows_at_once = max(min(found.rows_at_once, fitting), 1)
+                if of.dictionary and chunk[_CHUNK_TYPE] == _BYTES and leaf not in found.dictionaries:
+                    found.dictionaries.append(leaf)
+            if here > memory:
+                raise TooLarge(f"a page of row group {group}", here)
+    except (IndexError, KeyError, TypeError, AttributeError, NotThrift):
+        raise Damaged from None
+    return found
+
+
+def _groups(footer: Cursor) -> Iterator[tuple[int, list[Struct]]]:
+    """Yield the rows of each row group, and the metadata of all its chunks."""
+    for number, kind in footer.fields():
+        if number == _ROW_GROUPS and kind == LIST:
+            for _ in footer.items():
+                yield _read_group(footer, None)
+        else:
+            footer.skip(kind)
+
+
 def _check_groups(pages: "_Pages", footer: Cursor, columns: Sequence[int], memory: int) -> int:
     largest = rows = 0
     announced = None
@@ -148,7 +201,7 @@ def _check_groups(pages: "_Pages", footer: Cursor, columns: Sequence[int], memor
                 rows += group_rows
                 if any(chunk[_CHUNK_VALUES] != group_rows for chunk in chunks) or group_rows < 0:
                     raise Damaged
-                here = sum(_chunk_bytes(pages, chunk) for chunk in chunks)
+                here = sum(_survey_chunk(pages, chunk).bytes for chunk in chunks)
                 if here > memory:
                     raise TooLarge(f"a page of row group {group}", here)
                 largest = max(largest, here)
@@ -159,14 +212,14 @@ def _check_groups(pages: "_Pages", footer: Cursor, columns: Sequence[int], memor
     return largest
 
 
-def _read_group(footer: Cursor, columns: Sequence[int]) -> tuple[int, list[Struct]]:
-    """Return the rows of a row group, and the metadata of its chunks of `columns`."""
+def _read_group(footer: Cursor, columns: Sequence[int] | None) -> tuple[int, list[Struct]]:
+    """Return the rows of a row group, and the metadata of its chunks of `columns`; None: of all."""
     rows = -1
     chunks = []
     for number, kind in footer.fields():
         if number == _COLUMNS and kind == LIST:
             for column, of in enumerate(footer.items()):
-                if column in columns:
+                if columns is None or column in columns:
                     chunks.append(footer.value(of)[_CHUNK_META])
                 else:
                     footer.skip(of)
@@ -174,7 +227,7 @@ def _read_group(footer: Cursor, columns: Sequence[int]) -> tuple[int, list[Struc
             rows = footer.value(kind)
         else:
             footer.skip(kind)
-    if len(chunks) != len(columns):
+    if columns is not None and len(chunks) != len(columns):
         raise Damaged
     return rows, chunks
 
@@ -187,24 +240,48 @@ class _Page:
     values: int
 
 
-def _chunk_bytes(pages: "_Pages", chunk: Struct) -> int:
-    """Return what the pages of a column chunk take: the largest one, compressed and not, and the dictionary twice."""
-    width = _VALUE_BYTES[chunk[_CHUNK_TYPE]]
-    packed = plain = dictionary = seen = 0
+@dataclass
+class _Chunk:
+    """The pages of a column chunk."""
+
+    packed: int = 0
+    """Bytes of the largest one, compressed."""
+    plain: int = 0
+    """The same, decompressed."""
+    dictionary: int = 0
+    """Bytes of the dictionary and of its values."""
+    total: int = 0
+    """Bytes of all pages with values, decompressed."""
+    least: int = 0
+    """Values of the page with the fewest, but for the last one."""
+
+    @property
+    def bytes(self) -> int:
+        """What the pages take while they are read: the largest one, compressed and not, and the dictionary twice."""
+        return self.packed + self.plain + self.dictionary
+
+
+def _survey_chunk(pages: "_Pages", chunk: Struct) -> _Chunk:
+    width, found = _VALUE_BYTES[chunk[_CHUNK_TYPE]], _Chunk()
+    seen, least = 0, None
     for page in pages.of(chunk):
-        packed, plain = max(packed, page.compressed), max(plain, page.size)
+        found.packed, found.plain = max(found.packed, page.compressed), max(found.plain, page.size)
         if page.kind == _DICTIONARY_PAGE:
-            if seen or dictionary or page.values * width > page.size:
+            if seen or found.dictionary or page.values * width > page.size:
                 raise Damaged
             decoded = page.values * width
             if chunk[_CHUNK_TYPE] in (_BYTES, _FIXED_BYTES):
                 decoded = page.size + page.values * _VIEW_BYTES
-            dictionary = page.size + decoded
+            found.dictionary = page.size + decoded
         elif page.kind in _HEADER_OF:
             seen += page.values
+            found.total += page.size
+            if seen < chunk[_CHUNK_VALUES] or least is None:
+                least = page.values if least is None else min(least, page.values)
     if seen != chunk[_CHUNK_VALUES]:
         raise Damaged
-    return packed + plain + dictionary
+    found.least = least or 0
+    return found
 
 
 class _Pages:
