@@ -242,7 +242,10 @@ def _ended(
             raise RunError(f"{reason}; fix that, then {how}") from error
         except BaseException as error:
             cancel.set()
-            abandon("failed", f"{type(error).__name__}: {error}")
+            reason = f"{type(error).__name__}: {error}".removesuffix(": ")
+            abandon("failed", reason)
+            if isinstance(error, SystemExit):  # which would end the program as if all was well
+                raise FinalError(f"code that the run called raised {reason}") from error
             raise
         finally:
             history.close()
@@ -303,7 +306,10 @@ def _run(
                 engine.watch_compilation(say_compiling),
                 user_errors(engine),
                 observer.timed("mine"),
-                interrupted_by(partial(_stop, cancel, resources, second)),
+                interrupted_by(
+                    partial(_stop, cancel, resources, second),
+                    f"what is finished is kept; go on with: {how_to_resume(spec, directory.where)}",
+                ),
             ):
                 counts = with_label_names(spec.workload.execute(plan, env), graph)
         finally:

@@ -1,12 +1,13 @@
 """The signals that end work in order: SIGTERM and SIGHUP raise KeyboardInterrupt, as Ctrl-C does."""
 
 import _thread
+import os
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from types import FrameType
@@ -19,6 +20,7 @@ _COMPILING = "numba:compiler_lock"  # a thread takes the lock, or frees it
 _CALLBACKS = "_raw_object_cache_"  # of llvmlite
 _IMPORTS, _CALLS_DEEP = "<frozen importlib", 4  # files of Python's own; the locks of modules call what is no deeper
 _AGAIN_SECONDS = 0.01
+_PATIENT_SECONDS = 4.0  # that work may take to end before a second signal ends the process
 _later: object = None  # stands for a signal that came while Python imported, until it comes again
 _last = signal.SIGINT
 _raised = False  # one of the signals raised KeyboardInterrupt, since `interrupting` was entered
@@ -169,7 +171,7 @@ def unwrapped() -> Iterator[None]:
 
 
 @contextmanager
-def interrupted_by(interrupt: Callable[[], None]) -> Iterator[None]:
+def interrupted_by(interrupt: Callable[[], None], last_words: str | None = None) -> Iterator[None]:
     """Call a function before one of the signals raises KeyboardInterrupt, which only the first one does.
 
     A second one could leave threads behind that the first one's handling waits for.
@@ -178,15 +180,23 @@ def interrupted_by(interrupt: Callable[[], None]) -> Iterator[None]:
     ----------
     interrupt
         Makes what the main thread waits for end soon.
+    last_words
+        What is said where a second signal ends the process at once, as it does once the work had time to end: users'
+        code may never return. None: no further signal does that.
     """
     raised = False
+    waiting = None if last_words is None else _Waiting(last_words)
 
     def handle(number: int, frame: FrameType | None) -> None:
         nonlocal raised
         interrupt()
         if not raised:
             raised = not _importing(frame)  # else it comes again
+            if raised and waiting is not None:
+                waiting.begin()
             _raise(number, frame)
+        elif waiting is not None:
+            waiting.urge(number)
 
     try:
         with _handled(handle):
@@ -195,8 +205,62 @@ def interrupted_by(interrupt: Callable[[], None]) -> Iterator[None]:
         if _forget_later() and not isinstance(error, KeyboardInterrupt):  # which it asked for
             raise KeyboardInterrupt from error
         raise
+    finally:
+        if waiting is not None:
+            waiting.over = True
     if _forget_later():
         raise KeyboardInterrupt
+
+
+class _Waiting:
+    """The time that work has to end in, once a signal has come.
+
+    Parameters
+    ----------
+    last_words
+        What is said as the process ends where it has not ended by itself.
+
+    Attributes
+    ----------
+    over
+        Whether the work has ended.
+    """
+
+    def __init__(self, last_words: str) -> None:
+        self.over = False
+        self._last_words = last_words
+        self._patient = True
+        self._urged: int | None = None
+
+    def begin(self) -> None:
+        """Let the time begin."""
+        with suppress(RuntimeError):  # there is no room for a thread: the next signal is as good
+            _thread.start_new_thread(self._wait, ())
+
+    def urge(self, number: int) -> None:
+        """Take a further signal: the process ends where the time is up, or as soon as it is."""
+        if hasattr(sys, "ps1") and number == signal.SIGINT:  # a person's session, which is more than this work
+            return
+        self._urged = number
+        if not self._patient:
+            self._leave(number)
+
+    def _wait(self) -> None:
+        time.sleep(_PATIENT_SECONDS)
+        self._patient = False
+        if self.over:
+            return
+        if self._urged is not None:
+            self._leave(self._urged)
+        self._say("\nwaiting for work that has not ended yet; interrupt again to end at once")
+
+    def _leave(self, number: int) -> None:
+        self._say(f"\ninterrupted: ended at once; {self._last_words}")
+        os._exit(128 + number)
+
+    def _say(self, text: str) -> None:
+        with suppress(OSError):  # not by `print`: the thread that this one interrupts may be printing
+            os.write(2, f"{text}\n".encode(errors="backslashreplace"))
 
 
 @contextmanager

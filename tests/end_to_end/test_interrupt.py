@@ -221,6 +221,43 @@ def test_an_impatient_user_gets_the_same_message(tmp_path, by):
     assert status(run)["status"] == "interrupted"
 
 
+ENDLESS = """
+import time
+import longwall
+
+class Endless(longwall.Algorithm):
+    def roots(self, first, last, graph, xp):
+        open("began", "w").close()
+        while True:
+            time.sleep(0.01)
+
+    def process(self, columns, graph, xp):
+        return None
+
+    def extend(self, columns, graph, xp):
+        return [], []
+"""
+
+
+@pytest.mark.parametrize("by", slow_but_first([signal.SIGTERM, signal.SIGINT, signal.SIGHUP]))
+def test_a_second_signal_ends_code_that_never_returns(tmp_path, by):
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    workload = 'kind = "custom"\nalgorithm = "endless.py:Endless"'
+    (tmp_path / "long.toml").write_text(CONFIG.format(vertices=20, edges=40, workload=workload))
+    process = start(tmp_path, "run", "long.toml", "--quiet")
+    wait_for((tmp_path / "began").exists, process)
+    process.send_signal(by)
+    time.sleep(0.1)  # two that come at once are one
+    said = interrupt(process, by=by)
+    run = tmp_path / "runs" / "long"
+    assert said.splitlines()[-1].endswith(f"go on with: longwall resume {run}")
+    (tmp_path / "began").unlink()
+    again = start(tmp_path, "resume", str(run), "--quiet")
+    wait_for((tmp_path / "began").exists, again)
+    again.kill()
+    again.communicate()
+
+
 @pytest.fixture
 def handlers() -> Iterator[None]:
     """Leave the handlers of signals as they were: a program that ends ignores them."""

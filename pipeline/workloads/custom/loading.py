@@ -54,7 +54,7 @@ class AlgorithmClass:
             raise InputError(f"{self.name}: this file is another one here than where the run was started: copy it")
         try:
             return made(**parameters)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise InputError(
                 f"workload.parameters: {made.__name__} does not take them ({type(error).__name__}: {error})"
             ) from error
@@ -128,7 +128,7 @@ def _executed(path: Path, content: bytes) -> ModuleType:
     sys.modules[name] = module  # classes of the file can be pickled, and Numba finds its functions
     try:
         exec(compile(content, str(path), "exec"), module.__dict__)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise InputError(f"{path} cannot be loaded: {_fault(error, path)}") from error
     return module
@@ -138,12 +138,12 @@ def _executed(path: Path, content: bytes) -> ModuleType:
 def _load_module(name: str) -> tuple[ModuleType, str]:
     try:
         module = importlib.import_module(name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(f"the module {name} cannot be imported: {type(error).__name__}: {error}") from error
     return module, _sha256(module.__file__)
 
 
-def _fault(error: Exception, path: Path) -> str:
+def _fault(error: BaseException, path: Path) -> str:
     """Return what went wrong, and in which line of the file."""
     line = line_of(error, str(path))
     return said(error) if line is None else f"line {line}: {said(error)}"

@@ -44,12 +44,14 @@ def call(
             return getattr(algorithm, method)(*arguments)
     except _OURS:
         raise
-    except Exception as error:
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # SystemExit, too: it would end a worker, or the program, without a word
         title = f"{type(algorithm).__name__}.{method}"
         raise FinalError(f"{_place(error, getattr(type(algorithm), method))}{title} raised {said(error)}") from error
 
 
-def _place(error: Exception, function: Any) -> str:
+def _place(error: BaseException, function: Any) -> str:
     if not isinstance(function, FunctionType):
         return ""
     file = function.__code__.co_filename

@@ -229,6 +229,24 @@ def test_an_error_of_a_method_names_it_and_its_line(tmp_path: Path, engine_kind:
     assert (manifest["status"], manifest["reason"]) == ("failed", str(failure.value))
 
 
+def leaving(*arguments: Any) -> Any:
+    sys.exit()
+
+
+@pytest.mark.parametrize("method", ["__init__", "roots", "process", "combine", "finalize"])
+def test_a_method_that_would_end_the_program_makes_its_run_fail(tmp_path: Path, method: str) -> None:
+    path = edges_file(tmp_path, nx.complete_graph(5))
+    with pytest.raises(longwall.InputError if method == "__init__" else longwall.RunError) as failure:
+        run(tmp_path, path, faulty(**{method: leaving}))
+    line = leaving.__code__.co_firstlineno + 1
+    if method == "__init__":
+        assert "Faulty does not take them (SystemExit" in str(failure.value)
+    else:
+        assert str(failure.value) == f"test_custom.py, line {line}: Faulty.{method} raised SystemExit"
+        manifest = json.loads(next(tmp_path.glob("runs/*/manifest.json")).read_text())
+        assert (manifest["status"], manifest["reason"]) == ("failed", str(failure.value))
+
+
 def test_an_error_deep_in_a_library_names_the_line_that_called_it(tmp_path: Path) -> None:
     path = edges_file(tmp_path, nx.complete_graph(5))
 
@@ -285,6 +303,7 @@ def config_in(folder: Path, algorithm: str) -> Path:
         ),
         ("other.py:Plexes", "x = 1\ny = z\n", "line 2: NameError"),
         ("other.py:Plexes", "x = 1\ny = = 2\n", "line 2: SyntaxError"),
+        ("other.py:Plexes", "import sys\nsys.exit()\n", "line 2: SystemExit"),
         ("no.such.module:Plexes", "", "cannot be imported"),
     ],
 )
