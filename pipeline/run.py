@@ -306,10 +306,7 @@ def _run(
                 engine.watch_compilation(say_compiling),
                 user_errors(engine),
                 observer.timed("mine"),
-                interrupted_by(
-                    partial(_stop, cancel, resources, second),
-                    f"what is finished is kept; go on with: {how_to_resume(spec, directory.where)}",
-                ),
+                interrupted_by(partial(_stop, cancel, resources, second), how_to_resume(spec, directory.where)),
             ):
                 counts = with_label_names(spec.workload.execute(plan, env), graph)
         finally:

@@ -171,7 +171,7 @@ def unwrapped() -> Iterator[None]:
 
 
 @contextmanager
-def interrupted_by(interrupt: Callable[[], None], last_words: str | None = None) -> Iterator[None]:
+def interrupted_by(interrupt: Callable[[], None], how_to_go_on: str | None = None) -> Iterator[None]:
     """Call a function before one of the signals raises KeyboardInterrupt, which only the first one does.
 
     A second one could leave threads behind that the first one's handling waits for.
@@ -180,12 +180,12 @@ def interrupted_by(interrupt: Callable[[], None], last_words: str | None = None)
     ----------
     interrupt
         Makes what the main thread waits for end soon.
-    last_words
-        What is said where a second signal ends the process at once, as it does once the work had time to end: users'
-        code may never return. None: no further signal does that.
+    how_to_go_on
+        The command that a second signal prints as it ends the process. It does so only if the work had time to end:
+        code of users may never return. None: no further signal ends the process.
     """
     raised = False
-    waiting = None if last_words is None else _Waiting(last_words)
+    waiting = None if how_to_go_on is None else _Waiting(how_to_go_on)
 
     def handle(number: int, frame: FrameType | None) -> None:
         nonlocal raised
@@ -217,8 +217,8 @@ class _Waiting:
 
     Parameters
     ----------
-    last_words
-        What is said as the process ends where it has not ended by itself.
+    how_to_go_on
+        The command that is printed if the process ends before the work has ended.
 
     Attributes
     ----------
@@ -226,9 +226,9 @@ class _Waiting:
         Whether the work has ended.
     """
 
-    def __init__(self, last_words: str) -> None:
+    def __init__(self, how_to_go_on: str) -> None:
         self.over = False
-        self._last_words = last_words
+        self._how_to_go_on = how_to_go_on
         self._patient = True
         self._urged: int | None = None
 
@@ -255,7 +255,7 @@ class _Waiting:
         self._say("\nwaiting for work that has not ended yet; interrupt again to end at once")
 
     def _leave(self, number: int) -> None:
-        self._say(f"\ninterrupted: ended at once; {self._last_words}")
+        self._say(f"\ninterrupted: ended at once; what is finished is kept; go on with: {self._how_to_go_on}")
         os._exit(128 + number)
 
     def _say(self, text: str) -> None:

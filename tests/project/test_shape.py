@@ -11,14 +11,11 @@ from pathlib import Path
 import pytest
 from source_tree import FLOORS, ROOT, imports, modules, sources, tree_of
 
-FOLDER_MODULES = 12
-FILE_LINES = 450
+FOLDER_MODULES = 16
+FILE_LINES = 600
 FUNCTION_LINES = 60
 ENGINE_MEMBERS = 15
 
-LONG_FILES = {
-    "kernels/cpu/search.py": (500, "the count and the extension, which share all of their parts"),
-}
 LONG_FUNCTIONS = {
     "storage/ingest/text/text_kernel.py: parse_lines": (178, "a state machine that Numba compiles, as kernels are"),
 }
@@ -82,7 +79,7 @@ def test_no_folder_is_crowded() -> None:
 
 def test_no_file_is_long() -> None:
     sizes = {relative(path): len(path.read_text().splitlines()) for path in sources()}
-    assert exceeding(sizes, FILE_LINES, LONG_FILES) == {}
+    assert exceeding(sizes, FILE_LINES, {}) == {}
 
 
 def test_no_function_outside_the_kernels_is_long() -> None:
