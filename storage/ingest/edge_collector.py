@@ -17,9 +17,11 @@ from longwall.kernels.interface.sorting import KeyLayout
 from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph_sink import Sink
+from longwall.storage.ingest.data_notes import CHOICE
 from longwall.storage.ingest.names.name_table import NameTable
 from longwall.storage.ingest.names.named_positions import NamedPositions
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
+from longwall.storage.ingest.tables.columns import EDGES
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.sorting.key_sorter import ScratchSorter
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
@@ -156,6 +158,7 @@ class EdgeCollector:
         self.known = (2**63, -1)
         self._sign: Sign | None = None
         self._label_names = stream.edge_label_names
+        self._notes = stream.notes
         self._source, self._scratch, self._repeated = stream.source, scratch, stream.repeated
         self._may_be_empty = stream.may_be_empty
         self._wide, self._wide_labels = scratch.array(np.int64), scratch.array(np.int32)
@@ -206,6 +209,8 @@ class EdgeCollector:
             raise InputError(f"{self._source}: there are no edges; give a graph with at least one edge")
         if self.kept == 0:
             self.known = (0, -1)
+            if self.rows and any(note.kind == CHOICE for note in self._notes.all()):
+                self._notes.say(f\"{self._source}: every edge is a loop in the columns that are read; {EDGES.advice}\")
 
     def _put_aside(self, src: Int64s, dst: Int64s, labels: Int32s | None, chosen: npt.NDArray[np.bool_]) -> None:
         """Let edges whose ends are no words wait in scratch arrays."""

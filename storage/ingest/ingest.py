@@ -18,6 +18,7 @@ from longwall.storage.graph.store_header import is_store
 from longwall.storage.ingest.build import build_in_memory, build_store
 from longwall.storage.ingest.data_notes import DataNotes, counts_line
 from longwall.storage.ingest.names.label_names import LabelNames
+from longwall.storage.ingest.readers.dimacs import open_dimacs
 from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
 from longwall.storage.ingest.readers.gml import open_gml
 from longwall.storage.ingest.readers.gspan import open_transactions
@@ -54,6 +55,7 @@ _READERS: dict[str, Callable[[Path, int, int, Progress | None, DataNotes], EdgeS
     "lg": open_lg,
     "graph": open_graph,
     "transactions": open_transactions,
+    "dimacs": open_dimacs,
 }
 FORMATS = (*_TABLES, *_READERS)
 _SUFFIXES = {
@@ -63,25 +65,28 @@ _SUFFIXES = {
     ".lg": "lg",
     ".graph": "graph",
     ".gspan": "transactions",
+    ".col": "dimacs",
+    ".clq": "dimacs",
+    ".dimacs": "dimacs",
     ".graphml": "graphml",
     ".gexf": "gexf",
     ".gml": "gml",
 }
 _OTHER_COMPRESSIONS = (".bz2", ".xz", ".lzma", ".lz4", ".br", ".snappy", ".zip", ".7z", ".rar", ".tar", ".tgz")
 _OTHER_FORMATS = (
-    *(".xml", ".json", ".net", ".paj", ".metis", ".gr", ".dimacs", ".dot", ".rdf", ".nt"),
+    *(".xml", ".json", ".net", ".paj", ".metis", ".gr", ".dot", ".rdf", ".nt"),
     *(".ttl", ".npz", ".npy", ".mat", ".h5", ".hdf5", ".xlsx", ".feather", ".arrow", ".orc", ".avro"),
 )
 _WHAT_IS_READ = (
-    "Longwall reads edge lists (.txt, .csv, .tsv, .edges, ...), .mtx, .parquet, .lg, .graph, .gspan, .graphml, .gexf "
-    "and .gml files, plain or "
+    "Longwall reads edge lists (.txt, .csv, .tsv, .edges, ...), .mtx, .parquet, .lg, .graph, .gspan, .col, .graphml, "
+    ".gexf and .gml files, plain or "
     "compressed as .gz or .zst, and graph stores"
 )
 _MOST_READING = 64 * 2**20  # bytes for a reader, per core
 
 
 def detect_format(path: str | Path) -> str:
-    """Say how a path is read: "store", "matrix-market", "parquet", "lg", "graph", "transactions" or "edge-list".
+    """Say how a path is read: "store", "edge-list" or another of `FORMATS`.
 
     A graph store is known by its contents, files by their extension below .gz or .zst; any other extension
     means an edge list. Databases of transactions have all kinds of extensions: only .gspan is known; for others,

@@ -1,5 +1,6 @@
 """GML, as networkx reads it: the whole file in memory."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from longwall.storage.ingest.text.input_file import Progress, Source
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
 from longwall.storage.memory.sizes import round_size
 
+_GRAPH, _MULTIGRAPH = re.compile(r"\bgraph\s*\["), re.compile(r"^\s*multigraph\s+\d+\s*$")
 # Of memory for a byte of text: networkx's graph and what it is made of. Files of many graphs take 20; those of short
 # lists in one another, or of keys that are all different, up to 38.
 _BYTES_PER_BYTE = 40
@@ -92,13 +94,28 @@ def _parse(path: Path, content: bytes, request: ColumnRequest) -> Any:
     import networkx
 
     try:
-        lines = content.decode("utf-8").split("\n")
+        lines = content.decode("utf-8").replace("\r\n", "\n").split("\n")
     except UnicodeDecodeError:
         raise InputError(f"{path}: this is not UTF-8; convert the file to UTF-8") from None
     problem = ""
     for label in ("id",) if request.ids == "integers" else ("label", "id"):
         try:
-            return networkx.parse_gml(lines, label=label)
+            return _network(lines, label)
         except (networkx.NetworkXError, ValueError, TypeError, KeyError, RecursionError, AttributeError) as error:
             problem = " ".join(str(error).split())
+        if label == "label":
+            request.notes.say(f"{path}: vertices have the ids of the nodes, whose labels are missing or the same")
     raise InputError(f"{path}: networkx cannot read this GML ({problem:.200}); check the file")
+
+
+def _network(lines: list[str], label: str) -> Any:
+    """Return the graph; one with repeated edges is read as a multigraph, whatever it says of itself."""
+    import networkx
+
+    try:
+        return networkx.parse_gml(lines, label=label)
+    except networkx.NetworkXError as error:
+        if "is duplicated" not in str(error) or not str(error).startswith("edge"):
+            raise
+    whole = "\n".join(_MULTIGRAPH.sub(" ", line) for line in lines)
+    return networkx.parse_gml(_GRAPH.sub("graph [ multigraph 1 ", whole, count=1).split("\n"), label=label)

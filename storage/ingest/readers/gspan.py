@@ -13,6 +13,7 @@ import numpy.typing as npt
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.data_notes import DataNotes
 from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
+from longwall.storage.ingest.readers.line_labels import LineLabels
 from longwall.storage.ingest.text.input_file import Progress
 from longwall.storage.ingest.text.text_file import Lines, TextFile
 from longwall.storage.ingest.transactions import TransactionSource
@@ -40,8 +41,8 @@ def open_transactions(
 
     Every transaction begins with `t # id`, whatever follows in the line; no two have the same id. Its vertices are
     numbered 0, 1, 2, ... in the order of their `v number label` lines, which stand ahead of the edges that use them,
-    `e number number label`. Labels lie in [0, 2^31). `t # -1` ends the file, if there is such a line; `#` and `%` begin
-    comments. Transactions without an edge, or without a vertex, count as transactions.
+    `e number number label`. Labels lie in [0, 2^31), or are texts. `t # -1` ends the file, if there is such a line; `#`
+    and `%` begin comments. Transactions without an edge, or without a vertex, count as transactions.
 
     Raises
     ------
@@ -57,6 +58,7 @@ def open_transactions(
         declared=file.declared,
         transactions=file,
         repeated=file.repeated,
+        edge_label_names=file.labels.of_edges,
         notes=notes or DataNotes(),
     )
 
@@ -67,7 +69,7 @@ class _Database(TransactionSource):
     def __init__(self, path: Path, memory: int, workers: int) -> None:
         self.source = str(path)
         self.declared = Declared()
-        self._opening = path, memory, workers
+        self.labels = LineLabels(path, memory, workers, b"tve", "t # -1", self._check_beginning)
 
     def lines(self, progress: Progress | None = None) -> Generator[Lines, None, None]:
         """Read the file, with numbers of vertices replaced by ids.
@@ -79,18 +81,19 @@ class _Database(TransactionSource):
             both ends, its label.
         """
         state = np.array([-1, 0, 0], np.int64)
-        with TextFile(*self._opening, progress) as text:
-            first, line = text.peek()
-            if line[:1].isdigit():
-                raise self._error(first, f"{line[:_SHOWN]!r} {_OTHER_FORMAT}")
-            for lines in text.parse_tagged(b"tve", end=b"t # -1"):
-                code, row = _number(lines.tags, lines.columns, state)
-                if code != _OK:
-                    raise self._error(lines.number(row), _explain(code, lines.columns[:, row].tolist(), state.tolist()))
-                yield lines
+        for lines in self.labels.lines(progress):
+            code, row = _number(lines.tags, lines.columns, state)
+            if code != _OK:
+                raise self._error(lines.number(row), _explain(code, lines.columns[:, row].tolist(), state.tolist()))
+            yield lines
         if state[_ID] < 0:
             raise InputError(f"{self.source}: there are no transactions; begin each with a line 't # NUMBER'")
         self.declared.id_range = 0, int(state[_FIRST] + state[_SIZE]) - 1
+
+    def _check_beginning(self, text: TextFile) -> None:
+        first, line = text.peek()
+        if line[:1].isdigit():
+            raise self._error(first, f"{line[:_SHOWN]!r} {_OTHER_FORMAT}")
 
     def edges(self, progress: Progress | None) -> Generator[EdgeBlock, None, None]:
         """Read the edges."""
@@ -159,6 +162,10 @@ class _Labels(LabelSource):
     def __init__(self, file: _Database) -> None:
         self.source = file.source
         self._file = file
+
+    @property
+    def label_names(self) -> tuple[str, ...] | None:
+        return self._file.labels.of_vertices.names
 
     def blocks(self) -> Generator[LabelBlock, None, None]:
         for lines in self._file.vertices():

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.data_notes import DataNotes
 from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
+from longwall.storage.ingest.readers.line_labels import LineLabels
 from longwall.storage.ingest.text.input_file import Progress
 from longwall.storage.ingest.text.text_file import Lines, TextFile, whole_number
 from longwall.storage.ingest.vertex_labels import Int64s, LabelBlock, LabelSource
@@ -85,6 +86,8 @@ def read_graph(path: Path) -> WholeGraph:
     src, dst = np.concatenate([block.src for block in edges]), np.concatenate([block.dst for block in edges])
     blocks = [LabelBlock(none, none, str), *file.blocks()]
     ids, values = np.concatenate([block.ids for block in blocks]), np.concatenate([block.values for block in blocks])
+    if file.label_names is not None:
+        raise InputError(f"{path}: the label {file.label_names[0]} is a text; write integers as labels of a pattern")
     starts = np.cumsum([0, *(len(block.ids) for block in blocks)])
 
     def place(row: int) -> str:
@@ -104,7 +107,14 @@ def read_graph(path: Path) -> WholeGraph:
 
 def _open(file: "_TaggedFile", progress: Progress | None, notes: DataNotes | None) -> EdgeStream:
     edges = file.edges(progress)
-    return EdgeStream(file.source, edges, vertex_labels=file, declared=file.declared, notes=notes or DataNotes())
+    return EdgeStream(
+        file.source,
+        edges,
+        vertex_labels=file,
+        declared=file.declared,
+        edge_label_names=file.labels.of_edges if isinstance(file, _LgFile) else None,
+        notes=notes or DataNotes(),
+    )
 
 
 class _TaggedFile(LabelSource):
@@ -113,8 +123,12 @@ class _TaggedFile(LabelSource):
     def __init__(self, path: Path, memory: int, workers: int) -> None:
         self.source = str(path)
         self.declared = Declared()
-        self._opening = path, memory, workers
+        self.labels = LineLabels(path, memory, workers, b"ve", _END, self._check_header)
         self._vertices: int | None = None
+
+    @property
+    def label_names(self) -> tuple[str, ...] | None:
+        return self.labels.of_vertices.names
 
     @property
     def declares(self) -> bool:
@@ -130,9 +144,7 @@ class _TaggedFile(LabelSource):
         """Take the header, or raise its error."""
 
     def _lines(self, progress: Progress | None = None) -> Generator[Lines, None, None]:
-        with TextFile(*self._opening, progress) as text:
-            self._check_header(text)
-            yield from text.parse_tagged(b"ve", end=_END.encode())
+        yield from self.labels.lines(progress)
 
     def _edge_lines(self, progress: Progress | None) -> Generator[Lines, None, None]:
         vertices = 0

@@ -27,6 +27,8 @@ class PairNames:
     """Names that are known, in lower case, letters and digits alone."""
     advice: str
     """What to do where the names are not clear."""
+    role: str = "label"
+    """How messages call the values of the column behind those of vertices."""
 
 
 EDGES = PairNames(
@@ -48,6 +50,7 @@ LABELS = PairNames(tuple((name, "label") for name in _VERTEX_NAMES), "name two o
 TRANSACTIONS = PairNames(
     tuple((name, value) for name in _VERTEX_NAMES for value in ("transaction", "transactionid")),
     "name two of them vertex and transaction",
+    "transaction",
 )
 
 

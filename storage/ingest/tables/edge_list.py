@@ -1,6 +1,8 @@
 """Plain edge lists (`u v` a line) and lists of labels or transactions (`vertex label` a line)."""
 
+import re
 from collections.abc import Generator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,8 @@ import numpy.typing as npt
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.names.texts import HashedTexts
-from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeNames, EdgeStream
+from longwall.storage.ingest.readers.dimacs import BEGINNING
+from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeNames, EdgeStream
 from longwall.storage.ingest.tables.columns import (
     EDGE_COLUMNS,
     LABEL_COLUMNS,
@@ -18,12 +21,14 @@ from longwall.storage.ingest.tables.columns import (
 from longwall.storage.ingest.tables.named_rows import BYTES_PER_BYTE, NamedColumns, NamedRows
 from longwall.storage.ingest.tables.text_layout import TextLayout, look_at_rows
 from longwall.storage.ingest.text.input_file import Progress
-from longwall.storage.ingest.text.text_file import BYTES_OF_INTEGERS, Lines, TextFile
+from longwall.storage.ingest.text.text_errors import MISSING
+from longwall.storage.ingest.text.text_file import BYTES_OF_INTEGERS, COMMENTS, Lines, TextFile
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
 
 Int64s = npt.NDArray[np.int64]
 
 _LABEL_LIMIT = 2**31
+_KONECT = re.compile(r"%\s*(bip|asym|sym)(?:\s|$)")
 _OTHER_FORMATS = {"<": "XML", "{": "JSON", "[": "JSON"}
 
 
@@ -38,8 +43,10 @@ def open_edge_list(
 
     The first line that is neither blank nor a comment (`#`, `%`) may name the columns: a known pair of names (such as
     source and target), the two that `request` chooses, or the only two columns are the edge then. Without names the
-    first two columns are. All rows have the same number of fields, none of them empty; see
-    `text_kernel.parse_lines` for separators and line ends.
+    first two columns are. All rows have the same number of fields, those that are read are not empty; see
+    `text_kernel.parse_lines` for separators and line ends. Below names of columns each line is a row: there are no
+    comments. A file whose first line is KONECT's, `% bip ...`, has two sets of vertices: those of the second column
+    get their ids with a minus sign.
 
     Raises
     ------
@@ -47,13 +54,9 @@ def open_edge_list(
         From the iteration, with file and line: the file cannot be read, it is not clear which columns are the edge, or
         a line is not an edge or differs from the others.
     """
-    labels = request.label_names or LabelNames(str(path))
-    return EdgeStream(
-        str(path),
-        _edges(path, memory, workers, progress, request, labels),
-        edge_label_names=labels,
-        notes=request.notes,
-    )
+    labels, declared = request.label_names or LabelNames(str(path)), Declared()
+    blocks = _edges(path, memory, workers, progress, request, labels, declared)
+    return EdgeStream(str(path), blocks, declared=declared, edge_label_names=labels, notes=request.notes)
 
 
 def open_label_list(path: Path, memory: int, workers: int, request: ColumnRequest = LABEL_COLUMNS) -> LabelSource:
@@ -95,8 +98,22 @@ def _edges(
     progress: Progress | None,
     request: ColumnRequest,
     labels: LabelNames,
+    declared: Declared,
 ) -> Generator[EdgeBlock, None, None]:
+    konect = _konect_kind(path, memory, workers)
+    declared.directed = konect == "asym"
+    request = replace(request, ids="integers") if konect == "bip" and request.ids == "auto" else request
+    if konect == "bip":
+        if request.ids == "names":
+            raise InputError(
+                f'{path}: the ids of a bipartite graph of KONECT are integers; leave out graph.ids = "names"'
+            )
+        request.notes.say(
+            f"{path}: two sets of vertices, as its first line has it (bip): vertex 7 of the second column is -7"
+        )
     for lines, layout in _rows(path, memory, workers, progress, request, 2, None):
+        if konect == "bip":
+            _part_sides(path, lines, layout)
         named: NamedColumns = lines.converted
         edge_labels = None
         if len(layout.columns) == 3:
@@ -106,6 +123,27 @@ def _edges(
             yield EdgeNames(_given(named.vertices), lines.place).block(edge_labels)
         else:
             yield EdgeBlock(lines.columns[0], lines.columns[1], edge_labels, unsigned=lines.unsigned)
+
+
+def _konect_kind(path: Path, memory: int, workers: int) -> str:
+    """Return "bip", "asym" or "sym", if the first line says so as KONECT's do; else ""."""
+    with TextFile(path, memory, workers) as text:
+        found = _KONECT.match(text.look())
+    return found[1] if found else ""
+
+
+def _part_sides(path: Path, lines: Lines, layout: TextLayout) -> None:
+    """Give the vertices of the second column of a file ids below 0."""
+    for at, column in enumerate(layout.columns[:2]):
+        bad = lines.columns[at] < 1
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise InputError(
+                f"{path}, {lines.place(row)}: vertex {lines.columns[at, row]} in a bipartite graph of KONECT, whose "
+                "ids begin with 1; renumber the vertices, or remove the first line of the file"
+            )
+        if column == 1:
+            np.negative(lines.columns[at], out=lines.columns[at])
 
 
 def _given(texts: HashedTexts | None) -> HashedTexts:
@@ -140,9 +178,27 @@ def _rows(
         if layout.header:
             text.peek()
             text.take()
-        convert = NamedRows(ends, layout.texts) if texts else None
-        for lines in text.parse(layout.places, layout.separator, layout.fields, convert, wide=ends):
+        convert = NamedRows(ends, layout.texts, request.ids != "names") if texts else None
+        comments, role = b"" if layout.header else COMMENTS, request.names.role
+        roles = [""] * ends + [role] * (len(layout.texts) - ends)
+        for lines in text.parse(
+            layout.places, layout.separator, layout.fields, convert, wide=ends, comments=comments, roles=roles
+        ):
+            if lines.converted is not None and lines.converted.missing >= 0:
+                raise _missing(path, lines)
             yield lines, layout
+        request.notes.add("comments", text.comments)
+
+
+def _missing(path: Path, lines: Lines) -> InputError:
+    row = lines.converted.missing
+    ends = lines.converted.vertices
+    each = len(ends) // lines.columns.shape[1]
+    word = next(word for word in map(ends.show, range(row * each, row * each + each)) if word in MISSING)
+    return InputError(
+        f"{path}, {lines.place(row)}: {word} stands for a missing value; fill it, or remove the line; if it is a name, "
+        'put it in quotes, or set graph.ids = "names"'
+    )
 
 
 def _layout(text: TextFile, request: ColumnRequest, named: bool | None) -> TextLayout:
@@ -153,4 +209,8 @@ def _layout(text: TextFile, request: ColumnRequest, named: bool | None) -> TextL
 
     if line[:1] in _OTHER_FORMATS:
         raise error(f"this looks like {_OTHER_FORMATS[line[0]]}, not like an edge; convert the file")
+    if text.begins_like(BEGINNING):
+        raise error(
+            'this is a DIMACS graph; name the file .col or .clq, or give --format dimacs (file_format="dimacs")'
+        )
     return look_at_rows(text, line, request, named, error)

@@ -8,9 +8,18 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.ingest.names.texts import HashedTexts, gather_spans, hash_texts
+from longwall.storage.ingest.text.text_errors import MISSING
+from longwall.storage.lazy_kernel import lazy_kernel
 
 BYTES_PER_BYTE = 30
 """Of memory for a byte of text: spans, texts, hashes and lines of the shortest rows ("a b", 4 bytes)."""
+
+_LONGEST = max(map(len, MISSING))
+_MISSING = (
+    np.frombuffer("".join(word.ljust(_LONGEST) for word in MISSING).encode(), np.uint8).reshape(-1, _LONGEST),
+    np.array([len(word) for word in MISSING]),
+)
+"""Words that stand for a missing value, with blanks behind them, and their lengths."""
 
 
 class NamedColumns(NamedTuple):
@@ -20,6 +29,8 @@ class NamedColumns(NamedTuple):
     """The first columns, side by side: one name a row, or two."""
     labels: HashedTexts | None
     """The last column."""
+    missing: int = -1
+    """The first row with an end that stands for a missing value; -1: none."""
 
 
 @dataclass(frozen=True)
@@ -32,21 +43,50 @@ class NamedRows:
         How many of the first columns hold vertices: 2 of edges, 1 of labelled vertices.
     columns
         Which columns are texts.
+    refuse_missing
+        Whether texts such as NaN are no names, but for those in quotes.
     """
 
     ends: int
     columns: tuple[bool, ...]
+    refuse_missing: bool = False
 
     @property
     def texts(self) -> Sequence[int]:
         """The columns that are texts."""
         return [at for at, is_text in enumerate(self.columns) if is_text]
 
-    def make(self, text: npt.NDArray[np.uint8], columns: npt.NDArray[np.int64]) -> NamedColumns:
+    def make(self, text: npt.NDArray[np.uint8], columns: npt.NDArray[np.int64], tags: object) -> NamedColumns:  # noqa: ARG002
         """Copy the texts, and hash them."""
-        vertices = labels = None
+        vertices, labels, missing = None, None, -1
         if self.columns[0]:
-            vertices = hash_texts(gather_spans(text, np.ascontiguousarray(columns[: self.ends].T).ravel()))
+            spans = np.ascontiguousarray(columns[: self.ends].T).ravel()
+            vertices = hash_texts(gather_spans(text, spans))
+            if self.refuse_missing:
+                missing = _first_missing(text, spans, *_MISSING) // self.ends  # -1 stays -1
         if len(self.columns) > self.ends and self.columns[-1]:
             labels = hash_texts(gather_spans(text, columns[-1]))
-        return NamedColumns(vertices, labels)
+        return NamedColumns(vertices, labels, missing)
+
+
+@lazy_kernel
+def _first_missing(
+    text: npt.NDArray[np.uint8],
+    spans: npt.NDArray[np.int64],
+    words: npt.NDArray[np.uint8],
+    lengths: npt.NDArray[np.int64],
+) -> int:
+    """Return the first of the spans that is one of the words and does not stand in quotes, -1 if none is."""
+    for row in range(spans.size):
+        begin, length = spans[row] >> np.int64(32), spans[row] & np.int64(0xFFFF_FFFF)
+        if length > words.shape[1] or (text[begin] != 78 and text[begin] != 110 and text[begin] != 60):  # "N", "n", "<"
+            continue
+        if begin > 0 and text[begin - 1] == 34:
+            continue
+        for word in range(lengths.size):
+            same = lengths[word] == length
+            for at in range(length):
+                same = same and text[begin + at] == words[word, at]
+            if same:
+                return row
+    return -1

@@ -80,8 +80,10 @@ def look_at_rows(
         If it is not clear which columns are meant.
     """
     plain_fields = text.count_fields()
-    rows = _two_rows(text)
     header = header_names(line, text.tab_separates, request, error) if request.header is not False else None
+    # Below a line that surely names columns there are no comments.
+    sure = bool(request.header) or (header is not None and known_pair(header[0], request))
+    rows = _two_rows(text, comments=not sure)
     separator = separator_of(line, text.tab_separates)
     if request.header and header is None:
         header = _fields(line, separator), separator
@@ -110,7 +112,9 @@ def look_at_rows(
         if not any(texts):
             fields = _fields(data, separator_of(data, text.tab_separates))
         count = len(names) or len(fields)
-        separator = separator_of(data, True) if any(texts) else separator
+        if any(texts) or (separator == BLANKS and _tabs_separate(line, data, names, wanted)):
+            separator = separator_of(data, True)
+        count += _ends_empty(rows, separator, count)
         others = count - len(wanted)
         listed = [names[place] for place in wanted] if names else [str(place + 1) for place in wanted]
         if names or others or named:
@@ -119,9 +123,25 @@ def look_at_rows(
         if not any(texts) and count == 2:
             separator = OWN_SEPARATOR  # a row of two fields cannot be misread, whatever separates them
         return TextLayout(header is not None, separator, count, wanted, tuple(texts))
+    plain_fields += _ends_empty(rows, separator, plain_fields)
     if plain_fields > 2:
         request.notes.say(describe_choice(text.path, (), plain_fields - 2))
     return TextLayout(False, OWN_SEPARATOR, plain_fields, wanted, (False, False))
+
+
+def _ends_empty(rows: Sequence[str], separator: int, count: int) -> bool:
+    """Whether each row has one field more than `count`, since a separator at its end stands ahead of an empty one."""
+    return count > 1 and separator != BLANKS and {len(_split(row, separator)) for row in rows} == {count + 1}
+
+
+def _tabs_separate(header: str, row: str, names: Sequence[str], wanted: tuple[int, ...]) -> bool:
+    """Whether one tab each separates the names of columns, and the fields of a row, of which the last may be empty."""
+    fields = row.split("\t")
+    return (
+        header.count("\t") + 1 == len(names) > 2
+        and max(wanted) < len(fields) <= len(names)
+        and all(_LIKE_A_NUMBER.fullmatch(fields[place].strip(" \"'")) for place in wanted)
+    )
 
 
 def _first_row_note(text: TextFile, fields: Sequence[str]) -> str:
@@ -131,11 +151,11 @@ def _first_row_note(text: TextFile, fields: Sequence[str]) -> str:
     return f"{text.path}: the first line ({shown}) is read as a row; {if_not}"
 
 
-def _two_rows(text: TextFile) -> list[str]:
+def _two_rows(text: TextFile, comments: bool) -> list[str]:
     """Return the first two rows, fewer where there are no more or the second one is no text."""
     _, first = text.take()
     try:
-        _, second = text.peek()
+        _, second = text.peek(comments)
     except InputError:
         second = ""  # what is wrong is said when it is read
     return [row for row in (first, second) if row]
@@ -174,9 +194,13 @@ def _is_integer(fields: Sequence[str], place: int) -> bool:
 def _fields(line: str, separator: int) -> list[str]:
     if separator == BLANKS:
         return [name.strip("\"'") for name in line.split()]
+    fields = _split(line, separator)
+    return fields[:-1] if len(fields) > 2 and not fields[-1] else fields  # one separator may end a line
+
+
+def _split(line: str, separator: int) -> list[str]:
     try:
         (fields,) = csv.reader([line], delimiter=chr(separator), skipinitialspace=True)
     except (csv.Error, ValueError):
         return line.split(chr(separator))
-    fields = [field.strip() for field in fields]
-    return fields[:-1] if len(fields) > 2 and not fields[-1] else fields  # one separator may end a line
+    return [field.strip() for field in fields]

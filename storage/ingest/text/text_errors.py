@@ -2,10 +2,13 @@
 
 import mmap
 import re
+from collections.abc import Sequence
 
 from longwall.storage.ingest.text import text_kernel
 
 _SHOWN = 40
+MISSING = ("NaN", "nan", "NA", "N/A", "n/a", "<NA>", "null", "NULL", "None")
+"""What pandas, R and databases write for a missing value."""
 _TOKEN = re.compile(rb"[^\s,;|]+")
 _NOT_TEXT = re.compile(rb"[^\t-\r -~]")
 NOT_A_LINE = re.compile(rb"[\x00-\x08\x0e-\x1f]|\r[^\r\n]")
@@ -21,6 +24,7 @@ def explain(
     needed: int,
     fields: tuple[int, int] = (0, 0),
     wide: bool = False,
+    roles: Sequence[str] = (),
 ) -> str:
     """Return the message for a line that the kernel refused.
 
@@ -38,6 +42,8 @@ def explain(
         How many fields the line has, and how many it should have.
     wide
         Whether vertices may be integers from 2^63 on.
+    roles
+        What each of the first fields is where it is no end of an edge, such as "label"; else "".
     """
     line = line_of(text, line_at, end)
     token = _TOKEN.match(text, token_at, end)
@@ -50,6 +56,14 @@ def explain(
             "give a text file, or name it by its format (.gz, .zst, .parquet)"
         )
     shown = _shorten(word)
+    role = roles[fields[0]] if fields[0] < len(roles) else ""
+    if role and code in (text_kernel.FEW_COLUMNS, text_kernel.EMPTY_FIELD):
+        return f"the {role} is missing in {_shorten(line)!r}; write one, or remove the line"
+    if role and code == text_kernel.NOT_INTEGER:
+        return (
+            f"the {role} {shown} is no integer, as that of the first row is; write integers alone, or begin with a row "
+            f"whose {role} is a text, and all are texts"
+        )
     if code == text_kernel.FEW_COLUMNS:
         return f"too few columns in {_shorten(line)!r}, {needed} integers are needed; complete the line"
     if code == text_kernel.NEGATIVE:
@@ -81,6 +95,10 @@ def explain(
         return f"{_shorten(line)!r} is neither a vertex (v ...) nor an edge (e ...); remove the line"
     if word == b"t" and line.startswith(b"t #"):
         return f"{_shorten(line)!r} is not an edge; a database of graphs is read in the format transactions"
+    if shown in MISSING:
+        return f"{shown} in {_shorten(line)!r} stands for a missing value; fill it, or remove the line"
+    if shown[:1] in ("#", "%"):
+        return f"{shown!r} is not an integer: below names of columns each line is a row; remove it, if it is a comment"
     return f'{shown!r} is not an integer; write whole numbers, or set graph.ids = "names" if vertices have names'
 
 

@@ -16,12 +16,14 @@ from longwall.storage.ingest.text import text_kernel
 from longwall.storage.ingest.text.input_file import Progress, Source, decompression_bytes, format_suffix
 from longwall.storage.ingest.text.parallel_parse import blocks_in_flight, in_order
 from longwall.storage.ingest.text.text_errors import NOT_A_LINE, explain, line_of
-from longwall.storage.ingest.text.text_kernel import OWN_SEPARATOR, byte_kinds, count_newlines, parse_lines
+from longwall.storage.ingest.text.text_kernel import BLANKS, OWN_SEPARATOR, byte_kinds, count_newlines, parse_lines
 
 LEAST_BLOCK = 2**16
 LARGEST_BLOCK = 2**21
 _SHORTEST_ROW = 4
+_TAGGED_ROLES = ("", "", "label"), ("", "label")  # of edges, of vertices
 _TAB = 9
+COMMENTS = b"#%"
 BYTES_OF_INTEGERS = 6  # the text, and what the shortest lines ("1 2", 4 bytes) become: 20 bytes each
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _PASSED = rb"(?:[%b]*+(?:[#%%][^\x00-\x08\n\r\x0e-\x1f]*+)?+\r*+\n)*+"
@@ -68,8 +70,8 @@ class Convert(Protocol):
         """The columns that are texts."""
         ...
 
-    def make(self, text: npt.NDArray[np.uint8], columns: npt.NDArray[np.int64]) -> Any:
-        """Return what `Lines.converted` will be, of the text of a block and its columns."""
+    def make(self, text: npt.NDArray[np.uint8], columns: npt.NDArray[np.int64], tags: npt.NDArray[np.uint8]) -> Any:
+        """Return what `Lines.converted` will be, of the text of a block, its columns and its letters."""
         ...
 
 
@@ -94,6 +96,7 @@ class _Rows:
     separator: int = OWN_SEPARATOR
     fields: int = 0
     letters: bytes = b""
+    comments: bytes = COMMENTS
     convert: "Convert | None" = None
     wide: int = 0
     """How many of the first columns may hold integers below 0, or from 2^63 on."""
@@ -101,6 +104,10 @@ class _Rows:
     @property
     def width(self) -> int:
         return int(self.places.max()) + 1
+
+    def roles_of(self, names: Sequence[str]) -> list[str]:
+        """Return how messages call each of the first fields, "" for ends of edges."""
+        return [names[place] if 0 <= place < len(names) else "" for place in self.places.tolist()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +122,16 @@ class _Parsed:
     line_at: int
     token_at: int
     fields: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Spans:
+    """Leaves texts where they are."""
+
+    texts: Sequence[int]
+
+    def make(self, text: object, columns: object, tags: object) -> None:
+        """See `Convert`."""
 
 
 class _EndlessLine(Exception):
@@ -137,6 +154,11 @@ class TextFile:
         Called with the bytes of the file consumed and its size.
     bytes_per_byte
         Bytes of memory for a byte of the text: itself, and what becomes of it.
+
+    Attributes
+    ----------
+    comments
+        How many comments were skipped so far.
     """
 
     def __init__(
@@ -155,7 +177,7 @@ class TextFile:
         self._workers, self._block_bytes = _divide(memory - decompression_bytes(path), workers, bytes_per_byte)
         self._buffers: deque[mmap.mmap] = deque()
         self._source = Source(path)
-        self._line = 1
+        self._line, self.comments = 1, 0
         self._rest = b""
         self._ended = False
         self._parsing: Generator[tuple[_Block, _Parsed], None, None] | None = None
@@ -184,8 +206,8 @@ class TextFile:
         """Make the error for a line (from 1)."""
         return InputError(f"{self.path}, line {line}: {what}")
 
-    def peek(self) -> tuple[int, str]:
-        """Return number and text of the next line that is neither blank nor a `#` or `%` comment.
+    def peek(self, comments: bool = True) -> tuple[int, str]:
+        """Return number and text of the next line that is neither blank nor, with `comments`, one of these.
 
         The text is empty at the end of the file; what is not UTF-8 becomes U+FFFD. Blank lines and comments before it
         are consumed.
@@ -197,9 +219,21 @@ class TextFile:
         """
         while True:
             text = self._look()
-            if self._header is None or text[:1] not in ("", "#", "%"):
+            if self._header is None or text[:1] not in (("", "#", "%") if comments else ("",)):
                 return self._line, text
-            self._pass()
+            if comments:
+                self._pass()
+            else:
+                self.take()
+
+    def begins_like(self, pattern: re.Pattern[bytes]) -> bool:
+        """Say whether what is left of the first block begins so."""
+        block = self._header
+        return block is not None and pattern.match(block.buffer, block.start, block.end) is not None
+
+    def look(self) -> str:
+        """Return the next line, whatever it is."""
+        return self._look()
 
     def take(self) -> tuple[int, str]:
         """Return number and text of the next line, whatever it is, and consume it."""
@@ -226,6 +260,8 @@ class TextFile:
         fields: int = 0,
         convert: "Convert | None" = None,
         wide: int = 0,
+        comments: bytes = COMMENTS,
+        roles: Sequence[str] = (),
     ) -> Generator[Lines, None, None]:
         """Parse the rest of the file: rows with the same number of fields.
 
@@ -242,6 +278,10 @@ class TextFile:
         wide
             How many of the first columns hold integers from -2^63 to 2^63 - 1, or from 0 to 2^64 - 1; the others hold
             integers from 0 to 2^63 - 1.
+        comments
+            Bytes that begin a comment.
+        roles
+            How messages call the columns; all are ends of edges if this is not given.
 
         Yields
         ------
@@ -257,9 +297,12 @@ class TextFile:
         wanted = np.array(places, np.int64)
         kinds = byte_kinds(True) if separator == _TAB else self._kinds
         needed = int((wanted >= 0).sum())
-        yield from self._parse(_Rows(kinds, wanted, needed, separator, fields, convert=convert, wide=wide))
+        rows = _Rows(kinds, wanted, needed, separator, fields, b"", comments, convert=convert, wide=wide)
+        yield from self._parse(rows, roles=roles)
 
-    def parse_tagged(self, letters: bytes, end: bytes) -> Generator[Lines, None, None]:
+    def parse_tagged(
+        self, letters: bytes, end: bytes | None = None, convert: "Convert | None" = None, comments: bytes = COMMENTS
+    ) -> Generator[Lines, None, None]:
         """Parse the rest of the file: a letter, then two or three integers; what follows them is ignored.
 
         Parameters
@@ -267,7 +310,11 @@ class TextFile:
         letters
             Each line begins with one of these letters; `t` is followed by `#` and one integer.
         end
-            A line which ends the file's contents.
+            A line which ends the file's contents; None: there is none.
+        convert
+            As of `parse`; see `text_kernel.parse_lines` for texts behind letters.
+        comments
+            Bytes that begin a comment.
 
         Yields
         ------
@@ -279,19 +326,40 @@ class TextFile:
         InputError
             As `parse`.
         """
-        yield from self._parse(_Rows(self._kinds, np.arange(3), needed=2, letters=letters), end)
+        yield from self._parse(self._tagged(letters, convert, comments), end)
 
-    def _parse(self, rows: _Rows, end: bytes | None = None) -> Generator[Lines, None, None]:
+    def _tagged(self, letters: bytes, convert: "Convert | None", comments: bytes = COMMENTS) -> _Rows:
+        separator = BLANKS if convert is not None else OWN_SEPARATOR
+        return _Rows(self._kinds, np.arange(3), 2, separator, 0, letters, comments, convert)
+
+    def tagged_texts(self, letters: bytes) -> tuple[bool, bool]:
+        """Say whether labels of `v` lines, and of other lines, are texts in the first block of what is left."""
+        texts: list[int] = []
+        while self._header is not None:
+            rows = self._tagged(letters, _Spans(texts) if texts else None)
+            parsed = _parse(self._header, rows)
+            column = 1 if self._header.buffer[parsed.line_at : parsed.line_at + 1] == b"v" else 2
+            if parsed.code != text_kernel.NOT_INTEGER or parsed.fields != column or column in texts:
+                break
+            texts.append(column)
+        return 1 in texts, 2 in texts
+
+    def _parse(self, rows: _Rows, end: bytes | None = None, roles: Sequence[str] = ()) -> Generator[Lines, None, None]:
         self._parsing = in_order(self._read, lambda block: _parse(block, rows), self._workers)
         seen = np.full(2, -1, np.int64)  # lines of the first integers below 0, and from 2^63 on
         try:
             for block, parsed in self._parsing:
                 self._require_one_sign(parsed, seen)
+                self.comments += int(parsed.beyond[2])
                 ended = parsed.code != text_kernel.OK and line_of(block.buffer, parsed.line_at, block.end) == end
                 if parsed.code != text_kernel.OK and not ended:
                     fault = parsed.code, parsed.line_at, parsed.token_at
                     fields = parsed.fields, rows.fields
-                    what = explain(block.buffer, *fault, block.end, rows.needed, fields, rows.wide > 0)
+                    if rows.letters:
+                        roles = _TAGGED_ROLES[block.buffer[parsed.line_at : parsed.line_at + 1] == b"v"]
+                    what = explain(
+                        block.buffer, *fault, block.end, rows.needed, fields, rows.wide > 0, rows.roles_of(roles)
+                    )
                     raise self.error(self._line + parsed.line_count, what)
                 unsigned = bool(seen[1] >= 0)
                 yield Lines(parsed.columns, parsed.tags, parsed.lines, self._line, parsed.converted, unsigned)
@@ -307,7 +375,7 @@ class TextFile:
 
     def _require_one_sign(self, parsed: _Parsed, seen: npt.NDArray[np.int64]) -> None:
         """Refuse a file with integers below 0 and others from 2^63 on; `seen` are the lines of the first ones."""
-        for kind, row in enumerate(parsed.beyond.tolist()):
+        for kind, row in enumerate(parsed.beyond[:2].tolist()):
             if 0 <= row < len(parsed.lines) and seen[kind] < 0:  # the row after them has another fault
                 seen[kind] = self._line + parsed.lines[row]
         if (seen >= 0).all():
@@ -341,6 +409,8 @@ class TextFile:
         assert passed is not None, "it may be empty"
         stop = passed.end() if passed.end() > start else end  # only the last line of a file lacks its newline
         self._line += max(1, buffer[start:stop].count(b"\n"))
+        # The passed lines are no rows: what the parser counts are comments.
+        self.comments += int(_parse(_Block(buffer, start, stop, 0), _Rows(self._kinds, np.arange(2), 2)).beyond[2])
         self._move(stop)
 
     def _move(self, start: int) -> None:
@@ -404,13 +474,13 @@ def _parse(block: _Block, rows: _Rows) -> _Parsed:
     most = min(count_newlines(data, block.start), (block.end - block.start) // _SHORTEST_ROW) + 1
     columns = np.empty((rows.width, most), np.int64)
     tags, lines = np.empty(most if rows.letters else 0, np.uint8), np.empty(most, np.int32)
-    letters = np.frombuffer(rows.letters, np.uint8)
-    beyond, wide = np.empty(2, np.int64), np.arange(rows.width) < rows.wide
+    letters, comments = np.frombuffer(rows.letters, np.uint8), np.frombuffer(rows.comments, np.uint8)
+    beyond, wide = np.empty(3, np.int64), np.arange(rows.width) < rows.wide
     texts = np.zeros(rows.width, bool)
     if rows.convert is not None:
         texts[list(rows.convert.texts)] = True
-    layout = rows.kinds, rows.separator, rows.places, rows.fields, rows.needed, letters, texts, wide
+    layout = rows.kinds, rows.separator, rows.places, rows.fields, rows.needed, letters, comments, texts, wide
     found, count, *fault = parse_lines(data, block.start, *layout, columns, tags, lines, beyond)
     columns = columns[:, :found]
-    converted = rows.convert.make(data, columns) if rows.convert is not None else None
+    converted = rows.convert.make(data, columns, tags[:found]) if rows.convert is not None else None
     return _Parsed(converted, columns, tags[:found], lines[:found], beyond, count, *fault)

@@ -50,6 +50,7 @@ def parse_lines(
     fields: int,
     needed: int,
     letters: npt.NDArray[np.uint8],
+    comments: npt.NDArray[np.uint8],
     texts: npt.NDArray[np.bool_],
     wide: npt.NDArray[np.bool_],
     columns: npt.NDArray[np.int64],
@@ -60,8 +61,8 @@ def parse_lines(
     """Parse whole lines of integers, which may stand in quotes, and texts.
 
     The fields of a row are separated by blanks, or by one comma, semicolon, bar (or tab) each, whichever stands behind
-    the row's first field; one separator may end the row. Lines that start with `#` or `%`, and blank lines, are
-    skipped. A line ends with a newline; carriage returns may stand ahead of it, and nowhere else.
+    the row's first field; one separator may end the row. Fields that are not wanted may be empty. Comments and blank
+    lines are skipped. A line ends with a newline; carriage returns may stand ahead of it, and nowhere else.
 
     Parameters
     ----------
@@ -82,8 +83,11 @@ def parse_lines(
     letters : uint8[k]
         Letters that a line may begin with, before its integers, fields beyond `places` are not looked at then; none:
         lines begin with integers.
+    comments : uint8[k]
+        Bytes that begin a comment.
     texts : bool[width]
-        Which columns are texts, which may stand in quotes; where one is, the separator must be given.
+        Which columns are texts, which may stand in quotes; where one is, the separator must be given. Behind letters
+        the second column is a text in lines that begin with `v`, and the third one in other lines.
     wide : bool[width]
         Which columns hold integers from -2^63 to 2^64 - 1; others hold those from 0 to 2^63 - 1.
     columns : int64[width, rows]
@@ -93,8 +97,9 @@ def parse_lines(
         Receives the letter of each row where there are `letters`.
     lines : int32[rows]
         Receives the line of each row, counted from 0 within the block.
-    beyond : int64[2]
-        Receives the first row with an integer below 0, and the first one with an integer from 2^63 on; -1: none.
+    beyond : int64[3]
+        Receives the first row with an integer below 0, and the first one with an integer from 2^63 on; -1: none; and
+        the number of comments.
 
     Returns
     -------
@@ -104,7 +109,7 @@ def parse_lines(
     width = columns.shape[0]
     tagged = letters.size > 0
     limit = np.uint64(0x7FFF_FFFF_FFFF_FFFF)
-    beyond[:] = -1
+    beyond[:2], beyond[2] = -1, 0
     at = start
     row = 0
     line = 0
@@ -119,7 +124,11 @@ def parse_lines(
         while at < size and kinds[block[at]] == BLANK:
             at += 1
         first = block[at] if at < size else np.uint8(10)
-        is_row = kinds[first] < NEWLINE and first != 35 and first != 37  # "#", "%"
+        is_row = kinds[first] < NEWLINE
+        for byte in comments:
+            if is_row and byte == first:
+                is_row = False
+                beyond[2] += 1
         wanted, needed_here, found = places.size, needed, 0
         if is_row:
             if tagged:
@@ -145,10 +154,13 @@ def parse_lines(
                 columns[column, row] = -1
             field = 0
             between = np.int64(separator)
+            trailing = False
             while at < size and kinds[block[at]] < NEWLINE:
                 token = at
+                trailing = False
                 place = places[field] if field < wanted else np.int64(-1)
-                if place >= 0 and not texts[place]:
+                is_text = place >= 0 and texts[place] and (not tagged or (place == 1) == (first == 118))  # "v"
+                if place >= 0 and not is_text:
                     value = np.uint64(0)
                     digits = 0
                     quoted = negative = False
@@ -187,7 +199,7 @@ def parse_lines(
                     if columns[place, row] < 0 and beyond[0 if negative else 1] < 0:
                         beyond[0 if negative else 1] = row
                     found += 1
-                elif tagged:
+                elif tagged and place < 0:
                     while at < size and kinds[block[at]] < NEWLINE:
                         at += 1
                     break
@@ -204,7 +216,7 @@ def parse_lines(
                         at += 1
                     if quoted and (at == size or kinds[block[at]] != CONTROL):
                         return row, line, OPEN_QUOTE, line_start, token, field
-                    if at == token:
+                    if at == token and place >= 0:
                         return row, line, EMPTY_FIELD, line_start, token, field
                     if place >= 0:
                         begin, end = token, at
@@ -236,6 +248,7 @@ def parse_lines(
                 if between == OWN_SEPARATOR:
                     between = np.int64(byte)
                 at += 1
+                trailing = byte == between
                 while at < size and kinds[block[at]] == BLANK:
                     at += 1
                 if byte != between and at < size and kinds[block[at]] < NEWLINE:
@@ -251,6 +264,10 @@ def parse_lines(
         if is_row:
             if tagged and first == 116 and found == 0:
                 return row, line, BAD_HEADER, line_start, line_start, field
+            if trailing and field == fields - 1:  # the last field is empty
+                if field < wanted and places[field] >= 0:
+                    return row, line, EMPTY_FIELD, line_start, line_start, field
+                field += 1
             if found < needed_here:
                 code = FEW_COLUMNS if field < needed_here else OTHER_FIELDS
                 return row, line, code, line_start, line_start, field

@@ -1,0 +1,77 @@
+"""Labels of `v` and `e` lines: integers, or texts where one of those at the beginning of the file is no integer."""
+
+from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from longwall.storage.ingest.names.label_names import LabelNames
+from longwall.storage.ingest.names.texts import HashedTexts, gather_spans, hash_texts
+from longwall.storage.ingest.tables.named_rows import BYTES_PER_BYTE
+from longwall.storage.ingest.text.input_file import Progress
+from longwall.storage.ingest.text.text_file import BYTES_OF_INTEGERS, Lines, TextFile
+
+_VERTEX, _EDGE = b"ve"
+_OF_VERTICES, _OF_EDGES = 1, 2  # the columns of the labels
+
+Int64s = npt.NDArray[np.int64]
+
+
+class LineLabels:
+    """Reads a file of tagged lines, as often as it is wanted, and numbers the labels that are texts.
+
+    Parameters
+    ----------
+    path, memory, workers
+        See `edge_stream`.
+    letters, end
+        See `TextFile.parse_tagged`.
+    take_header
+        Consumes the lines ahead of the others.
+    """
+
+    def __init__(
+        self, path: Path, memory: int, workers: int, letters: bytes, end: str, take_header: Callable[[TextFile], None]
+    ) -> None:
+        self._opening, self._letters, self._end, self._take_header = (path, memory, workers), letters, end, take_header
+        self.of_vertices, self.of_edges = LabelNames(str(path)), LabelNames(str(path))
+        self._texts: list[int] | None = None
+
+    @property
+    def texts(self) -> Sequence[int]:
+        """The columns that are texts."""
+        return self._texts or []
+
+    def make(
+        self, text: npt.NDArray[np.uint8], columns: Int64s, tags: npt.NDArray[np.uint8]
+    ) -> tuple[HashedTexts, HashedTexts]:
+        """Copy the labels of vertices, and those of edges, out of a block; none where they are integers."""
+        vertices, edges = self._labelled(columns, tags)
+        labels = columns[_OF_VERTICES][vertices], columns[_OF_EDGES][edges]
+        of_vertices, of_edges = (hash_texts(gather_spans(text, spans)) for spans in labels)
+        return of_vertices, of_edges
+
+    def lines(self, progress: Progress | None = None) -> Generator[Lines, None, None]:
+        """Read the file from the beginning, with numbers for labels."""
+        if self._texts is None:
+            with TextFile(*self._opening) as text:
+                self._take_header(text)
+                found = text.tagged_texts(self._letters)
+            self._texts = [column for column, texts in zip((_OF_VERTICES, _OF_EDGES), found, strict=True) if texts]
+        convert = self if self._texts else None
+        with TextFile(*self._opening, progress, BYTES_PER_BYTE if convert else BYTES_OF_INTEGERS) as text:
+            self._take_header(text)
+            for lines in text.parse_tagged(self._letters, self._end.encode(), convert):
+                if convert is not None:
+                    vertices, edges = self._labelled(lines.columns, lines.tags)
+                    of_vertices, of_edges = lines.converted
+                    lines.columns[_OF_VERTICES, vertices] = self.of_vertices.numbers(of_vertices)
+                    lines.columns[_OF_EDGES, edges] = self.of_edges.numbers(of_edges)
+                yield lines
+
+    def _labelled(self, columns: Int64s, tags: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.bool_], ...]:
+        """Return the rows of vertices, and of edges, that have a text as label."""
+        vertices = (tags == _VERTEX) & (_OF_VERTICES in self.texts)
+        edges = (tags == _EDGE) & (_OF_EDGES in self.texts) & (columns[_OF_EDGES] >= 0)
+        return vertices, edges

@@ -1,0 +1,138 @@
+"""Rows of text tables that lack something, names that look like comments, and the two sides of bipartite graphs."""
+
+from pathlib import Path
+
+import pytest
+
+import longwall
+from longwall.storage.errors import InputError
+from longwall.storage.graph.graph import Graph
+from longwall.storage.ingest.ingest import load_graph
+from longwall.storage.ingest.tables.columns import TableOptions
+
+
+def read(tmp_path: Path, name: str, content: str, **options: object) -> Graph:
+    (tmp_path / name).write_text(content)
+    return load_graph(tmp_path / name, table=TableOptions(**options))  # type: ignore[arg-type]
+
+
+def refusal(tmp_path: Path, name: str, content: str, **options: object) -> str:
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, name, content, **options)
+    return str(caught.value)
+
+
+TRIANGLES = {
+    "an empty column": "source,target,type,id,label,w\n1,2,U,0,,1.0\n2,3,U,1,,1.0\n1,3,U,2,,1.0\n",
+    "an empty last field": "source,target,note\n1,2,\n2,3,x\n1,3,\n",
+    "no names of columns": "1,2,\n2,3,x\n1,3,\n",
+    "empty alone": "1,2,,\n2,3,,\n1,3,,\n",
+    "ahead of the ends": "note,source,target\n,1,2\nx,2,3\n,1,3\n",
+}
+
+
+@pytest.mark.parametrize("ends", [str, lambda text: text.translate(str.maketrans("123", "xyz"))], ids=["ids", "names"])
+@pytest.mark.parametrize("separator", [",", ";", "|", "\t"])
+@pytest.mark.parametrize("case", TRIANGLES)
+def test_fields_that_are_not_read_may_be_empty(tmp_path: Path, case: str, separator: str, ends: object) -> None:
+    content = TRIANGLES[case].replace(",", separator)
+    content = ends(content) if callable(ends) else content
+    graph = read(tmp_path, "g.tsv" if separator == "\t" else "g.csv", content)
+    assert (graph.num_vertices, graph.num_edges) == (3, 3)
+
+
+def test_tabs_of_any_file_separate_fields_of_which_the_last_is_empty(tmp_path: Path) -> None:
+    content = "source\ttarget\tnote\n1\t2\t\n2\t3\tx\n1\t3\t\n"
+    assert read(tmp_path, "g.txt", content).num_edges == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "says"),
+    [
+        ("source,target,w\n1,,3\n", {}, "line 2: an empty field"),
+        ("source,target\n1,\n", {}, "line 2: an empty field"),
+        ("note,source,target\nx,1,\n", {}, "line 2: an empty field"),
+        ("1,2,a\n2,3,\n", {"edge_label": 3}, "line 2: the label is missing"),
+        ("1,2,a\n2,3\n", {"edge_label": 3}, "line 2: the label is missing"),
+        ("1,2,1\n2,3,a\n", {"edge_label": 3}, "line 2: the label a is no integer, as that of the first row is"),
+    ],
+)
+def test_what_is_missing_is_named(tmp_path: Path, content: str, options: dict[str, object], says: str) -> None:
+    said = refusal(tmp_path, "g.csv", content, **options)
+    assert says in said
+    assert "graph.ids" not in said
+
+
+def test_a_missing_label_of_a_vertex_is_named(tmp_path: Path) -> None:
+    (tmp_path / "g.txt").write_text("1 2\n")
+    (tmp_path / "labels.csv").write_text("id,label\n1,\n2,3\n")
+    with pytest.raises(InputError, match="line 2: the label is missing in '1,'"):
+        load_graph(tmp_path / "g.txt", tmp_path / "labels.csv")
+
+
+MARKERS = ["NaN", "nan", "NA", "N/A", "n/a", "<NA>", "null", "NULL", "None"]
+
+
+@pytest.mark.parametrize("marker", MARKERS)
+def test_a_marker_of_missing_values_is_no_vertex(tmp_path: Path, marker: str) -> None:
+    said = refusal(tmp_path, "g.csv", f"source,target\na,b\nb,{marker}\n{marker},a\n")
+    assert f"line 3: {marker} stands for a missing value" in said
+    assert 'graph.ids = "names"' in said
+    said = refusal(tmp_path, "g.csv", f"source,target\n1,2\n2,{marker}\n")
+    assert f"line 3: {marker} in '2,{marker}' stands for a missing value" in said
+    for content in (
+        f"source,target\n{marker}a,b\n",
+        f'source,target\n"{marker}",b\n',
+        f"source,target,x\na,b,{marker}\n",
+    ):
+        assert read(tmp_path, "g.csv", content).num_edges == 1
+    graph = read(tmp_path, "g.csv", f"source,target\na,b\nb,{marker}\n", ids="names")
+    assert sorted(graph.all_ids().to_pylist()) == sorted(["a", "b", marker])
+
+
+def test_rows_below_names_of_columns_are_no_comments(tmp_path: Path) -> None:
+    graph = read(tmp_path, "tags.csv", "# made today\nsource,target\n#ai,news\nnews,user\n#ai,user\n%off,user\n")
+    assert sorted(graph.all_ids().to_pylist()) == ["#ai", "%off", "news", "user"]
+    assert graph.num_edges == 4
+    assert [(note.kind, note.count) for note in graph.notes if note.kind == "comments"] == [("comments", 1)]
+    said = refusal(tmp_path, "g.csv", "source,target\n1,2\n# a comment\n2,3\n")
+    assert "line 3: '#' is not an integer: below names of columns each line is a row" in said
+
+
+@pytest.mark.parametrize("ends", ["1 2\n# a\n2 3\n  % b\n", "x y\n# a\ny z\n  % b\n"])
+def test_comments_are_counted(tmp_path: Path, ends: str) -> None:
+    graph = read(tmp_path, "g.txt", "# a\n\n%\n" + ends)
+    assert graph.num_edges == 2
+    assert [(note.kind, note.count) for note in graph.notes if note.kind == "comments"] == [("comments", 4)]
+    assert not [note for note in read(tmp_path, "g.txt", "\n1 2\n\n").notes if note.kind == "comments"]
+
+
+SIDES = "1 1\n1 2\n2 1\n2 3\n3 1\n3 2\n"
+
+
+def test_the_two_sides_of_a_bipartite_graph_of_konect_are_apart(tmp_path: Path) -> None:
+    for header in ("% bip unweighted\n% 6 3 3\n", "% bip\n", "%bip weighted\r\n"):
+        graph = read(tmp_path, "out.demo", header + SIDES)
+        assert sorted(graph.all_ids().to_pylist()) == [-3, -2, -1, 1, 2, 3]
+        assert (graph.num_edges, longwall.count(graph, "triangle")) == (6, 0)
+        assert not [note for note in graph.notes if note.kind in ("loops", "directions", "repeated")]
+        assert any("two sets of vertices" in note.text for note in graph.notes)
+    graph = read(tmp_path, "out.demo", "% bip unweighted\n" + SIDES, columns=(2, 1))
+    assert sorted(graph.all_ids().to_pylist()) == [-3, -2, -1, 1, 2, 3]
+    assert "begin with 1" in refusal(tmp_path, "out.demo", "% bip unweighted\n0 1\n")
+    assert 'leave out graph.ids = "names"' in refusal(tmp_path, "out.demo", "% bip\n1 1\n", ids="names")
+
+
+@pytest.mark.parametrize(("kind", "directions"), [("sym", 0), ("asym", 5)])
+def test_other_graphs_of_konect_have_one_set_of_vertices(tmp_path: Path, kind: str, directions: int) -> None:
+    graph = read(tmp_path, "out.demo", f"% {kind} unweighted\n" + SIDES)
+    assert graph.num_vertices == 3
+    assert sum(note.count for note in graph.notes if note.kind == "directions") == directions
+    assert read(tmp_path, "g.txt", "% a bip\n" + SIDES).num_vertices == 3
+
+
+@pytest.mark.parametrize("content", ["1 1 2\n2 2 3\n", "id,group\n1,1\n2,2\n"])
+def test_loops_alone_in_guessed_columns_say_how_to_choose(tmp_path: Path, content: str) -> None:
+    notes = [note.text for note in read(tmp_path, "g.csv", content).notes]
+    assert any("every edge is a loop in the columns that are read; say which two to read" in note for note in notes)
+    assert not any("columns" in note.text for note in read(tmp_path, "g.txt", "1 1\n2 2\n").notes)
