@@ -232,7 +232,7 @@ def ingest(
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="edge-list, matrix-market, parquet, lg, graph or transactions (gSpan's).",
+            help="edge-list, matrix-market, parquet, lg, graph, dimacs or transactions (gSpan's).",
             show_default="by the file's extension",
             autocompletion=completion.one_of(*FORMATS),
         ),

@@ -21,8 +21,9 @@ from longwall.storage.ingest.tables.columns import (
 from longwall.storage.ingest.tables.named_rows import BYTES_PER_BYTE, NamedColumns, NamedRows
 from longwall.storage.ingest.tables.text_layout import TextLayout, look_at_rows
 from longwall.storage.ingest.text.input_file import Progress
+from longwall.storage.ingest.text.parsed_rows import COMMENTS
 from longwall.storage.ingest.text.text_errors import MISSING
-from longwall.storage.ingest.text.text_file import BYTES_OF_INTEGERS, COMMENTS, Lines, TextFile
+from longwall.storage.ingest.text.text_file import BYTES_OF_INTEGERS, Lines, TextFile
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
 
 Int64s = npt.NDArray[np.int64]
@@ -101,7 +102,7 @@ def _edges(
     declared: Declared,
 ) -> Generator[EdgeBlock, None, None]:
     konect = _konect_kind(path, memory, workers)
-    declared.directed = konect == "asym"
+    declared.directed |= konect == "asym"
     request = replace(request, ids="integers") if konect == "bip" and request.ids == "auto" else request
     if konect == "bip":
         if request.ids == "names":

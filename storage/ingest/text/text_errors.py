@@ -56,6 +56,14 @@ def explain(
             "give a text file, or name it by its format (.gz, .zst, .parquet)"
         )
     shown = _shorten(word)
+    if line[:1] in (b"#", b"%") and code in (
+        text_kernel.FEW_COLUMNS,
+        text_kernel.OTHER_FIELDS,
+        text_kernel.NOT_INTEGER,
+    ):
+        return (
+            f"{_shorten(line)!r} is a row: below names of columns there are no comments; remove the line, if it is one"
+        )
     role = roles[fields[0]] if fields[0] < len(roles) else ""
     if role and code in (text_kernel.FEW_COLUMNS, text_kernel.EMPTY_FIELD):
         return f"the {role} is missing in {_shorten(line)!r}; write one, or remove the line"
@@ -74,8 +82,6 @@ def explain(
         digits = word.lstrip(b"0")
         bits = 64 if wide and (len(digits) > 20 or int(digits) >= 2**64) else 63
         return f"{shown} is 2^{bits} or more; renumber the vertices with smaller ids"
-    if code == text_kernel.LONE_RETURN:
-        return "a carriage return without a newline; convert the file to Unix line ends"
     if code == text_kernel.EMPTY_FIELD:
         return f"an empty field in {_shorten(line)!r}; fill it, or remove the line"
     if code == text_kernel.OTHER_FIELDS:
@@ -87,18 +93,23 @@ def explain(
         return f"different separators in {_shorten(line)!r}; separate all fields of a line by the same one"
     if code == text_kernel.OPEN_QUOTE:
         return f"a quote that the line does not close, in {_shorten(line)!r}; give every row one line"
+    return _explain_word(code, line, shown)
+
+
+def _explain_word(code: int, line: bytes, shown: str) -> str:
+    """Return the message for a line that begins wrongly, or has a word in place of an integer."""
+    if code == text_kernel.LONE_RETURN:
+        return "a carriage return without a newline; convert the file to Unix line ends"
     if code == text_kernel.BAD_HEADER:
         return f"{_shorten(line)!r} does not begin a transaction; write 't # NUMBER'"
     if code == text_kernel.UNKNOWN_TAG and line.startswith(b"t"):
         return f"{_shorten(line)!r} starts another graph; split the file, or read it in the format transactions"
     if code == text_kernel.UNKNOWN_TAG:
         return f"{_shorten(line)!r} is neither a vertex (v ...) nor an edge (e ...); remove the line"
-    if word == b"t" and line.startswith(b"t #"):
+    if shown == "t" and line.startswith(b"t #"):
         return f"{_shorten(line)!r} is not an edge; a database of graphs is read in the format transactions"
     if shown in MISSING:
         return f"{shown} in {_shorten(line)!r} stands for a missing value; fill it, or remove the line"
-    if shown[:1] in ("#", "%"):
-        return f"{shown!r} is not an integer: below names of columns each line is a row; remove it, if it is a comment"
     return f'{shown!r} is not an integer; write whole numbers, or set graph.ids = "names" if vertices have names'
 
 

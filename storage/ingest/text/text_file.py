@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,15 +15,14 @@ from longwall.storage.errors import InputError
 from longwall.storage.ingest.text import text_kernel
 from longwall.storage.ingest.text.input_file import Progress, Source, decompression_bytes, format_suffix
 from longwall.storage.ingest.text.parallel_parse import blocks_in_flight, in_order
+from longwall.storage.ingest.text.parsed_rows import COMMENTS, Block, Convert, Parsed, Rows, Spans, parse_block
 from longwall.storage.ingest.text.text_errors import NOT_A_LINE, explain, line_of
-from longwall.storage.ingest.text.text_kernel import BLANKS, OWN_SEPARATOR, byte_kinds, count_newlines, parse_lines
+from longwall.storage.ingest.text.text_kernel import BLANKS, OWN_SEPARATOR, byte_kinds
 
 LEAST_BLOCK = 2**16
 LARGEST_BLOCK = 2**21
-_SHORTEST_ROW = 4
 _TAGGED_ROLES = ("", "", "label"), ("", "label")  # of edges, of vertices
 _TAB = 9
-COMMENTS = b"#%"
 BYTES_OF_INTEGERS = 6  # the text, and what the shortest lines ("1 2", 4 bytes) become: 20 bytes each
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _PASSED = rb"(?:[%b]*+(?:[#%%][^\x00-\x08\n\r\x0e-\x1f]*+)?+\r*+\n)*+"
@@ -60,78 +59,6 @@ class Lines:
         if mask.all():
             return self  # most blocks of a file have rows of one kind
         return Lines(self.columns[:, mask], self.tags[mask], self.lines[mask], self.first, unsigned=self.unsigned)
-
-
-class Convert(Protocol):
-    """Makes something of the columns of a block while its text is there."""
-
-    @property
-    def texts(self) -> Sequence[int]:
-        """The columns that are texts."""
-        ...
-
-    def make(self, text: npt.NDArray[np.uint8], columns: npt.NDArray[np.int64], tags: npt.NDArray[np.uint8]) -> Any:
-        """Return what `Lines.converted` will be, of the text of a block, its columns and its letters."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class _Block:
-    """Whole lines: bytes `start` to `end` of a buffer."""
-
-    buffer: mmap.mmap
-    start: int
-    end: int
-    position: int
-    """Bytes of the file that were consumed when the block was complete."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """What the rows of a file look like; see `text_kernel.parse_lines`."""
-
-    kinds: npt.NDArray[np.uint8]
-    places: npt.NDArray[np.int64]
-    needed: int
-    separator: int = OWN_SEPARATOR
-    fields: int = 0
-    letters: bytes = b""
-    comments: bytes = COMMENTS
-    convert: "Convert | None" = None
-    wide: int = 0
-    """How many of the first columns may hold integers below 0, or from 2^63 on."""
-
-    @property
-    def width(self) -> int:
-        return int(self.places.max()) + 1
-
-    def roles_of(self, names: Sequence[str]) -> list[str]:
-        """Return how messages call each of the first fields, "" for ends of edges."""
-        return [names[place] if 0 <= place < len(names) else "" for place in self.places.tolist()]
-
-
-@dataclass(frozen=True, eq=False)
-class _Parsed:
-    converted: Any
-    columns: npt.NDArray[np.int64]
-    tags: npt.NDArray[np.uint8]
-    lines: npt.NDArray[np.int32]
-    beyond: npt.NDArray[np.int64]
-    line_count: int
-    code: int
-    line_at: int
-    token_at: int
-    fields: int
-
-
-@dataclass(frozen=True, eq=False)
-class _Spans:
-    """Leaves texts where they are."""
-
-    texts: Sequence[int]
-
-    def make(self, text: object, columns: object, tags: object) -> None:
-        """See `Convert`."""
 
 
 class _EndlessLine(Exception):
@@ -180,7 +107,7 @@ class TextFile:
         self._line, self.comments = 1, 0
         self._rest = b""
         self._ended = False
-        self._parsing: Generator[tuple[_Block, _Parsed], None, None] | None = None
+        self._parsing: Generator[tuple[Block, Parsed], None, None] | None = None
         try:
             self._header = self._header_block()
         except BaseException:
@@ -249,8 +176,8 @@ class TextFile:
         if self._header is None:
             return 0
         stop = self._header.buffer.find(b"\n", self._header.start, self._header.end)
-        row = _Block(self._header.buffer, self._header.start, self._header.end if stop < 0 else stop, 0)
-        parsed = _parse(row, _Rows(self._kinds, np.arange(2), needed=2, wide=2))
+        row = Block(self._header.buffer, self._header.start, self._header.end if stop < 0 else stop, 0)
+        parsed = parse_block(row, Rows(self._kinds, np.arange(2), needed=2, wide=2))
         return parsed.fields if parsed.code == text_kernel.OK else 0
 
     def parse(
@@ -297,7 +224,7 @@ class TextFile:
         wanted = np.array(places, np.int64)
         kinds = byte_kinds(True) if separator == _TAB else self._kinds
         needed = int((wanted >= 0).sum())
-        rows = _Rows(kinds, wanted, needed, separator, fields, b"", comments, convert=convert, wide=wide)
+        rows = Rows(kinds, wanted, needed, separator, fields, b"", comments, convert=convert, wide=wide)
         yield from self._parse(rows, roles=roles)
 
     def parse_tagged(
@@ -328,24 +255,24 @@ class TextFile:
         """
         yield from self._parse(self._tagged(letters, convert, comments), end)
 
-    def _tagged(self, letters: bytes, convert: "Convert | None", comments: bytes = COMMENTS) -> _Rows:
+    def _tagged(self, letters: bytes, convert: "Convert | None", comments: bytes = COMMENTS) -> Rows:
         separator = BLANKS if convert is not None else OWN_SEPARATOR
-        return _Rows(self._kinds, np.arange(3), 2, separator, 0, letters, comments, convert)
+        return Rows(self._kinds, np.arange(3), 2, separator, 0, letters, comments, convert)
 
     def tagged_texts(self, letters: bytes) -> tuple[bool, bool]:
         """Say whether labels of `v` lines, and of other lines, are texts in the first block of what is left."""
         texts: list[int] = []
         while self._header is not None:
-            rows = self._tagged(letters, _Spans(texts) if texts else None)
-            parsed = _parse(self._header, rows)
+            rows = self._tagged(letters, Spans(texts) if texts else None)
+            parsed = parse_block(self._header, rows)
             column = 1 if self._header.buffer[parsed.line_at : parsed.line_at + 1] == b"v" else 2
             if parsed.code != text_kernel.NOT_INTEGER or parsed.fields != column or column in texts:
                 break
             texts.append(column)
         return 1 in texts, 2 in texts
 
-    def _parse(self, rows: _Rows, end: bytes | None = None, roles: Sequence[str] = ()) -> Generator[Lines, None, None]:
-        self._parsing = in_order(self._read, lambda block: _parse(block, rows), self._workers)
+    def _parse(self, rows: Rows, end: bytes | None = None, roles: Sequence[str] = ()) -> Generator[Lines, None, None]:
+        self._parsing = in_order(self._read, lambda block: parse_block(block, rows), self._workers)
         seen = np.full(2, -1, np.int64)  # lines of the first integers below 0, and from 2^63 on
         try:
             for block, parsed in self._parsing:
@@ -373,7 +300,7 @@ class TextFile:
         except _EndlessLine:
             raise self._endless() from None
 
-    def _require_one_sign(self, parsed: _Parsed, seen: npt.NDArray[np.int64]) -> None:
+    def _require_one_sign(self, parsed: Parsed, seen: npt.NDArray[np.int64]) -> None:
         """Refuse a file with integers below 0 and others from 2^63 on; `seen` are the lines of the first ones."""
         for kind, row in enumerate(parsed.beyond[:2].tolist()):
             if 0 <= row < len(parsed.lines) and seen[kind] < 0:  # the row after them has another fault
@@ -410,14 +337,14 @@ class TextFile:
         stop = passed.end() if passed.end() > start else end  # only the last line of a file lacks its newline
         self._line += max(1, buffer[start:stop].count(b"\n"))
         # The passed lines are no rows: what the parser counts are comments.
-        self.comments += int(_parse(_Block(buffer, start, stop, 0), _Rows(self._kinds, np.arange(2), 2)).beyond[2])
+        self.comments += int(parse_block(Block(buffer, start, stop, 0), Rows(self._kinds, np.arange(2), 2)).beyond[2])
         self._move(stop)
 
     def _move(self, start: int) -> None:
         assert self._header is not None
-        self._header = _Block(self._header.buffer, start, self._header.end, self._header.position)
+        self._header = Block(self._header.buffer, start, self._header.end, self._header.position)
 
-    def _header_block(self) -> _Block | None:
+    def _header_block(self) -> Block | None:
         try:
             return self._fill()
         except _EndlessLine:
@@ -428,14 +355,14 @@ class TextFile:
             self._line, f"longer than {self._block_bytes} bytes, this is not a list of edges; check the file"
         )
 
-    def _read(self) -> _Block | None:
+    def _read(self) -> Block | None:
         """Return what is left of the header's block, then the following ones."""
         if self._header is not None:
             block, self._header = self._header, None
             return block
         return self._fill()
 
-    def _fill(self) -> _Block | None:
+    def _fill(self) -> Block | None:
         """Read whole lines; what follows the last newline waits for the next block."""
         if self._ended:
             return None
@@ -449,7 +376,7 @@ class TextFile:
         if not self._ended and cut == 0:
             raise _EndlessLine
         self._rest = buffer[cut:end]
-        return _Block(buffer, 0, cut, self._source.position)
+        return Block(buffer, 0, cut, self._source.position)
 
 
 def whole_number(word: str) -> int | None:
@@ -466,21 +393,3 @@ def _divide(memory: int, workers: int, bytes_per_byte: int) -> tuple[int, int]:
     workers = max(1, min(workers, memory // (bytes_per_byte * LEAST_BLOCK) - more))
     each = memory // (bytes_per_byte * (workers + more))
     return workers, max(LEAST_BLOCK, min(LARGEST_BLOCK, each))
-
-
-def _parse(block: _Block, rows: _Rows) -> _Parsed:
-    data = np.frombuffer(block.buffer, np.uint8)[: block.end]
-    # Short of blank lines and comments there are as many rows as newlines.
-    most = min(count_newlines(data, block.start), (block.end - block.start) // _SHORTEST_ROW) + 1
-    columns = np.empty((rows.width, most), np.int64)
-    tags, lines = np.empty(most if rows.letters else 0, np.uint8), np.empty(most, np.int32)
-    letters, comments = np.frombuffer(rows.letters, np.uint8), np.frombuffer(rows.comments, np.uint8)
-    beyond, wide = np.empty(3, np.int64), np.arange(rows.width) < rows.wide
-    texts = np.zeros(rows.width, bool)
-    if rows.convert is not None:
-        texts[list(rows.convert.texts)] = True
-    layout = rows.kinds, rows.separator, rows.places, rows.fields, rows.needed, letters, comments, texts, wide
-    found, count, *fault = parse_lines(data, block.start, *layout, columns, tags, lines, beyond)
-    columns = columns[:, :found]
-    converted = rows.convert.make(data, columns, tags[:found]) if rows.convert is not None else None
-    return _Parsed(converted, columns, tags[:found], lines[:found], beyond, count, *fault)

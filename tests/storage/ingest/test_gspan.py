@@ -190,7 +190,7 @@ def test_the_compounds_have_their_published_size(data: Path) -> None:
         ("t # 0\nv 0 1\nv 1 1\nt # 1\ne 0 1 2\n", ", line 5: vertex 0 of transaction 1 is not declared"),
         ("t # 0\nv 0 1\nv 1 1\ne 1 1 2\n", ", line 4: this edge joins vertex 1 of transaction 0 to itself"),
         ("t # 0\nv 0 1\nv 1 1\ne 0 1\n", ", line 4: this edge has no label; write 'e VERTEX VERTEX LABEL'"),
-        ("t # 0\nv 0\n", ", line 2: too few columns in 'v 0'"),
+        ("t # 0\nv 0\n", ", line 2: the label is missing in 'v 0'"),
         ("t # 0\nv 0 1\nv 1 1\ne 0\n", ", line 4: too few columns in 'e 0'"),
         ("t # 0\nv 0 -1\n", ", line 2: negative number -1"),
         ("t # 0\nv 0 1\nv 1 1\ne 0 1 -2\n", ", line 4: negative number -2"),
@@ -198,7 +198,7 @@ def test_the_compounds_have_their_published_size(data: Path) -> None:
         (f"t # {2**64}\nv 0 1\n", f", line 1: {2**64} is 2^63 or more"),
         (f"t # 0\nv 0 {2**31}\n", ", line 2: this line has a label >= 2^31"),
         (f"t # 0\nv 0 1\nv 1 1\ne 0 1 {2**31}\n", ", line 4: this line has a label >= 2^31"),
-        ("t # 0\nv 0 C\n", ", line 2: 'C' is not an integer"),
+        ("t # 0\nv C 0\n", ", line 2: 'C' is not an integer"),
         ("t # x\nv 0 1\n", ", line 1: 'x' is not an integer"),
         ("t #\nv 0 1\n", ", line 1: 't #' does not begin a transaction; write 't # NUMBER'"),
         ("t 0\nv 0 1\n", ", line 1: 't 0' does not begin a transaction"),
@@ -304,7 +304,7 @@ def test_the_format_is_known_by_its_extension_or_given(tmp_path: Path) -> None:
     assert load_graph(path, file_format="transactions").num_transactions == 2
     assert refusal(path, file_format="gspan").endswith(
         "there is no format 'gspan'; choose one of edge-list, parquet, graphml, gexf, gml, matrix-market, lg, graph, "
-        "transactions"
+        "transactions, dimacs"
     )
 
 
@@ -356,7 +356,7 @@ class TestTransactionsOfAnOrdinaryGraph:
                 "1 0\n2 0\n3 0\n10 1\n11 1\n1 4\n",
                 ", line 6: vertex 1 is listed a second time, with a different transaction",
             ),
-            ("1 0\n2\n", ", line 2: too few columns"),
+            ("1 0\n2\n", ", line 2: the transaction is missing in '2'"),
             ("1 0\n2 -1\n", ", line 2: negative number -1"),
             ("", ": the file is empty"),
         ],

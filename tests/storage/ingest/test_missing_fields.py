@@ -96,7 +96,7 @@ def test_rows_below_names_of_columns_are_no_comments(tmp_path: Path) -> None:
     assert graph.num_edges == 4
     assert [(note.kind, note.count) for note in graph.notes if note.kind == "comments"] == [("comments", 1)]
     said = refusal(tmp_path, "g.csv", "source,target\n1,2\n# a comment\n2,3\n")
-    assert "line 3: '#' is not an integer: below names of columns each line is a row" in said
+    assert "line 3: '# a comment' is a row: below names of columns there are no comments" in said
 
 
 @pytest.mark.parametrize("ends", ["1 2\n# a\n2 3\n  % b\n", "x y\n# a\ny z\n  % b\n"])

@@ -1,0 +1,109 @@
+"""What the rows of a text look like, and what a block of them becomes."""
+
+import mmap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from longwall.storage.ingest.text.text_kernel import OWN_SEPARATOR, count_newlines, parse_lines
+
+COMMENTS = b"#%"
+"""Bytes that begin a comment, where nothing else is said."""
+_SHORTEST_ROW = 4
+
+
+class Convert(Protocol):
+    """Makes something of the columns of a block while its text is there."""
+
+    @property
+    def texts(self) -> Sequence[int]:
+        """The columns that are texts."""
+        ...
+
+    def make(self, text: npt.NDArray[np.uint8], columns: npt.NDArray[np.int64], tags: npt.NDArray[np.uint8]) -> Any:
+        """Return what `Lines.converted` will be, of the text of a block, its columns and its letters."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Whole lines: bytes `start` to `end` of a buffer."""
+
+    buffer: mmap.mmap
+    start: int
+    end: int
+    position: int
+    """Bytes of the file that were consumed when the block was complete."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What the rows of a file look like; see `text_kernel.parse_lines`."""
+
+    kinds: npt.NDArray[np.uint8]
+    places: npt.NDArray[np.int64]
+    needed: int
+    separator: int = OWN_SEPARATOR
+    fields: int = 0
+    letters: bytes = b""
+    comments: bytes = COMMENTS
+    convert: "Convert | None" = None
+    wide: int = 0
+    """How many of the first columns may hold integers below 0, or from 2^63 on."""
+
+    @property
+    def width(self) -> int:
+        """How many columns there are."""
+        return int(self.places.max()) + 1
+
+    def roles_of(self, names: Sequence[str]) -> list[str]:
+        """Return how messages call each of the first fields, "" for ends of edges."""
+        return [names[place] if 0 <= place < len(names) else "" for place in self.places.tolist()]
+
+
+@dataclass(frozen=True, eq=False)
+class Parsed:
+    """What `text_kernel.parse_lines` found in a block."""
+
+    converted: Any
+    columns: npt.NDArray[np.int64]
+    tags: npt.NDArray[np.uint8]
+    lines: npt.NDArray[np.int32]
+    beyond: npt.NDArray[np.int64]
+    line_count: int
+    code: int
+    line_at: int
+    token_at: int
+    fields: int
+
+
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """Leaves texts where they are."""
+
+    texts: Sequence[int]
+
+    def make(self, text: object, columns: object, tags: object) -> None:
+        """See `Convert`."""
+
+
+def parse_block(block: Block, rows: Rows) -> Parsed:
+    """Parse a block."""
+    data = np.frombuffer(block.buffer, np.uint8)[: block.end]
+    # Short of blank lines and comments there are as many rows as newlines.
+    most = min(count_newlines(data, block.start), (block.end - block.start) // _SHORTEST_ROW) + 1
+    columns = np.empty((rows.width, most), np.int64)
+    tags, lines = np.empty(most if rows.letters else 0, np.uint8), np.empty(most, np.int32)
+    letters, comments = np.frombuffer(rows.letters, np.uint8), np.frombuffer(rows.comments, np.uint8)
+    beyond, wide = np.empty(3, np.int64), np.arange(rows.width) < rows.wide
+    texts = np.zeros(rows.width, bool)
+    if rows.convert is not None:
+        texts[list(rows.convert.texts)] = True
+    layout = rows.kinds, rows.separator, rows.places, rows.fields, rows.needed, letters, comments, texts, wide
+    found, count, *fault = parse_lines(data, block.start, *layout, columns, tags, lines, beyond)
+    columns = columns[:, :found]
+    converted = rows.convert.make(data, columns, tags[:found]) if rows.convert is not None else None
+    return Parsed(converted, columns, tags[:found], lines[:found], beyond, count, *fault)
