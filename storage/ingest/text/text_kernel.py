@@ -154,12 +154,12 @@ def parse_lines(
                 columns[column, row] = -1
             field = 0
             between = np.int64(separator)
-            trailing = False
             while at < size and kinds[block[at]] < NEWLINE:
                 token = at
-                trailing = False
                 place = places[field] if field < wanted else np.int64(-1)
-                is_text = place >= 0 and texts[place] and (not tagged or (place == 1) == (first == 118))  # "v"
+                is_text = place >= 0 and texts[place]
+                if tagged and is_text:
+                    is_text = (place == 1) == (first == 118)  # "v"
                 if place >= 0 and not is_text:
                     value = np.uint64(0)
                     digits = 0
@@ -248,7 +248,6 @@ def parse_lines(
                 if between == OWN_SEPARATOR:
                     between = np.int64(byte)
                 at += 1
-                trailing = byte == between
                 while at < size and kinds[block[at]] == BLANK:
                     at += 1
                 if byte != between and at < size and kinds[block[at]] < NEWLINE:
@@ -264,10 +263,14 @@ def parse_lines(
         if is_row:
             if tagged and first == 116 and found == 0:
                 return row, line, BAD_HEADER, line_start, line_start, field
-            if trailing and field == fields - 1:  # the last field is empty
-                if field < wanted and places[field] >= 0:
-                    return row, line, EMPTY_FIELD, line_start, line_start, field
-                field += 1
+            if field == fields - 1:
+                last = at - 1
+                while last > line_start and kinds[block[last]] in (BLANK, RETURN):
+                    last -= 1
+                if block[last] == between:  # the last field is empty
+                    if field < wanted and places[field] >= 0:
+                        return row, line, EMPTY_FIELD, line_start, line_start, field
+                    field += 1
             if found < needed_here:
                 code = FEW_COLUMNS if field < needed_here else OTHER_FIELDS
                 return row, line, code, line_start, line_start, field
