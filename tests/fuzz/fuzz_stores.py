@@ -40,7 +40,8 @@ WORDS = [
     *([], {}, [[]], {"a": {}}, [0], [2**63], [-1], {"name": "numcodecs.pickle", "configuration": {}}),
 ]
 NUMBERS = [word for word in WORDS if type(word) is int and -(2**63) <= word < 2**63]
-ARRAYS = tuple(field.name for field in fields(Graph) if field.name not in ("stats", "content_hash"))
+NOT_ARRAYS = {"stats", "content_hash", "label_names", "edge_label_names", "notes", "slices", "files"}
+ARRAYS = tuple(field.name for field in fields(Graph) if field.name not in NOT_ARRAYS)
 
 Files = dict[str, bytes]
 

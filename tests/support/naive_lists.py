@@ -1,13 +1,23 @@
 """Read lists of edges the slow way: the oracle for the compiled parser."""
 
+import csv
 import re
 from pathlib import Path
 
 from longwall.storage.errors import InputError
-from longwall.storage.ingest.tables.columns import EDGE_COLUMNS, ColumnRequest, choose_columns, header_names
+from longwall.storage.ingest.tables.columns import (
+    EDGE_COLUMNS,
+    ColumnRequest,
+    choose_columns,
+    header_names,
+    separator_of,
+)
 
 Rows = list[tuple[int, int, int]]
 """Two ids and the number of their line."""
+
+
+_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\r]")
 
 
 class BadLine(Exception):
@@ -31,12 +41,13 @@ def read_rows(content: bytes, name: str = "g.txt", request: ColumnRequest = EDGE
     fields = separator = 0
     wanted = (0, 1)
     first, signs = True, set()
-    for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
-        text = re.sub(rb"\r+$", b"", line)
-        if re.search(rb"[\x00-\x08\x0e-\x1f\r]", text):
+    comments = (b"#", b"%")
+    lines = [re.sub(rb"\r+$", b"", line) for line in content.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
+    for number, text in enumerate(lines, 1):
+        if _NO_TEXT.search(text):
             raise BadLine(number)
         text = text.strip(blanks)
-        if not text or text[:1] in (b"#", b"%"):
+        if not text or text[:1] in comments:
             continue
         if first:
             first = False
@@ -44,17 +55,21 @@ def read_rows(content: bytes, name: str = "g.txt", request: ColumnRequest = EDGE
                 raise BadLine(number)
             header = header_names(text.decode("utf-8", "replace"), tabs, request, InputError)
             if header is not None:
+                comments = ()  # below names of columns, every line is a row
                 try:
                     wanted = choose_columns(header[0], request, InputError)
                 except InputError:
                     raise BadLine(number) from None
                 fields = len(header[0])
                 separator = header[1] if fields > 2 else 0
+                if separator == ord(" ") and _tabs_separate(lines[number - 1 :], fields, wanted):
+                    separator, tabs, blanks = ord("\t"), True, b" \v\f"
+                fields += _ends_empty(lines[number - 1 :], tabs, comments, fields)
                 continue
-        found = split_row(text, bytes([separator]) if separator else None, wanted, blanks, tabs)
+        found = split_row(text, bytes([separator]) if separator else None, wanted, fields, blanks, tabs)
         if found is None or len(found) < 2 or (fields and len(found) != fields):
             raise BadLine(number)
-        fields = fields or len(found)
+        fields = fields or len(found) + _ends_empty(lines[number - 1 :], tabs, comments, len(found))
         if not all(_fits(found[place], at < wide) for at, place in enumerate(wanted)):
             raise BadLine(number)
         ids = [_unquoted(found[at]) for at in wanted]
@@ -63,6 +78,26 @@ def read_rows(content: bytes, name: str = "g.txt", request: ColumnRequest = EDGE
             raise BadLine(number)
         rows.append((int(ids[0]), int(ids[1]), number))
     return rows
+
+
+def _tabs_separate(lines: list[bytes], width: int, wanted: tuple[int, int]) -> bool:
+    """Whether one tab each separates the names of columns, and the fields of the row below them."""
+    rows = [line.strip() for line in lines if line.strip() and not _NO_TEXT.search(line)][:2]
+    fields = rows[-1].split(b"\t")
+    numbers = all(
+        re.fullmatch(rb"[-+.]*[0-9][0-9.eE+-]*", fields[at].strip(b" '\"")) for at in wanted if at < len(fields)
+    )
+    return rows[0].count(b"\t") == width - 1 > 1 and max(wanted) < len(fields) <= width and numbers
+
+
+def _ends_empty(lines: list[bytes], tabs: bool, comments: tuple[bytes, ...], count: int) -> bool:
+    """Whether the first two rows end with an empty field beyond `count`, not with a separator that ends a row."""
+    blanks = " \v\f" if tabs else None
+    rows = [line.decode("utf-8", "replace").strip(blanks) for line in lines if not _NO_TEXT.search(line)]
+    rows = [row for row in rows if row and row[0].encode() not in comments][:2]
+    separator = chr(separator_of(rows[0], tabs))
+    widths = {len(next(csv.reader([row], delimiter=separator, skipinitialspace=True))) for row in rows}
+    return count > 1 and separator != " " and widths == {count + 1}
 
 
 def _unquoted(text: bytes) -> bytes:
@@ -78,9 +113,12 @@ def _fits(text: bytes, wide: bool) -> bool:
 
 
 def split_row(
-    text: bytes, separator: bytes | None, wanted: tuple[int, int], blanks: bytes, tabs: bool
+    text: bytes, separator: bytes | None, wanted: tuple[int, int], width: int, blanks: bytes, tabs: bool
 ) -> list[bytes] | None:
-    """Return the fields of a row; None where it is wrong."""
+    """Return the fields of a row, which may be empty if they are not wanted; None where it is wrong.
+
+    `width` is the number of fields of the rows above, 0 for the first row.
+    """
     hard = b",;|\t" if tabs else b",;|"
     if separator is None:
         behind = re.sub(rb"^[^" + re.escape(blanks + hard) + rb"]*", b"", text).lstrip(blanks)[:1]
@@ -96,11 +134,11 @@ def split_row(
     if separator != b" ":
         fields = [field.strip(blanks) for field in fields]
         ended = not fields[-1]
-        if ended:
+        if ended and len(fields) != width:  # one separator may end a row
             fields.pop()
     if not ended and len(fields) - 1 in wanted and fields[-1][-1:] and fields[-1][-1:] in hard:
-        fields[-1] = fields[-1][:-1].rstrip(blanks)  # one separator may end a row
-    return fields if all(fields) else None
+        fields[-1] = fields[-1][:-1].rstrip(blanks)
+    return None if any(place < len(fields) and not fields[place] for place in wanted) else fields
 
 
 def split_quoted(text: bytes, separator: bytes, blanks: bytes) -> list[bytes] | None:
