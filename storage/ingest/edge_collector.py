@@ -281,7 +281,10 @@ class EdgeCollector:
                 f"{self._source}: {len(ids)} vertices, Longwall holds at most {MAX_VERTICES}; split the graph"
             )
         ids.gather()
-        self.positions = Positions(0, len(ids), ids, memory // 4, self._sign)
+        # Loops are dropped, and so is the type that only their ids need.
+        small = bool((ids.read(max(len(ids) - 1, 0), len(ids)) < _TOP).all())
+        sign = None if small and self._sign is Sign.UNSIGNED else self._sign
+        self.positions = Positions(0, len(ids), ids, memory // 4, sign)
         replaced = (self._replaced(ends, labels) for ends, labels in self._ends(narrow, step))
         if len(self._wide):
             self.edges = self._sorted(replaced, memory, self._clash_of(self.positions))

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from budgets import make_budgets
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from selection import slow_but_first
 from typer.testing import CliRunner
@@ -102,6 +102,7 @@ stars = st.lists(st.tuples(st.just(7), st.integers(0, 400)), min_size=1, max_siz
     st.booleans(),
     st.booleans(),
 )
+@example([(0, 1), (2**63, 2**63)], 0, 1, True, False)  # an id of a loop alone
 def test_every_budget_builds_the_naive_graph(
     tmp_path_factory: pytest.TempPathFactory, edges: Edges, spare: int, cut: int, labelled: bool, edge_labelled: bool
 ) -> None:
