@@ -30,15 +30,16 @@ def graph(request: pytest.FixtureRequest) -> Graph:
     return generate("rmat", seed=3, scale=8, edge_factor=8)
 
 
-@pytest.fixture(params=[None, 200], ids=["", "short of shared memory"])
-def engine(request: pytest.FixtureRequest, lab: Any, engine_kind: str, graph: Graph, monkeypatch: Any) -> Any:
+@pytest.fixture(
+    params=["cpu", *(pytest.param(kind, marks=pytest.mark.gpu) for kind in ("cuda", "cuda, short of shared memory"))]
+)
+def engine(request: pytest.FixtureRequest, lab: Any, graph: Graph, monkeypatch: Any) -> Any:
     """An engine and the graph as its kernels read it."""
-    env = lab.context(graph, engine=engine_kind, threads=2)
+    kind, _, short = request.param.partition(", ")
+    env = lab.context(graph, engine=kind, threads=2)
     loaded, _ = load_graph(env)
-    if request.param is not None:
-        if engine_kind == "cpu":
-            pytest.skip("there is no shared memory")
-        monkeypatch.setattr(env.engine.device, "shared_memory", request.param)
+    if short:
+        monkeypatch.setattr(env.engine.device, "shared_memory", 200)
     return env.engine, loaded
 
 

@@ -7,6 +7,7 @@ from math import comb
 import naive_cliques
 import numpy as np
 import pytest
+from cases import each_case
 from selection import on_device
 
 from longwall.kernels.cpu.cliques.complement import quads_of_bitmap, quads_of_word
@@ -60,8 +61,8 @@ def test_the_oracle_by_the_complement():
             assert naive_cliques.cliques_by_complement(9, apart, k) == found.get(k, 0)
 
 
-@pytest.mark.parametrize("n", [4, 5, 9, 20, 40, 64, 65, 90])
-@pytest.mark.parametrize("share", [0, 0.02, 0.1, 0.3, 0.5, 0.8, 1])
+@each_case("n", [4, 5, 9, 20, 40, 64, 65, 90])
+@each_case("share", [0, 0.02, 0.1, 0.3, 0.5, 0.8, 1])
 def test_four_vertices_by_the_complement(n, share):
     """Some of the candidates only; as a word, and as a bitmap."""
     apart = np.zeros((n, n), bool)

@@ -6,6 +6,7 @@ from typing import Any
 import naive
 import numpy as np
 import pytest
+from cases import each_case
 
 from longwall.kernels.interface.homomorphism_program import Beside
 from longwall.kernels.patterns.pattern_codes import canonical_pattern
@@ -24,16 +25,17 @@ GRAPHS = {
 }
 
 
-@pytest.fixture(params=[None, 200], ids=["", "short of shared memory"])
-def engine(request: pytest.FixtureRequest, lab: Any, engine_kind: str, monkeypatch: Any) -> Any:
-    if request.param is not None and engine_kind == "cpu":
-        pytest.skip("there is no shared memory")
+@pytest.fixture(
+    params=["cpu", *(pytest.param(kind, marks=pytest.mark.gpu) for kind in ("cuda", "cuda, short of shared memory"))]
+)
+def engine(request: pytest.FixtureRequest, lab: Any, monkeypatch: Any) -> Any:
+    kind, _, short = request.param.partition(", ")
 
     def load(graph: Graph) -> Any:
-        env = lab.context(graph, engine=engine_kind, threads=2)
+        env = lab.context(graph, engine=kind, threads=2)
         loaded, _ = load_graph(env)
-        if request.param is not None:
-            monkeypatch.setattr(env.engine.device, "shared_memory", request.param)
+        if short:
+            monkeypatch.setattr(env.engine.device, "shared_memory", 200)
         return env.engine, loaded
 
     return load
@@ -56,8 +58,8 @@ def test_patterns_of_pairs_are_what_they_are_said_to_be() -> None:
         assert beside.symmetric == (pattern.neighbours[1] == pattern.neighbours[0] and not beside.has_codegrees)
 
 
-@pytest.mark.parametrize("kind", GRAPHS)
 @pytest.mark.parametrize("beside", Beside)
+@each_case("kind", GRAPHS)
 def test_maps_beside_pairs_are_those_of_igraph(engine: Any, beside: Beside, kind: str) -> None:
     graph = GRAPHS[kind]()
     own, loaded = engine(graph)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each_case
 
 from longwall.kernels.cpu.random_words.philox import draw_edges, fill_words, scatter_words
 
@@ -10,9 +11,9 @@ def words_of(seed: int, stream: int, start: int, size: int) -> np.ndarray:
     return np.random.Philox(key=np.array([seed, stream], np.uint64)).random_raw(start + size)[start:]
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2**64 - 1])
-@pytest.mark.parametrize("start", [0, 1, 2, 3, 4, 1003])
-@pytest.mark.parametrize("size", [0, 1, 3, 4, 5, 6, 100, 1001])
+@each_case("seed", [0, 1, 2**64 - 1])
+@each_case("start", [0, 1, 2, 3, 4, 1003])
+@each_case("size", [0, 1, 3, 4, 5, 6, 100, 1001])
 def test_words_are_those_of_numpy(seed: int, start: int, size: int) -> None:
     found = np.empty(size, np.uint64)
     stream = 1 << 56 | 12345

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each_case
 
 from longwall.kernels.cpu.sort_kernels.words import sort_words
 
@@ -19,10 +20,8 @@ MASKS = [
 ]
 
 
-@pytest.mark.parametrize("constant", [0, 2**64 - 1, 0x1234_5678_9ABC_DEF0])
-@pytest.mark.parametrize(
-    "mask", [*MASKS, *(1 << bit for bit in range(0, 64, 7)), *((1 << bit) - 1 for bit in range(8, 64, 9))]
-)
+@each_case("constant", [0, 2**64 - 1, 0x1234_5678_9ABC_DEF0])
+@each_case("mask", [*MASKS, *(1 << bit for bit in range(0, 64, 7)), *((1 << bit) - 1 for bit in range(8, 64, 9))])
 def test_words_of_any_varying_bits(mask: int, constant: int) -> None:
     words = (RANDOM & np.uint64(mask)) | np.uint64(constant & ~mask)
     other = np.empty_like(words)

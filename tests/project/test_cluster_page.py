@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import each_case
 
 from longwall.pipeline.config import load_config
 
@@ -22,7 +23,7 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("text", blocks("toml"))
+@each_case("text", blocks("toml"))
 def test_every_config_is_one(text: str) -> None:
     spec = load_config(BASE | tomllib.loads(text))
     assert load_config(tomllib.loads(spec.to_toml())) == spec
@@ -35,7 +36,7 @@ def test_there_is_a_config_for_every_kind_of_cluster() -> None:
     assert [name for name in wanted if not any(title.startswith(name) for title in with_configs)] == []
 
 
-@pytest.mark.parametrize("text", blocks("python"))
+@each_case("text", blocks("python"))
 def test_python_lines_are_python(text: str) -> None:
     ast.parse(text)
 

@@ -6,7 +6,7 @@ import re
 from fnmatch import fnmatch
 from pathlib import Path
 
-import pytest
+from cases import each_case
 from source_tree import PROJECT, ROOT, SETUPTOOLS
 
 FILES = sorted((ROOT / "docker").glob("*.Dockerfile"))
@@ -29,7 +29,7 @@ def test_there_is_one_for_the_cpu_and_one_for_gpus() -> None:
     assert [path.name for path in FILES] == ["cpu.Dockerfile", "cuda.Dockerfile"]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@each_case("path", FILES, ids=lambda path: path.name)
 def test_an_image_is_small_pinned_and_not_of_root(path: Path) -> None:
     steps = instructions(path)
     bases = [text.split() for word, text in steps if word == "FROM"]
@@ -47,7 +47,7 @@ def test_an_image_is_small_pinned_and_not_of_root(path: Path) -> None:
     assert f"Programming Language :: Python :: {version[1]}" in PROJECT["project"]["classifiers"]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@each_case("path", FILES, ids=lambda path: path.name)
 def test_what_is_copied_and_installed_exists(path: Path) -> None:
     sources = copied(path)
     assert all((ROOT / source).exists() for source in sources)
@@ -59,7 +59,7 @@ def test_what_is_copied_and_installed_exists(path: Path) -> None:
     assert extras <= PROJECT["project"]["optional-dependencies"].keys()
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@each_case("path", FILES, ids=lambda path: path.name)
 def test_nothing_that_is_copied_is_ignored(path: Path) -> None:
     """The last line of .dockerignore that fits decides; the first one ignores all."""
     lines = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and not line.startswith("#")]

@@ -6,9 +6,11 @@ import inspect
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cases import each_case
 from source_tree import FLOORS, PROJECT, ROOT, SETUPTOOLS, folder_of, imports, modules, sources
 
 
@@ -96,7 +98,7 @@ def named_parameters(arguments: ast.arguments) -> list[list[str]]:
     return [[one.arg for one in some] for some in (arguments.posonlyargs + arguments.args, arguments.kwonlyargs)]
 
 
-@pytest.mark.parametrize("twin", TWINS)
+@each_case("twin", TWINS)
 def test_both_tables_have_the_kernels_of_the_protocol(twin):
     """Mypy compares types; names of parameters only here, and without CuPy."""
     from longwall.kernels.interface.kernels import Kernels
@@ -189,22 +191,25 @@ def parameters_section(text: str) -> list[str]:
 IMPORTABLE = sorted(name for name in modules() if not name.startswith(("longwall.kernels.cuda.", "longwall.__main__")))
 
 
-@pytest.mark.parametrize("module", IMPORTABLE)
-def test_docstrings_exist_and_match_the_signatures(module):
-    assert importlib.import_module(module).__doc__, f"{module} has no docstring"
-    faults = []
+def docstring_faults(module: str) -> Iterator[str]:
+    if not importlib.import_module(module).__doc__:
+        yield "no docstring"
     for name, item in documented(module):
         if not item.__doc__:
-            faults.append(f"{name}: no docstring")
+            yield f"{name}: no docstring"
             continue
         listed = parameters_section(item.__doc__)
         if not listed:
             continue
         taken = [p for p in inspect.signature(item).parameters if p not in ("self", "cls")]
         if unknown := [p for p in listed if p not in taken]:
-            faults.append(f"{name}: documents {unknown}, takes {taken}")
+            yield f"{name}: documents {unknown}, takes {taken}"
         # A docstring that refers to another function's parameters lists only what is new.
         missing = [p for p in taken if p not in listed]
         if missing and not re.search(r"(as in|those of) :func:", item.__doc__):
-            faults.append(f"{name}: does not document {missing}")
-    assert not faults
+            yield f"{name}: does not document {missing}"
+
+
+def test_docstrings_exist_and_match_the_signatures():
+    faults = [f"{module}: {fault}" for module in IMPORTABLE for fault in docstring_faults(module)]
+    assert not faults, "\n".join(faults)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import each_case
 from config_faults import GRAPH, TRIANGLES, faults, workload, write
 
 from longwall.pipeline.config import load_config
@@ -74,7 +75,7 @@ def test_what_is_no_toml_is_guessed(tmp_path, text, hint):
 LISTED = workload(kind="cliques", k=4, output="embeddings")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("config", "key", "text"),
     [
         ({"workload": {"kind": "triangles"}}, "graph", "missing"),

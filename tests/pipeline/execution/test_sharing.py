@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from cases import each_case
 from numpy.typing import NDArray
 
 from longwall.pipeline.execution.phase import Task
@@ -256,7 +257,7 @@ def drawn(draw: random.Random, lead: float, ratio: float, shapes: tuple[str, ...
     return replace(made, pieces=draw.choice([1, 4, 64]), cuts=draw.random() < 0.5)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@each_case("seed", range(60))
 def test_a_slower_engine_costs_three_percent_at_most(seed: int) -> None:
     draw = random.Random(seed)
     both = drawn(draw, 10 ** draw.uniform(-3, 1), 10 ** draw.uniform(0, 2), SHAPES)
@@ -264,7 +265,7 @@ def test_a_slower_engine_costs_three_percent_at_most(seed: int) -> None:
     assert outcome.seconds <= 1.03 * both.lead_alone + 4 * both.launch + both.hardest
 
 
-@pytest.mark.parametrize("seed", range(60))
+@each_case("seed", range(60))
 def test_a_faster_engine_loses_until_it_has_joined(seed: int) -> None:
     draw = random.Random(seed)
     both = drawn(draw, 10 ** draw.uniform(-2, 0.5), 10 ** draw.uniform(-1, 0), ("even", "rough"))
@@ -329,8 +330,8 @@ def test_an_engine_that_adds_little_leaves() -> None:
     assert 0 < outcome.second_share < engine_choice.LEAST_GAIN / 2
 
 
-@pytest.mark.parametrize("seed", range(20))
-@pytest.mark.parametrize("cuts", [True, False])
+@each_case("seed", range(20))
+@each_case("cuts", [True, False])
 def test_a_root_that_takes_the_second_engine_long_is_done_by_the_leading_one(seed: int, cuts: bool) -> None:
     draw = random.Random(seed)
     both = replace(engines(draw, 3.0, 9.0, "even"), cuts=cuts, pieces=1 if cuts else 8)

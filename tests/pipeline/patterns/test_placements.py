@@ -6,6 +6,7 @@ import random
 from itertools import combinations, permutations
 
 import pytest
+from cases import each_case
 
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern
@@ -38,7 +39,7 @@ def draw_pattern(seed: int) -> Pattern:
     return Pattern(size, tuple(sorted(edges)), labels, edge_labels=kinds)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@each_case("seed", range(60))
 def test_placements_by_all_permutations(seed: int) -> None:
     pattern = draw_pattern(seed)
     want = placements(pattern)

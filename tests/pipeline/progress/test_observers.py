@@ -5,6 +5,7 @@ import re
 import threading
 
 import pytest
+from cases import each_case
 from rich.cells import cell_len
 from rich.console import Console
 
@@ -97,10 +98,10 @@ def test_the_remaining_time_knows_how_near_the_limit_is(capsys):
 BUDGETS = {"host": (3 << 30, 8 << 30), "disk": (0, 100 << 30), "device": (1 << 30, 4 << 30)}
 
 
-@pytest.mark.parametrize("name", ["counting", "a phase whose name is longer than most, level 3"])
-@pytest.mark.parametrize(("done", "total"), [(0, 10), (400_000, 1_000_000), (4 * 10**12, None)])
-@pytest.mark.parametrize("unit", ["arcs", "bytes", "embeddings"])
-@pytest.mark.parametrize("width", [20, 40, 58, 98, 200])
+@each_case("name", ["counting", "a phase whose name is longer than most, level 3"])
+@each_case(("done", "total"), [(0, 10), (400_000, 1_000_000), (4 * 10**12, None)])
+@each_case("unit", ["arcs", "bytes", "embeddings"])
+@each_case("width", [20, 40, 58, 98, 200])
 def test_a_live_line_fits_its_width(name, done, total, unit, width):
     left, bar, right = live_line(name, done, total, unit, 20.0, budgets=BUDGETS, width=width)
     whole = sum(2 + part for part in (bar, cell_len(right)) if part) + cell_len(left)

@@ -13,6 +13,7 @@ from typing import Any
 import google_crc32c
 import numpy as np
 import pytest
+from cases import each_case
 
 from longwall.storage.arrays import array_hash, layout
 from longwall.storage.errors import InputError
@@ -143,7 +144,7 @@ ONLY_WHEN_OPENED: dict[str, Callable[[Graph], dict[str, Any]]] = {
 
 
 @pytest.mark.usefixtures("cut")
-@pytest.mark.parametrize("says", [*FORGED, *ONLY_WHEN_OPENED])
+@each_case("says", [*FORGED, *ONLY_WHEN_OPENED])
 def test_arrays_of_no_graph_are_refused_with_all_hashes_right(tmp_path: Path, plain: Graph, says: str) -> None:
     forge = FORGED.get(says) or ONLY_WHEN_OPENED[says]
     write_graph(replace(plain, **forge(plain)), tmp_path / "store")
@@ -408,8 +409,8 @@ def shard(store: Path, name: str) -> Path:
     return store / name / "c" / "0"
 
 
-@pytest.mark.parametrize("byte", range(16))
-@pytest.mark.parametrize("value", [0, 1, 0x7F, 0xFF])
+@each_case("byte", range(16))
+@each_case("value", [0, 1, 0x7F, 0xFF])
 def test_every_byte_of_the_header_of_a_chunk(tmp_path: Path, plain: Graph, byte: int, value: int) -> None:
     write_graph(plain, tmp_path / "store")
     file = shard(tmp_path / "store", "indices")

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cases import each_case
 
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.ingest import load_graph
@@ -27,7 +28,7 @@ def refusal(path: Path, labels: Path | None = None) -> str:
     return message
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "content", "line", "says"),
     [
         ("g.txt", "1 2\n3\n", 2, "too few columns"),

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cases import each_case
 
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest
@@ -86,10 +87,10 @@ def test_whole_files_pass_and_their_largest_pages_are_known(codec: str, layout: 
     assert checked(content, small) == small
 
 
-@pytest.mark.parametrize("codec", CODECS)
-@pytest.mark.parametrize("layout", LAYOUTS[:3])
-@pytest.mark.parametrize("field", [2, 3, 4])
-@pytest.mark.parametrize("value", [2**31 - 1, 2**20, 2**40])
+@each_case("codec", CODECS)
+@each_case("layout", LAYOUTS[:3])
+@each_case("field", [2, 3, 4])
+@each_case("value", [2**31 - 1, 2**20, 2**40])
 def test_no_claim_is_believed(codec: str, layout: dict[str, Any], field: int, value: int) -> None:
     with pytest.raises((Damaged, TooLarge)):
         checked(claim(written(compression=codec, **layout), field, value), 2**20)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cases import each_case
 
 from longwall.pipeline.inputs import open_graph
 from longwall.storage.graph.graph import Graph
@@ -33,7 +34,7 @@ def labels_of(graph: Graph) -> dict[int, int]:
     return dict(zip(graph.original_ids.tolist(), graph.labels.tolist(), strict=True))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "content"),
     [
         ("g.txt", "1 2\n2 3\n3 4\n1 4\n"),
@@ -82,7 +83,7 @@ def labels_of(graph: Graph) -> dict[int, int]:
         ("g.graph", "t 5 4\nv 0 9 0\nv 1 5 2\nv 2 6 2\nv 3 5 2\nv 4 6 2\ne 1 2\ne 2 3\ne 3 4\ne 1 4\n"),
     ],
 )
-@pytest.mark.parametrize("compression", ["", ".gz", ".zst"])
+@each_case("compression", ["", ".gz", ".zst"])
 def test_text_formats(tmp_path: Path, name: str, content: str, compression: str) -> None:
     path = tmp_path / (name + compression)
     data = content.encode()
