@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import each_case
 
 from longwall.kernels.cpu.triangles import count_triangles
 from longwall.kernels.jit import Kernel, _describe, _kind
@@ -126,7 +127,7 @@ def test_machine_code_of_other_sources_is_not_loaded(sources: Path, tmp_path: Pa
     assert call(sources) == (before, True)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "value",
     [
         3,

@@ -21,8 +21,8 @@ def test_words_are_those_of_numpy(seed: int, start: int, size: int) -> None:
     np.testing.assert_array_equal(found, words_of(seed, stream, start, size))
 
 
-@pytest.mark.parametrize("scale", [1, 2, 5, 8])
-@pytest.mark.parametrize("chances", [(0.57, 0.19, 0.19), (0, 1, 0), (1, 0, 0), (0.25, 0.25, 0.25), (0, 0, 0)])
+@each_case("scale", [1, 2, 5, 8])
+@each_case("chances", [(0.57, 0.19, 0.19), (0, 1, 0), (1, 0, 0), (0.25, 0.25, 0.25), (0, 0, 0)])
 def test_edges_descend_level_by_level(scale: int, chances: tuple[float, float, float]) -> None:
     length, start, size = 100, 7, 50
     limits = [min(round(p * 2**32), 2**32) for p in np.cumsum(chances).tolist()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cases import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,7 +22,7 @@ def check(a: int, b: int) -> None:
     assert times(np.int64(a), np.int64(b)) == min(a * b, LARGEST)
 
 
-@pytest.mark.parametrize("a", EDGES)
+@each_case("a", EDGES)
 def test_ends_of_the_range(a: int) -> None:
     for b in EDGES:
         check(a, b)

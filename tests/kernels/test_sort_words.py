@@ -1,7 +1,6 @@
 """Words sorted by digits against NumPy's sort."""
 
 import numpy as np
-import pytest
 from cases import each_case
 
 from longwall.kernels.cpu.sort_kernels.words import sort_words
@@ -30,7 +29,7 @@ def test_words_of_any_varying_bits(mask: int, constant: int) -> None:
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("size", [0, 1, 2, 1000, 4095, 4096, 4097])
+@each_case("size", [0, 1, 2, 1000, 4095, 4096, 4097])
 def test_any_number_of_words(size: int) -> None:
     words, other = RANDOM[:size].copy(), np.empty(size, np.uint64)
     found = other if sort_words(words, other) else words

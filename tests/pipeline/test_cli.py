@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from cases import each_case
 from selection import slow_but_first
 from typer.testing import CliRunner
 
@@ -192,7 +193,7 @@ def test_explain_shows_the_plan_where_memory_is_too_short_for_a_prediction(confi
     assert "prediction   none: predicting rows needs" in result.stdout
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("words", "message"),
     [
         (["run", "none.toml"], "none.toml: there is no such config file"),
@@ -229,22 +230,22 @@ def test_explain_shows_the_plan_where_memory_is_too_short_for_a_prediction(confi
         (["info", "none.zarr"], "none.zarr"),
     ],
 )
-def test_bad_input_is_one_message_and_exit_code_2(config, tmp_path, words, message):
-    before = set(tmp_path.iterdir())
+def test_bad_input_is_one_message_and_exit_code_2(config, words, message):
+    before = set(config.parent.iterdir())
     result = call(*words)
     assert result.exit_code == 2
     errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
     assert len(errors) == 1
     assert message in errors[0]
     assert "Traceback" not in result.output
-    assert set(tmp_path.iterdir()) == before
+    assert set(config.parent.iterdir()) == before
 
 
 LONG = "x" * 5000
 NOT_UTF_8 = os.fsdecode(b"\xff")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "words",
     [
         ["run", LONG],
@@ -273,13 +274,15 @@ NOT_UTF_8 = os.fsdecode(b"\xff")
         ["resume", "runs", "--set", LONG],
     ],
 )
-def test_no_argument_ends_in_a_traceback_or_waits(config, tmp_path, words):
-    os.mkfifo(tmp_path / "pipe")
-    before = set(tmp_path.iterdir())
+def test_no_argument_ends_in_a_traceback_or_waits(config, words):
+    pipe = config.parent / "pipe"
+    if not pipe.exists():
+        os.mkfifo(pipe)
+    before = set(config.parent.iterdir())
     result = call(*words)
     assert result.exit_code == 2, result.exception
     assert "error: " in result.stderr
-    assert set(tmp_path.iterdir()) == before
+    assert set(config.parent.iterdir()) == before
 
 
 def test_a_name_that_the_terminal_cannot_show_is_escaped(config):

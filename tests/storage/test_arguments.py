@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from cases import each_case
 
 import longwall
 
@@ -80,10 +81,10 @@ def may_be(value, allowed) -> bool:
     return any(value is one or (type(value) is type(one) and value == one) or type(value) is one for one in allowed)
 
 
-@pytest.mark.parametrize("argument", CALLS)
-def test_an_argument_of_another_type_is_named_with_its_type(given, argument, tmp_path):
+@each_case("argument", CALLS)
+def test_an_argument_of_another_type_is_named_with_its_type(given, argument):
     call, allowed = CALLS[argument]
-    before = {path for path in tmp_path.rglob("*") if "spill" not in path.name}
+    before = {path for path in Path.cwd().rglob("*") if "spill" not in path.name}
     for value in [*ODD, given.graph, given.vertices, given.result]:
         if may_be(value, allowed):
             continue
@@ -93,7 +94,7 @@ def test_an_argument_of_another_type_is_named_with_its_type(given, argument, tmp
         assert argument.split(" of ")[0].split(" kind")[0] in said, (said, value)
         assert len(said) < 300, said
         assert any(word in said for word in ("expected", "must", "choose", "size", "key", "only")), said
-    assert {path for path in tmp_path.rglob("*") if "spill" not in path.name} == before
+    assert {path for path in Path.cwd().rglob("*") if "spill" not in path.name} == before
 
 
 @pytest.mark.parametrize(
@@ -133,10 +134,8 @@ def test_the_message_says_what_to_pass(given, call, said):
     assert str(refusal.value) == said
 
 
-@pytest.mark.parametrize("path", ["a\0b", "x" * 5000, "\ud800", "x/" * 3000, ""])
-@pytest.mark.parametrize(
-    "argument", ["path of open_graph", "labels", "transactions", "path of resume", "spill", "path of export"]
-)
+@each_case("path", ["a\0b", "x" * 5000, "\ud800", "x/" * 3000, ""])
+@each_case("argument", ["path of open_graph", "labels", "transactions", "path of resume", "spill", "path of export"])
 def test_a_path_that_no_file_can_have_is_refused(given, argument, path):
     with pytest.raises(longwall.InputError, match=rf"^{argument.split()[0]}: .*; give ") as refusal:
         CALLS[argument][0](given, path)

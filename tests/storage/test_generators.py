@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from budgets import Budgets, make_budgets
+from cases import each_case
 
 from longwall.storage.errors import InputError
 from longwall.storage.generators import random_edges
@@ -117,7 +118,7 @@ def test_labels_are_uniform() -> None:
     assert min(graph.stats.label_counts.values()) > 900
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("kind", "parameters", "says"),
     [
         ("rmta", {}, "'rmta' is unknown; choose one of rmat, erdos-renyi, barabasi-albert"),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import each_case
 from typer.testing import CliRunner
 
 import longwall
@@ -97,10 +98,8 @@ BAD = {"a NUL": ("a\0b", "NUL"), "too long": (LONG, "too long"), "a long name": 
 BAD["not UTF-8"] = (os.fsdecode(b"a\xff"), "not UTF-8")
 
 
-@pytest.mark.parametrize("bad", BAD)
-@pytest.mark.parametrize(
-    "key", ["graph.path", "graph.labels", "memory.spill", "run.directory", "run.name", "workload.pattern"]
-)
+@each_case("bad", BAD)
+@each_case("key", ["graph.path", "graph.labels", "memory.spill", "run.directory", "run.name", "workload.pattern"])
 def test_what_no_path_can_be_is_refused_in_a_config(home: Path, key: str, bad: str) -> None:
     text, said = BAD[bad]
     found = config()
@@ -116,8 +115,8 @@ def test_what_no_path_can_be_is_refused_in_a_config(home: Path, key: str, bad: s
     assert {path.name for path in Path.cwd().iterdir()} == {"graph.txt"}
 
 
-@pytest.mark.parametrize("bad", BAD)
-@pytest.mark.parametrize(
+@each_case("bad", BAD)
+@each_case(
     "words",
     [
         ("run", "{}"),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import each_case
 from config_faults import TRIANGLES, faults, write
 
 from longwall.pipeline.config import load_config
@@ -43,7 +44,7 @@ def test_only_a_small_regular_file_is_a_config(tmp_path):
     assert "more than 1,048,576 bytes" in faults(large)[0]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "said"),
     [
         ("[engine]\nthreads = " + "9" * 5000, "a whole number has thousands of digits"),

@@ -6,6 +6,7 @@ import igraph
 import networkx as nx
 import numpy as np
 import pytest
+from cases import each_case
 from networkx.algorithms.isomorphism import GraphMatcher
 
 import longwall
@@ -170,7 +171,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("ask", "said"), WRONG)
+@each_case(("ask", "said"), WRONG)
 def test_what_is_wrong_is_said_in_one_line_in_words_of_the_call(graph, ask, said):
     with pytest.raises(InputError, match=said) as error:
         ask(graph)

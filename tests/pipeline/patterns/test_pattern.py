@@ -2,6 +2,7 @@
 
 import networkx as nx
 import pytest
+from cases import each_case
 
 from longwall.pipeline.patterns.parse import named_patterns, parse_pattern
 from longwall.pipeline.patterns.pattern import MAX_VERTICES, Pattern, make_pattern
@@ -46,7 +47,7 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize("name", NAMED)
+@each_case("name", NAMED)
 def test_named_patterns_are_what_networkx_calls_by_that_name(name):
     pattern = parse_pattern(name)
     assert nx.is_isomorphic(graph_of(pattern), NAMED[name])
@@ -71,7 +72,7 @@ def test_edge_lists_in_any_direction_order_and_number(text):
     assert parse_pattern(text).edges == ((0, 1), (0, 2), (1, 2))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "labels", "words"),
     [
         ("", None, "empty"),

@@ -4,6 +4,7 @@ from itertools import combinations
 
 import networkx as nx
 import pytest
+from cases import each_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -39,7 +40,7 @@ def test_vertices_without_names_have_free_ones():
     assert parse_pattern("(v1)-(:2)-()").labels == (ANY_LABEL, 2, ANY_LABEL)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "said"),
     [
         ("(a)-(b", "at its end: expected a label"),

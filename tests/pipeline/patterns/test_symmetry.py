@@ -8,6 +8,7 @@ import naive
 import networkx as nx
 import numpy as np
 import pytest
+from cases import each_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import PATTERNS, queries
@@ -19,7 +20,7 @@ from longwall.pipeline.patterns.symmetry import automorphism_count, isomorphic, 
 SMALL = [query for size in range(2, 6) for query in PATTERNS[size]]
 
 
-@pytest.mark.parametrize("query", SMALL, ids=repr)
+@each_case("query", SMALL, ids=repr)
 def test_orbits_and_group_size_equal_all_permutations(query):
     pattern = make_pattern(query.edges)
     group = naive.automorphisms(query)
@@ -101,7 +102,7 @@ def test_isomorphic(left, right, choice):
     assert isomorphic(make_pattern(left.edges, left.labels), moved)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each_case("seed", range(40))
 def test_patterns_whose_vertices_look_alike_differ_where_networkx_says_so(seed):
     degree, size = [(3, 8), (4, 9), (3, 12), (4, 12)][seed % 4]
     left, right = (nx.random_regular_graph(degree, size, seed=10 * seed + turn) for turn in range(2))

@@ -20,6 +20,7 @@ import networkx as nx
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from cases import each_case
 from sharing import share_every_phase
 
 import longwall.pipeline.phases
@@ -310,13 +311,8 @@ def test_every_phase_and_every_count_has_an_example() -> None:
     )
 
 
-@pytest.fixture(
-    params=[one for examples in EXAMPLES.values() for one in examples],
-    ids=[f"{phase.__name__}-{number}" for phase, examples in EXAMPLES.items() for number in range(len(examples))],
-)
-def example(request: pytest.FixtureRequest) -> Example:
-    made: Example = request.param
-    return made
+ALL = [one for examples in EXAMPLES.values() for one in examples]
+NAMES = [f"{phase.__name__}-{number}" for phase, examples in EXAMPLES.items() for number in range(len(examples))]
 
 
 @pytest.fixture(scope="module")
@@ -375,6 +371,7 @@ class Apart:
             assert resources.host.used == resources.disk.used == 0
 
 
+@each_case("example", ALL, ids=NAMES)
 def test_a_phase_is_data(example: Example, graph: Graph, lab: Any, tmp_path: Path) -> None:
     phase = example.make(lab.context(graph, threads=2, folder=tmp_path))
     assert dataclasses.is_dataclass(phase)
@@ -386,6 +383,7 @@ def test_a_phase_is_data(example: Example, graph: Graph, lab: Any, tmp_path: Pat
     assert len(pickled) <= MOST_BYTES
 
 
+@each_case("example", ALL, ids=NAMES)
 def test_tasks_cover_the_roots(example: Example, graph: Graph, lab: Any, tmp_path: Path) -> None:
     phase = example.make(lab.context(graph, folder=tmp_path))
     totals = set()
@@ -398,7 +396,7 @@ def test_tasks_cover_the_roots(example: Example, graph: Graph, lab: Any, tmp_pat
     assert len(totals) == 1
 
 
-@pytest.mark.parametrize("count", COUNTS, ids=lambda one: one.method)
+@each_case("count", COUNTS, ids=lambda one: one.method)
 def test_little_work_is_cut_into_few_tasks(count: CountRanges, graph: Graph, lab: Any, tmp_path: Path) -> None:
     env = lab.context(graph, threads=2, folder=tmp_path)
     few, many = (RangeCount(count, cost).tasks(env) for cost in (1e3, 1e9))
@@ -407,6 +405,7 @@ def test_little_work_is_cut_into_few_tasks(count: CountRanges, graph: Graph, lab
     assert (few[0].first, few[-1].last) == (many[0].first, many[-1].last)
 
 
+@pytest.mark.parametrize("example", ALL, ids=NAMES)
 def test_a_result_does_not_depend_on_the_executor(
     example: Example, graph: Graph, lab: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

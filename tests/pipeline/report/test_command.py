@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import each_case
 from pages import check_page
 from typer.testing import CliRunner
 
@@ -72,7 +74,7 @@ def test_other_files_are_not_replaced(runs: Path) -> None:
     assert call(runs / "cliques-3", "--output", "nowhere/x.html").exit_code == 2
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("content", "message"),
     [
         (None, "no manifest.json of one"),
@@ -84,10 +86,10 @@ def test_other_files_are_not_replaced(runs: Path) -> None:
         (b'{"status": "done", "config_sha256": "", "results": {"a": []}}', "manifest.json or history.json is damaged"),
     ],
 )
-@pytest.mark.parametrize("output", [(), ("--output", "mine.html")])
+@each_case("output", [(), ("--output", "mine.html")])
 def test_a_damaged_manifest(runs: Path, content: bytes | None, message: str, output: tuple[str, ...]) -> None:
     manifest = runs / "cliques-3" / "manifest.json"
-    manifest.unlink()
+    manifest.unlink(missing_ok=True)
     if content is not None:
         manifest.write_bytes(content)
     done = call(runs / "cliques-3", *output)
@@ -97,13 +99,14 @@ def test_a_damaged_manifest(runs: Path, content: bytes | None, message: str, out
     assert not Path("mine.html").exists()
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff", b'"x"'])
-@pytest.mark.parametrize("name", ["history.json", "metrics.parquet", "results/counts.parquet", "config.toml"])
-def test_other_files_may_be_damaged(runs: Path, name: str, content: bytes) -> None:
-    (runs / "cliques-3" / name).write_bytes(content)
-    done = call(runs / "cliques-3")
+@each_case("content", [b"", b"{", b"[1]", b"\xff", b'"x"'])
+@each_case("name", ["history.json", "metrics.parquet", "results/counts.parquet", "config.toml"])
+def test_other_files_may_be_damaged(runs: Path, tmp_path: Path, name: str, content: bytes) -> None:
+    run = shutil.copytree(runs / "cliques-3", tmp_path / "cliques-3")
+    (run / name).write_bytes(content)
+    done = call(run)
     assert done.exit_code == 0, done.stderr
-    check_page((runs / "cliques-3" / "report.html").read_text())
+    check_page((run / "report.html").read_text())
 
 
 @pytest.mark.parametrize("words", [("nowhere",), ("nowhere", "nowhere"), ("nowhere", "--output", "x.html")])

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from budgets import make_budgets
+from cases import each_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,11 +34,12 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
     """Opens the store of a run: each time as another process that works in a folder of its own, at a URL."""
     if request.param != "folder":
         request.getfixturevalue("memory")
-    url = {"memory": "memory://runs/run", "file": f"file://{tmp_path}/run"}.get(request.param)
+    url = {"memory": "memory://runs/", "file": f"file://{tmp_path}/"}.get(request.param)
     numbers = iter(range(1000))
 
-    def opened() -> RunStore:
-        store = LocalStore(tmp_path / "run") if url is None else ObjectStore(url, tmp_path / f"spill-{next(numbers)}")
+    def opened(name: str = "run") -> RunStore:
+        spill = tmp_path / f"spill-{next(numbers)}"
+        store = LocalStore(tmp_path / name) if url is None else ObjectStore(url + name, spill)
         (store.folder / "results.partial").mkdir(parents=True, exist_ok=True)
         return store
 
@@ -205,11 +207,10 @@ def test_an_interrupt_behind_a_commit_does_not_make_it_twice(waiting, place, mon
     assert begin(place).values == [1, 10, 20, 4]
 
 
-@pytest.mark.parametrize("folded", [False, True])
-@pytest.mark.parametrize(
-    "damage", ["gone", "cut", "changed", "first byte", "empty", "swapped", "repeated", "two lines"]
-)
+@each_case("folded", [False, True])
+@each_case("damage", ["gone", "cut", "changed", "first byte", "empty", "swapped", "repeated", "two lines"])
 def test_damaged_commits_are_refused(place, monkeypatch, folded, damage):
+    place = partial(place, f"{damage}-{folded}".replace(" ", "-"))
     if folded:
         monkeypatch.setattr(commit_files, "FOLDED", 3)
         phase = begin(place)

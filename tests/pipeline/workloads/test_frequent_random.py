@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import each_case
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from naive_frequent import LabelledGraph, Support, found_by, frequent, gspan, key_of, pattern_of
@@ -288,8 +289,8 @@ def refused(tmp_path: Path, engine_kind: str):
     return run
 
 
-@pytest.mark.parametrize("least", [0, -1, 0.0, -0.5, 1.5, True, "many"])
-@pytest.mark.parametrize("kind", ["frequent", "transactions"])
+@each_case("least", [0, -1, 0.0, -0.5, 1.5, True, "many"])
+@each_case("kind", ["frequent", "transactions"])
 def test_supports_that_mean_nothing_are_refused(refused, kind: str, least: Any) -> None:
     more = {"support": "mni"} if kind == "frequent" else {}
     path = "graph.txt" if kind == "frequent" else "database.gspan"

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from cases import each_case
 
 from longwall.storage.arrays import array_hash
 from longwall.storage.arrays.array_hash import ArrayHash
@@ -56,9 +57,9 @@ def test_a_flipped_bit_is_always_noticed() -> None:
     assert len(digests) == len(range(0, 8 * len(data), 5))
 
 
-@pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 64, 1000])
-@pytest.mark.parametrize("dtype", ["<u4", "<i8", "u1"])
-@pytest.mark.parametrize("segment", [32, 256])
+@each_case("length", [0, 1, 7, 8, 9, 64, 1000])
+@each_case("dtype", ["<u4", "<i8", "u1"])
+@each_case("segment", [32, 256])
 def test_all_ways_to_hash_are_the_definition(
     monkeypatch: pytest.MonkeyPatch, length: int, dtype: str, segment: int
 ) -> None:

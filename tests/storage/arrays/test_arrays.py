@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from cases import each_case
 
 from longwall.storage.arrays import array_hash, array_writer, blosc_chunks, layout
 from longwall.storage.arrays.array_hash import ArrayHash
@@ -45,8 +46,8 @@ def read(folder: Path, array: np.ndarray, chunks: int = 1, hashed: ArrayHash | N
     return out
 
 
-@pytest.mark.parametrize("length", [1, 31, 32, 33, 500])
-@pytest.mark.parametrize("memory", [None, 256, 64, 1])
+@each_case("length", [1, 31, 32, 33, 500])
+@each_case("memory", [None, 256, 64, 1])
 def test_zarr_and_the_reader_read_what_is_written(tmp_path: Path, length: int, memory: int | None) -> None:
     import zarr
 

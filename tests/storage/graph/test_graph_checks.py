@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from cases import each_case
 
 from longwall.storage.graph import graph_checks
 from longwall.storage.graph.graph_checks import check_distinct
@@ -20,8 +21,8 @@ def distinct(ids: np.ndarray, largest: int, workers: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3, 16])
-@pytest.mark.parametrize("most", [400, 1000, 10_000, 2**40])
+@each_case("workers", [1, 2, 3, 16])
+@each_case("most", [400, 1000, 10_000, 2**40])
 def test_an_id_that_is_there_twice_is_found_wherever_it_is(
     monkeypatch: pytest.MonkeyPatch, workers: int, most: int
 ) -> None:

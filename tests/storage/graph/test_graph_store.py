@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import each_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -182,7 +183,7 @@ def test_missing_parent_is_refused(tmp_path: Path, graph: Graph) -> None:
         write_graph(graph, tmp_path / "none" / "store")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("error", "expected", "says"),
     [
         (OSError(errno.ENOSPC, "No space left on device"), RunError, "No space left on device"),
@@ -191,7 +192,7 @@ def test_missing_parent_is_refused(tmp_path: Path, graph: Graph) -> None:
         (KeyboardInterrupt("stop"), KeyboardInterrupt, "stop"),
     ],
 )
-@pytest.mark.parametrize("step", ["append", "describe", "sync_folder"])
+@each_case("step", ["append", "describe", "sync_folder"])
 def test_failed_write_leaves_nothing(
     tmp_path: Path,
     graph: Graph,
@@ -449,9 +450,10 @@ def test_stores_are_made_where_folders_cannot_be_locked(
         write_graph(graph, tmp_path / "store2")
 
 
-@pytest.mark.parametrize("name", ["indptr", "indices", "split", "original_ids"])
-@pytest.mark.parametrize("damage", ["gone", "no shard", "no metadata", "empty", "short", "zeros", "flip"])
-def test_damaged_array(store: Path, name: str, damage: str) -> None:
+@each_case("name", ["indptr", "indices", "split", "original_ids"])
+@each_case("damage", ["gone", "no shard", "no metadata", "empty", "short", "zeros", "flip"])
+def test_damaged_array(store: Path, tmp_path: Path, name: str, damage: str) -> None:
+    store = shutil.copytree(store, tmp_path / "damaged")
     shard = store / name / "c" / "0"
     data = shard.read_bytes()
     if damage == "gone":

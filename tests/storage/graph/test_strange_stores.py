@@ -221,7 +221,7 @@ def attributes_of(store: Path, change: Callable[[dict[str, Any]], object]) -> No
     (store / "zarr.json").write_text(json.dumps(document))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "change",
     [
         lambda a: a["counts"].update(vertices=2**40),
@@ -287,7 +287,7 @@ def test_no_code_of_a_store_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert (tmp_path / "exploded").exists()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "change",
     [
         lambda d: d.update(data_type="int32"),
@@ -324,8 +324,8 @@ def test_only_metadata_that_longwall_writes_are_read(
     refused(tmp_path / "store", r"\(indptr/zarr\.json: this is no array that Longwall writes\)")
 
 
-@pytest.mark.parametrize("text", ["", "[" * 100_000, "1" * 5000, "[]", "null", '{"a":', "\x00", '{"a":' * 50_000])
-@pytest.mark.parametrize("name", ["zarr.json", "indices/zarr.json"])
+@each_case("text", ["", "[" * 100_000, "1" * 5000, "[]", "null", '{"a":', "\x00", '{"a":' * 50_000])
+@each_case("name", ["zarr.json", "indices/zarr.json"])
 def test_metadata_that_are_no_json(tmp_path: Path, plain: Graph, name: str, text: str) -> None:
     write_graph(plain, tmp_path / "store")
     mark = "" if name != "zarr.json" else '{"format": "longwall-graph", "more": '
@@ -333,8 +333,8 @@ def test_metadata_that_are_no_json(tmp_path: Path, plain: Graph, name: str, text
     refused(tmp_path / "store", rf"\({name}: this is no ")
 
 
-@pytest.mark.parametrize("name", ["zarr.json", "indices/zarr.json", "indices/c/0", "indices/c", "indices"])
-@pytest.mark.parametrize("kind", ["pipe", "link", "device", "folder", "socket"])
+@each_case("name", ["zarr.json", "indices/zarr.json", "indices/c/0", "indices/c", "indices"])
+@each_case("kind", ["pipe", "link", "device", "folder", "socket"])
 def test_only_regular_files_of_a_store_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plain: Graph, name: str, kind: str
 ) -> None:
@@ -426,8 +426,8 @@ def test_every_byte_of_the_header_of_a_chunk(tmp_path: Path, plain: Graph, byte:
     np.testing.assert_array_equal(opened.indices, plain.indices)
 
 
-@pytest.mark.parametrize("at", range(6))
-@pytest.mark.parametrize("value", [0, 1, 16, 2**31, 2**63, 2**64 - 1])
+@each_case("at", range(6))
+@each_case("value", [0, 1, 16, 2**31, 2**63, 2**64 - 1])
 def test_an_index_of_chunks_that_does_not_fit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plain: Graph, at: int, value: int
 ) -> None:

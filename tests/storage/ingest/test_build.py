@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from budgets import make_budgets
+from cases import each_case
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from selection import slow_but_first
@@ -201,8 +202,8 @@ def test_two_labels_of_an_edge_name_the_edge(tmp_path: Path, ids: tuple[int, int
     assert f"edge {u}-{v} is given twice with different labels (3 and 4)" in str(caught.value)
 
 
-@pytest.mark.parametrize("once", [False, True])
-@pytest.mark.parametrize("place", range(0, 90, 5))
+@each_case("once", [False, True])
+@each_case("place", range(0, 90, 5))
 def test_a_repeated_edge_is_noticed_wherever_it_stands(tmp_path: Path, place: int, once: bool) -> None:
     """Sorted edges come in blocks of a few: the two may be in one, or in neighbours."""
     edges = [(10, at) for at in range(11, 500)]

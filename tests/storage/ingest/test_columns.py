@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cases import each_case
 from typer.testing import CliRunner
 
 import longwall
@@ -69,7 +70,7 @@ def test_a_chosen_column_makes_any_line_a_header() -> None:
     assert header_names("1,2,3", False, ColumnRequest(EDGES, ("1", "3")), InputError) == (["1", "2", "3"], ord(","))
 
 
-@pytest.mark.parametrize("pair", EDGES.pairs)
+@each_case("pair", EDGES.pairs)
 def test_every_known_pair_is_found_among_others_in_any_spelling(pair: tuple[str, str]) -> None:
     first, second = pair
     for names in ([first, "w", second], ["x", second.upper(), f"_{first}"], [f":{first.title()} ", "w", f"{second}."]):

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from budgets import make_budgets
+from cases import each_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -108,7 +109,7 @@ def test_a_database_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathF
     assert graph.num_transactions == len(database)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "content",
     [
         TWO,
@@ -122,7 +123,7 @@ def test_a_database_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathF
         "\ufeff" + TWO,
     ],
 )
-@pytest.mark.parametrize("compression", ["", ".gz", ".zst"])
+@each_case("compression", ["", ".gz", ".zst"])
 def test_ways_of_writing_a_database(tmp_path: Path, content: str, compression: str) -> None:
     path = tmp_path / f"graphs.gspan{compression}"
     data = content.encode()
@@ -166,7 +167,7 @@ def test_the_compounds_have_their_published_size(data: Path) -> None:
     assert len(np.unique(graph.transactions)) == 422
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("content", "says"),
     [
         ("v 0 1\nv 1 1\ne 0 1 2\n", ", line 1: this line stands ahead of the first transaction"),

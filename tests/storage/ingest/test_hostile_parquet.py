@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cases import each_case
 
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.tables.parquet import open_parquet
@@ -119,8 +120,8 @@ def delta(block: int, parts: int, values: int, rest: bytes) -> bytes:
     return varint(block) + varint(parts) + varint(values) + varint(10) + rest
 
 
-@pytest.mark.parametrize("rest", [b"", b"\0", b"\0" * 200_000], ids=["nothing", "a block", "zeros"])
-@pytest.mark.parametrize(
+@each_case("rest", [b"", b"\0", b"\0" * 200_000], ids=["nothing", "a block", "zeros"])
+@each_case(
     ("block", "parts", "values"),
     [
         (2**31, 2**26, 1000),
@@ -138,8 +139,8 @@ def test_claims_in_the_data_of_a_page_take_no_memory(
     require_little(tmp_path / "g.parquet", [page(_DATA, _DELTA, 1000, delta(block, parts, values, rest))])
 
 
-@pytest.mark.parametrize("width", [1, 10, 32, 33, 255])
-@pytest.mark.parametrize("run", [2 * 10**9, 2 * (10**9 // 8) + 1, 2 * 1000, 2**32 - 1])
+@each_case("width", [1, 10, 32, 33, 255])
+@each_case("run", [2 * 10**9, 2 * (10**9 // 8) + 1, 2 * 1000, 2**32 - 1])
 def test_indices_into_a_dictionary_take_no_memory(tmp_path: Path, width: int, run: int) -> None:
     data = bytes([width]) + varint(run) + b"\xff" * 40
     require_little(tmp_path / "g.parquet", [page(_DICTIONARY, _PLAIN, 1000, VALUES), page(_DATA, _INDICES, 1000, data)])

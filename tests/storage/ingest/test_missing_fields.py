@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from cases import each_case
 
 import longwall
 from longwall.storage.errors import InputError
@@ -31,9 +32,9 @@ TRIANGLES = {
 }
 
 
-@pytest.mark.parametrize("ends", [str, lambda text: text.translate(str.maketrans("123", "xyz"))], ids=["ids", "names"])
-@pytest.mark.parametrize("separator", [",", ";", "|", "\t"])
-@pytest.mark.parametrize("case", TRIANGLES)
+@each_case("ends", [str, lambda text: text.translate(str.maketrans("123", "xyz"))], ids=["ids", "names"])
+@each_case("separator", [",", ";", "|", "\t"])
+@each_case("case", TRIANGLES)
 def test_fields_that_are_not_read_may_be_empty(tmp_path: Path, case: str, separator: str, ends: object) -> None:
     content = TRIANGLES[case].replace(",", separator)
     content = ends(content) if callable(ends) else content

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from cases import each_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -92,7 +93,7 @@ def test_all_forms_make_the_graph_that_files_make(form: str, edges: Edges) -> No
     assert longwall.graph(FORMS[form](edges)).content_hash == expected.content_hash
 
 
-@pytest.mark.parametrize("form", FORMS)
+@each_case("form", FORMS)
 def test_input_of_many_blocks(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("arrays", "networks"):
         monkeypatch.setattr(f"longwall.storage.ingest.objects.{module}._BLOCK", 7)
@@ -241,7 +242,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
+@each_case("case", WRONG)
 def test_what_cannot_be_a_graph_is_refused(case: str) -> None:
     arguments, says = WRONG[case]
     with pytest.raises(longwall.InputError, match=says) as refused:

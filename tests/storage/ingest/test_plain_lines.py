@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each_case
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -33,7 +34,7 @@ def test_numbers_of_up_to_eighteen_digits(pairs: list[tuple[int, int]], between:
     assert parse(text) == ([list(pair) for pair in pairs], len(text))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "line",
     [
         b"",

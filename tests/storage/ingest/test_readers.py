@@ -117,7 +117,7 @@ def test_edge_labels(tmp_path: Path) -> None:
     assert found == {(0, 1): 7, (1, 0): 7, (1, 2): 8, (2, 1): 8}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "columns",
     [
         {"src": [1, 2, 3, 1], "dst": [2, 3, 4, 4]},
@@ -127,7 +127,7 @@ def test_edge_labels(tmp_path: Path) -> None:
         {"name": ["a", "b", "c", "d"], "source_id": [1, 2, 3, 1], "target_id": [2, 3, 4, 4], "y": [0, 0, 0, 0]},
     ],
 )
-@pytest.mark.parametrize("kind", [pa.int64(), pa.uint8(), pa.uint64()])
+@each_case("kind", [pa.int64(), pa.uint8(), pa.uint64()])
 def test_parquet(tmp_path: Path, columns: dict[str, list[int]], kind: pa.DataType) -> None:
     path = tmp_path / "g.parquet"
     pq.write_table(pa.table({name: pa.array(v, None if name == "name" else kind) for name, v in columns.items()}), path)

@@ -4,6 +4,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from cases import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -108,8 +109,8 @@ def machine(root: Path, version: str, line: str, groups: dict[str, tuple[object,
     return root
 
 
-@pytest.mark.parametrize(("version", "prefix"), [("v2", "0::"), ("v1", "4:cpu,memory:")])
-@pytest.mark.parametrize(
+@each_case(("version", "prefix"), [("v2", "0::"), ("v1", "4:cpu,memory:")])
+@each_case(
     ("path", "groups", "room"),
     [
         ("/a/b", {"a/b": (900, 100), "a": (1000, 700), "": (2**60, 5)}, 300),

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import each_case
 from oriented import orient
 
 from longwall.storage.generators.kinds import generate
@@ -49,9 +50,9 @@ def test_rows_have_the_smaller_neighbours(name: str, at_once: int, monkeypatch: 
     assert arrays.max_degree == arrays.max_out_degree == np.diff(arrays.indptr).max()
 
 
-@pytest.mark.parametrize("name", list(GRAPHS))
-@pytest.mark.parametrize("at_once", [1, 40, 1 << 20])
-@pytest.mark.parametrize("most", [1, 9, 100, 1 << 20])
+@each_case("name", list(GRAPHS))
+@each_case("at_once", [1, 40, 1 << 20])
+@each_case("most", [1, 9, 100, 1 << 20])
 def test_pieces_have_every_arc_once_and_few_enough(
     name: str, at_once: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,8 +146,8 @@ def test_arcs_before_a_place_are_counted(name: str) -> None:
     assert [oriented_arc(graph, starts, at) for at in range(len(graph.indices) + 1)] == smaller.tolist()
 
 
-@pytest.mark.parametrize("name", list(GRAPHS))
-@pytest.mark.parametrize("page_arcs", [1, 4, 64, 4096])
+@each_case("name", list(GRAPHS))
+@each_case("page_arcs", [1, 4, 64, 4096])
 def test_bytes_of_pages_are_those_of_all_lists(name: str, page_arcs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(orientation, "_LISTS_AT_ONCE", 37)
     graph = GRAPHS[name]
@@ -158,8 +159,8 @@ def test_bytes_of_pages_are_those_of_all_lists(name: str, page_arcs: int, monkey
     assert bytes_per_page(graph, starts, page_arcs).tolist() == expected
 
 
-@pytest.mark.parametrize("name", list(GRAPHS))
-@pytest.mark.parametrize("arcs", [1, 5, 300, 1 << 30])
+@each_case("name", list(GRAPHS))
+@each_case("arcs", [1, 5, 300, 1 << 30])
 def test_blocks_have_all_vertices_and_so_many_arcs(name: str, arcs: int) -> None:
     starts = orient(GRAPHS[name]).indptr
     blocks = target_blocks(starts, arcs)

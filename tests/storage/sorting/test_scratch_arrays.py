@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from budgets import make_budgets
+from cases import each_case
 
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.memory.spill_folder import SpillFolder
@@ -29,8 +30,8 @@ def flip(path: Path, at: int) -> None:
         file.write(bytes([byte ^ 4]))
 
 
-@pytest.mark.parametrize("at", [0, 262_143, 262_144, 999_999])
-@pytest.mark.parametrize("end", ["drop", "gather", "leave", "fail"])
+@each_case("at", [0, 262_143, 262_144, 999_999])
+@each_case("end", ["drop", "gather", "leave", "fail"])
 def test_a_flipped_bit_in_a_scratch_file_is_noticed(tmp_path: Path, at: int, end: str) -> None:
     budgets = make_budgets(10_000_000)
     with SpillFolder(tmp_path, advice="do something") as spill:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import each_case
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -265,7 +266,7 @@ def forge(path: Path, change: Callable[[dict[str, Any]], object], compression: i
     return int(group["attributes"]["checksum"])
 
 
-@pytest.mark.parametrize(
+@each_case(
     "change",
     [
         lambda a: a["arrays"][0].update(dtype="object"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import each_case
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -225,8 +226,8 @@ def test_long_and_deep_tables(xp, seed, fans, share, dtype, choice):
     assert rows_of(found) == rows[begin:end]
 
 
-@pytest.mark.parametrize("number", [1, 31, 32, 33, 255, 256, 257, 511, 512, 513])
-@pytest.mark.parametrize("fan", [1, 2, 256])
+@each_case("number", [1, 31, 32, 33, 255, 256, 257, 511, 512, 513])
+@each_case("fan", [1, 2, 256])
 def test_tables_that_end_where_groups_of_nodes_do(xp, number, fan):
     rows = [(i // fan, i) for i in range(number)]
     table = table_of(rows, 2, xp)

@@ -4,6 +4,7 @@ from math import comb
 
 import numpy as np
 import pytest
+from cases import each_case
 
 import longwall
 
@@ -24,7 +25,7 @@ def _motifs(graph, k):
     return {row["name"]: int(row["count"]) for row in found if int(row["count"])}
 
 
-@pytest.mark.parametrize("n", SIZES)
+@each_case("n", SIZES)
 def test_stars(n):
     assert _motifs(_tree([_leaves(0, 1, n)]), 5) == {"star-4": comb(n, 4)}
 
