@@ -2,13 +2,15 @@
 
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from longwall.pipeline.patterns.pattern import Pattern, make_pattern
 from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.data_notes import DataNotes, Noted
 from longwall.storage.ingest.text.input_file import input_errors, open_input
 from longwall.storage.memory.sizes import round_size
 
@@ -31,16 +33,39 @@ def read_pattern(path: Path, labels: Sequence[int] | None = None) -> Pattern:
     InputError
         Naming the file and what is wrong with it.
     """
+    with _opened(path) as file:
+        ids, edges, own = _read_graphml(path, file) if path.suffix == ".graphml" else _read_graph(path)
+    number = {v: i for i, v in enumerate(ids)}
+    given = labels if labels is not None else own
+    return make_pattern([(number[u], number[v]) for u, v in edges], given, name=str(path))
+
+
+def dropped_of(path: Path) -> tuple[Noted, ...]:
+    """Return what `read_pattern` drops: directions and repeated edges of GraphML; errors are its own."""
+    if path.suffix != ".graphml":
+        return ()
+    with _opened(path) as file:
+        graph = _network(path, file)
+    return dropped_edges(list(graph.edges()), directed=graph.is_directed())
+
+
+def dropped_edges(pairs: Sequence[tuple[Any, ...]], *, directed: bool) -> tuple[Noted, ...]:
+    """Return what is dropped of the edges of a pattern."""
+    notes = DataNotes()
+    notes.add("directions", len(pairs) if directed else 0)
+    notes.add("repeated", len(pairs) - len(set(map(frozenset, pairs))))
+    return notes.all()
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
     with input_errors(path), open_input(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > _LARGEST_FILE:
             raise InputError(
                 f"{path}: {round_size(size)} are no pattern; give a file of at most {round_size(_LARGEST_FILE)}"
             )
-        ids, edges, own = _read_graphml(path, file) if path.suffix == ".graphml" else _read_graph(path)
-    number = {v: i for i, v in enumerate(ids)}
-    given = labels if labels is not None else own
-    return make_pattern([(number[u], number[v]) for u, v in edges], given, name=str(path))
+        yield file
 
 
 def _read_graph(path: Path) -> tuple[list[int], list[tuple[int, int]], list[int] | None]:
@@ -56,11 +81,7 @@ def _read_graph(path: Path) -> tuple[list[int], list[tuple[int, int]], list[int]
 def _read_graphml(path: Path, file: BinaryIO) -> tuple[list[Any], list[tuple[Any, Any]], list[int] | None]:
     import networkx
 
-    content = io.BytesIO(file.read(_LARGEST_FILE))
-    try:
-        graph = networkx.read_graphml(content)
-    except Exception as reason:  # networkx passes on what the XML parser and its own checks raise
-        raise InputError(f"{path} is not a GraphML file: {reason!s:.200}") from None
+    graph = _network(path, file)
     ids = list(graph)
     labels = networkx.get_node_attributes(graph, "label")
     if not labels:
@@ -71,3 +92,13 @@ def _read_graphml(path: Path, file: BinaryIO) -> tuple[list[Any], list[tuple[Any
                 f'{path}: node {brief(v)} has the label {brief(labels.get(v))}; give every node an int "label" or none'
             )
     return ids, list(graph.edges()), [labels[v] for v in ids]
+
+
+def _network(path: Path, file: BinaryIO) -> Any:
+    import networkx
+
+    content = io.BytesIO(file.read(_LARGEST_FILE))
+    try:
+        return networkx.read_graphml(content)
+    except Exception as reason:  # networkx passes on what the XML parser and its own checks raise
+        raise InputError(f"{path} is not a GraphML file: {reason!s:.200}") from None

@@ -2,17 +2,20 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from longwall.pipeline.label_names import placeholders
-from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.patterns.parse import is_pattern_file, parse_pattern
 from longwall.pipeline.patterns.pattern import ANY_LABEL, MAX_VERTICES, Pattern
+from longwall.pipeline.patterns.pattern_files import dropped_edges, dropped_of
 from longwall.pipeline.patterns.pattern_text import label_text, pattern_text
 from longwall.storage.arguments import brief, type_name, wrong_type
 from longwall.storage.errors import InputError
-from longwall.storage.ingest.data_notes import DataNotes, warn_of
+from longwall.storage.ingest.data_notes import warn_of
+from longwall.storage.paths import user_path
 
 _EXPECTED = (
     'a name such as "diamond", an edge list such as "0-1,1-2", a text such as "(a:1)-(b:2)", a list of pairs, a graph '
@@ -63,10 +66,8 @@ def pattern(source: Any, labels: Sequence[int | str] | None = None) -> Pattern:
 
 def source_text(source: Any) -> str:
     """Return what stands for a pattern in a config; parameters and errors as of `pattern`."""
-    if isinstance(source, str):
-        return source
-    if isinstance(source, Path):
-        return str(source)
+    if isinstance(source, str | Path):
+        return _text_of_file(str(source)) if is_pattern_file(str(source)) else str(source)
     if isinstance(source, Pattern):
         return source.name if _says_all(source) else pattern_text(source)
     packages = {kind.__module__.partition(".")[0] for kind in type(source).__mro__}
@@ -135,10 +136,14 @@ def _graph_text(labels: dict[Any, Any], edges: list[tuple[Any, Any, Any]], *, di
 
 def _warn(pairs: list[tuple[Any, ...]], *, directed: bool = False) -> None:
     """Warn of directions and of repeated edges, which are dropped."""
-    notes = DataNotes()
-    notes.add("directions", len(pairs) if directed else 0)
-    notes.add("repeated", len(pairs) - len(set(map(frozenset, pairs))))
-    warn_of("the pattern", notes.all())
+    warn_of("the pattern", dropped_edges(pairs, directed=directed))
+
+
+def _text_of_file(path: str) -> str:
+    """Return the path of a file, and warn of what is dropped of its pattern."""
+    with suppress(InputError):  # it is said when the pattern is read
+        warn_of(path, dropped_of(user_path(path.strip())))
+    return path
 
 
 def _names(nodes: list[Any]) -> dict[Any, str]:

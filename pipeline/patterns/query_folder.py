@@ -12,6 +12,7 @@ from longwall.pipeline.patterns.parse import is_pattern_file, is_pattern_name, p
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.data_notes import counts_line
 from longwall.storage.paths import user_path
 
 MOST_QUERIES = 100_000
@@ -89,6 +90,15 @@ def _name(source: str) -> str:
 def read_query(source: str, labels: tuple[int, ...] | None = None) -> Pattern:
     """Read a pattern as `parse_pattern` does; a file that has not changed is read once."""
     return _read(source, labels, _state(source))
+
+
+def dropped_line(source: str) -> str:
+    """Return one line with what is dropped of a pattern in a file, "" if nothing is."""
+    if not is_pattern_file(source):
+        return ""
+    from longwall.pipeline.patterns.pattern_files import dropped_of
+
+    return counts_line(source.strip(), dropped_of(user_path(source.strip())))
 
 
 def _state(source: str) -> tuple[int, ...] | None:

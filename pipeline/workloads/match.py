@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.label_names import placeholders, with_label_numbers
 from longwall.pipeline.patterns.parse import is_pattern_file
-from longwall.pipeline.patterns.query_folder import Query, is_folder, queries_of, read_query
+from longwall.pipeline.patterns.query_folder import Query, dropped_line, is_folder, queries_of, read_query
 from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.quoting import quote
 from longwall.pipeline.workloads.base import Join, Workload, count_or_list, plan_pattern
@@ -169,6 +169,8 @@ class Match(Workload):
 
     def execute(self, plan: CountPlan | MatchPlan | QueriesPlan, env: Coordinator) -> list[PatternCount]:
         """Count or list the embeddings."""
+        for line in filter(None, (dropped_line(query.source) for query in self._queries)):
+            env.observer.note(line)
         if not isinstance(plan, QueriesPlan):
             return [self._answer(plan, env)]
         found = []

@@ -1,6 +1,8 @@
 """Patterns that were read as another one without a word, or refused though they are clear."""
 
+import json
 import warnings
+from pathlib import Path
 from typing import Any
 
 import igraph
@@ -35,6 +37,44 @@ def test_what_a_pattern_loses_is_said_once(source: Any, numbers: dict[str, int])
         assert [one.numbers for one in found] == ([numbers] if numbers else [])  # type: ignore[union-attr]
         assert all(str(one).startswith("the pattern: ") for one in found)
         assert all(one.filename == __file__ for one in caught)
+
+
+@pytest.mark.parametrize(
+    ("kind", "numbers"),
+    [
+        (networkx.DiGraph, {"directions": 3, "repeated": 1}),
+        (networkx.MultiGraph, {"repeated": 1}),
+        (networkx.Graph, {}),
+    ],
+)
+def test_what_a_pattern_in_a_file_loses_is_said_once(kind: Any, numbers: dict[str, int], tmp_path: Path) -> None:
+    path = tmp_path / "p.graphml"
+    networkx.write_graphml_xml(kind([(0, 1), (1, 0), (1, 2)]), path)
+    uses = (
+        lambda: longwall.count(HOST, path),
+        lambda: longwall.count(HOST, [str(path), "triangle"]),
+        lambda: longwall.pattern(str(path)),
+        lambda: longwall.match(HOST, path).to_arrow(),
+        lambda: longwall.explain(HOST, path),
+    )
+    for use in uses:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            use()
+        found = [one.message for one in caught]
+        assert [one.numbers for one in found] == ([numbers] if numbers else [])  # type: ignore[union-attr]
+        assert all(str(one.message).startswith(f"{path}: ") and one.filename == __file__ for one in caught)
+    (tmp_path / "g.txt").write_text("1 2\n2 3\n1 3\n")
+    longwall.run(
+        {
+            "graph": {"path": tmp_path / "g.txt"},
+            "workload": {"kind": "match", "pattern": str(path)},
+            "run": {"directory": tmp_path / "runs", "name": "one"},
+        }
+    )
+    history = json.loads((tmp_path / "runs/one/history.json").read_text())
+    said = [note["text"] for note in history.get("notes", []) if note["text"].startswith(f"{path}: ")]
+    assert len(said) == bool(numbers)
 
 
 @pytest.mark.parametrize(
