@@ -24,7 +24,7 @@ from longwall.storage.ingest.edge_collector import EdgeCollector, VertexPosition
 from longwall.storage.ingest.memory_sink import MemorySink
 from longwall.storage.ingest.place_transactions import Numbered, RankedTransactions, distinct_ids
 from longwall.storage.ingest.ranked_rows import BucketRows, MergedRows, rank_rows
-from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
+from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
 from longwall.storage.ingest.vertex_labels import LabelArrays, LabelSource, Unused, place_labels
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.mapping.mapped_arrays import MappedArrays
@@ -123,7 +123,7 @@ def build_graph(
     """
     block = EdgeBlock(np.asarray(src, np.int64), np.asarray(dst, np.int64), edge_labels)
     labels = LabelArrays(*vertex_labels) if vertex_labels is not None else None
-    stream = EdgeStream("the graph", iter([block]), labels, may_be_empty=True)
+    stream = EdgeStream("the graph", iter([block]), labels, Declared(may_be_empty=True))
     with given_or_default(None) as resources:
         return build_in_memory(stream, resources)
 
@@ -175,7 +175,7 @@ def _note_dropped(stream: EdgeStream, collected: EdgeCollector, num_vertices: in
         notes.add("directions", max(0, 2 * edges - kept))
         notes.add("repeated", max(0, kept - 2 * edges))
     else:
-        notes.add("directions", kept if declared.directed else 0)
+        notes.add("directions", kept if declared.directed else declared.directions)
         notes.add("repeated", kept - edges)
     if declared.vertices is not None:
         notes.add("isolated", declared.vertices - num_vertices)

@@ -160,7 +160,7 @@ class EdgeCollector:
         self._label_names = stream.edge_label_names
         self._notes = stream.notes
         self._source, self._scratch, self._repeated = stream.source, scratch, stream.repeated
-        self._may_be_empty = stream.may_be_empty
+        self._declared = stream.declared
         self._wide, self._wide_labels = scratch.array(np.int64), scratch.array(np.int32)
         self.rows = self.kept = 0
         self._collect(stream)
@@ -205,7 +205,7 @@ class EdgeCollector:
         self._wide_labels.drop()
 
     def _require_edges(self) -> None:
-        if self.known[1] < 0 and not self._may_be_empty:
+        if self.known[1] < 0 and not self._declared.may_be_empty:
             raise InputError(f"{self._source}: there are no edges; give a graph with at least one edge")
         if self.kept == 0:
             self.known = (0, -1)

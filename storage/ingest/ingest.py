@@ -279,6 +279,7 @@ def _open(files: Sequence[Path], asked: _Asked, progress: Progress, host: Memory
                 raise InputError(f"{path}: the file has vertex labels of its own; leave out {asked.labels}")
             request = ColumnRequest(LABELS, value=asked.table.vertex_label, notes=asked.notes)
             stream.vertex_labels = _open_pairs(asked.labels, memory, workers, request)
+            stream.declared.may_be_empty = True  # it lists the vertices
         if asked.transactions is not None:
             if stream.transactions is not None:
                 raise InputError(f"{path}: the file has transactions of its own; leave out {asked.transactions}")
@@ -359,6 +360,8 @@ def _joined(files: Sequence[Path], asked: _Asked, memory: int, workers: int, pro
                         _require_same_labels(file, texts, labels)
                     yield block
             declared.directed |= stream.declared.directed
+            declared.directions += stream.declared.directions
+            declared.may_be_empty |= stream.declared.may_be_empty
             if at > 0:
                 asked.notes.take_counts(stream.notes)
             read += size

@@ -8,6 +8,8 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -16,6 +18,7 @@ import scipy.sparse as sp
 import longwall
 from longwall.pipeline.explain import explain
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.ingest import ingest
 
 PATTERNS = ["0-1", "wedge", "triangle", "diamond", "cycle-4", "cycle-5", "star-3", "clique-4", "clique-8", "path-6"]
 LABELLED = [
@@ -32,6 +35,11 @@ SOURCES = {
     "matrix": sp.csr_matrix((4, 4)),
     "table": pa.table({"source": pa.array([], pa.int64()), "target": pa.array([], pa.int64())}),
     "table of texts": pa.table({"source": pa.array([], pa.string()), "target": pa.array([], pa.string())}),
+    "frame": pd.DataFrame({"source": [], "target": []}),
+    "frame of objects": pd.DataFrame(columns=["source", "target", "weight"]),
+    "frame of texts": pd.DataFrame({"source": [], "target": []}, dtype=str),
+    "frame without its rows": pd.DataFrame({"a": [1.5], "b": [None]}).iloc[:0],
+    "polars": pl.DataFrame({"source": [], "target": []}),
     "loops": [(3, 3), (7, 7)],
     "far loops": [(-5, -5), (2**40, 2**40)],
     "loops of names": [("ann", "ann"), ("bob", "bob")],
@@ -65,6 +73,48 @@ def test_objects_without_edges_are_graphs(name: str) -> None:
     graph = longwall.graph(SOURCES[name])
     assert (graph.num_vertices, graph.num_edges, graph.to_arrow().num_rows) == (0, 0, 0)
     assert longwall.triangles(graph, engine="cpu") == 0
+
+
+FILES = {
+    "a.lg": "t # 1\nv 0 1\nv 1 2\nv 2 2\n",
+    "a.graph": "t 3 0\nv 0 1 0\nv 1 2 0\nv 2 2 0\n",
+    "a.mtx": "%%MatrixMarket matrix coordinate pattern general\n3 3 0\n",
+    "a.graphml": '<graphml><graph><node id="1"/><node id="2"/><node id="3"/></graph></graphml>',
+    "a.gexf": '<gexf><graph><nodes><node id="1"/><node id="2"/><node id="3"/></nodes></graph></gexf>',
+    "a.gml": 'graph [ node [ id 1 label "a" ] node [ id 2 label "b" ] node [ id 3 label "c" ] ]',
+    "a.gspan": "t # 0\nv 0 1\nt # 1\nv 0 2\nv 1 1\n",
+    "a.col": "c none\np edge 3 0\n",
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_that_have_vertices_alone_are_graphs(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(FILES[name])
+    with pytest.warns(longwall.DataNote, match="3 vertices without an edge are dropped"):
+        graph = longwall.open_graph(tmp_path / name)
+    assert (graph.num_vertices, graph.num_edges) == (0, 0)
+    ingest(tmp_path / name, tmp_path / "store")
+    assert longwall.open_graph(tmp_path / "store").content_hash == graph.content_hash
+    assert longwall.count(graph, "triangle", engine="cpu") == 0
+    assert longwall.motifs(graph, 3, engine="cpu")["count"].to_pylist() == [0, 0]
+
+
+@pytest.mark.filterwarnings("ignore::longwall.DataNote")
+def test_a_table_of_vertices_makes_a_list_without_rows_a_graph(tmp_path: Path) -> None:
+    (tmp_path / "edges.csv").write_text("source,target\n")
+    (tmp_path / "vertices.csv").write_text("id,label\n1,x\n2,y\n")
+    graph = longwall.open_graph(tmp_path / "edges.csv", tmp_path / "vertices.csv")
+    assert graph.num_edges == 0
+    assert {note.kind: note.count for note in graph.notes if note.kind != "choice"} == {"unused-labels": 2}
+    with pytest.raises(InputError, match="there are no edges"):
+        longwall.open_graph(tmp_path / "edges.csv")
+
+
+def test_columns_that_are_asked_for_must_be_in_a_table_without_rows() -> None:
+    with pytest.raises(InputError, match="there is no column x"):
+        longwall.graph(pd.DataFrame(columns=["a", "b"]), columns=("x", "b"))
+    with pytest.raises(InputError, match="two columns of integers or texts are needed"):
+        longwall.graph(pd.DataFrame())
 
 
 def test_patterns_count_nothing(empty: longwall.Graph, engine_kind: str) -> None:

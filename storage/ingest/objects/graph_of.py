@@ -76,7 +76,7 @@ def graph(
     (4, 4)
     """
     observer = observer or NullObserver()
-    declared, notes = Declared(), DataNotes(observer.note)
+    declared, notes = Declared(may_be_empty=True), DataNotes(observer.note)
     named = (str, NoneType)
     if columns is not None and not is_table(source):
         raise InputError("columns: only a table has columns; leave them out")
@@ -94,7 +94,6 @@ def graph(
         blocks = _array_blocks(source, edge_labels, declared)
     vertex_labels = _labels(source, library, labels, notes)
     stream = EdgeStream("the graph", blocks, vertex_labels, declared, edge_label_names=label_names, notes=notes)
-    stream.may_be_empty = True
     with given_or_default(None) as resources, stream:
         made = build_in_memory(stream, resources, observer)
     if line := counts_line(stream.source, made.notes):

@@ -42,6 +42,7 @@ def networkx_blocks(graph: Any, edge_label: str | None, names: LabelNames, decla
         Takes the number of nodes, and whether edges have directions.
     """
     declared.vertices, declared.directed = len(graph), graph.is_directed()
+    declared.may_be_empty |= len(graph) > 0
     _require_one_kind(graph)
     edges = iter(graph.edges() if edge_label is None else graph.edges(data=edge_label))
     while part := list(islice(edges, _BLOCK)):

@@ -77,17 +77,26 @@ def _batches(where: str, table: Any, request: ColumnRequest) -> Iterator[tuple[s
     with _arrow_errors(where):
         reader = pa.RecordBatchReader.from_stream(table)
     with reader:
+        whole = _next_rows(where, reader)
+        if whole is None and request.chosen is None and request.label is None and len(reader.schema) > 1:
+            return  # columns of pandas without a row have no type of their own
         places, start = choose_pair(where, reader.schema, request), 0
         columns = [reader.schema.names[place] for place in places]
-        while True:
-            with _arrow_errors(where):
-                whole = next(reader, None)
-            if whole is None:
-                return
+        while whole is not None:
             for begin in range(0, whole.num_rows, _LARGEST_BATCH):
                 batch = whole.slice(begin, _LARGEST_BATCH)
                 yield where, columns, start, batch
                 start += batch.num_rows
+            whole = _next_rows(where, reader)
+
+
+def _next_rows(where: str, reader: Any) -> Any:
+    """Return the next batch of a reader that has a row; None: there is none."""
+    while True:
+        with _arrow_errors(where):
+            batch = next(reader, None)
+        if batch is None or batch.num_rows:
+            return batch
 
 
 @contextmanager

@@ -38,7 +38,7 @@ def _blocks(
 ) -> Generator[EdgeBlock, None, None]:
     with TextFile(path, memory, workers, progress) as text:
         size, announced = _sizes(text)
-        declared.id_range, declared.vertices = (1, size), size
+        declared.id_range, declared.vertices, declared.may_be_empty = (1, size), size, size > announced == 0
         found = 0
         for lines in text.parse_tagged(b"en", comments=b"c"):
             edges = lines.select(lines.tags == _EDGE)

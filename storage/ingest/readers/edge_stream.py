@@ -66,9 +66,13 @@ class Declared:
     vertices: int | None = None
     """How many vertices there are, those without an edge too."""
     directed: bool = False
-    """Whether edges have directions, which are dropped."""
+    """Whether all edges have directions, which are dropped."""
+    directions: int = 0
+    """How many edges have a direction, loops aside, where not all have."""
     matrix: bool = False
     """Whether edges are entries of a matrix: those at (i, j) and (j, i) are one edge; one alone has a direction."""
+    may_be_empty: bool = False
+    """Whether there may be no edges: an object may have none, and a file that says so; else rows are missing."""
 
 
 @dataclass(eq=False)
@@ -91,8 +95,6 @@ class EdgeStream:
 
     notes: DataNotes = field(default_factory=DataNotes)
     """Collects what is dropped, merged or guessed while `blocks` are read."""
-    may_be_empty: bool = False
-    """Whether it may have no rows: an object may, a file without a row is a mistake."""
 
     @property
     def id_range(self) -> tuple[int, int] | None:

@@ -88,7 +88,9 @@ class _Database(TransactionSource):
             yield lines
         if state[_ID] < 0:
             raise InputError(f"{self.source}: there are no transactions; begin each with a line 't # NUMBER'")
-        self.declared.id_range = 0, int(state[_FIRST] + state[_SIZE]) - 1
+        vertices = int(state[_FIRST] + state[_SIZE])
+        self.declared.id_range, self.declared.vertices = (0, vertices - 1), vertices
+        self.declared.may_be_empty = vertices > 0
 
     def _check_beginning(self, text: TextFile) -> None:
         first, line = text.peek()

@@ -41,7 +41,7 @@ def _blocks(
         line, sizes = text.peek()
         size, entries = _sizes(text, line, sizes)
         text.take()
-        declared.id_range, declared.vertices = (1, size), size
+        declared.id_range, declared.vertices, declared.may_be_empty = (1, size), size, size > 0
         found = 0
         text.peek()
         for lines in text.parse(fields=text.count_fields()):

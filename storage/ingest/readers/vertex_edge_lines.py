@@ -155,6 +155,7 @@ class _TaggedFile(LabelSource):
                 vertices += ids.size
                 low, high = self.declared.id_range or (ids[0], ids[0])
                 self.declared.id_range = int(min(low, ids.min())), int(max(high, ids.max()))
+                self.declared.may_be_empty = True
             if ids.size < is_edge.size:
                 yield lines.select(is_edge)
         self._vertices = vertices

@@ -7,7 +7,7 @@ from pathlib import Path
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.objects.listed_values import edges_between, label_numbers, vertex_block
-from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
+from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
 from longwall.storage.ingest.readers.xml_elements import GEXF, GRAPHML, Dialect, Element, XmlElements
 from longwall.storage.ingest.tables.columns import ColumnRequest
 from longwall.storage.ingest.text.input_file import Progress
@@ -45,17 +45,17 @@ def _open(
 ) -> EdgeStream:
     labels = request.label_names or LabelNames(str(path))
     most = max(_LEAST_EDGES, min(_EDGES, memory // _EDGE_BYTES))
-    reader = XmlElements(path, dialect, "edge", None if request.label is None else str(request.label), most, request)
-    stream = EdgeStream(
-        str(path), _blocks(reader, progress, request, labels), edge_label_names=labels, notes=request.notes
-    )
+    reader = XmlElements(path, dialect, "edge", None if request.label is None else str(request.label), most)
+    declared = Declared()
+    blocks = _blocks(reader, progress, request, labels, declared)
+    stream = EdgeStream(str(path), blocks, None, declared, edge_label_names=labels, notes=request.notes)
     if request.value is not None:
-        stream.vertex_labels = _NodeLabels(path, dialect, request.value, most, request)
+        stream.vertex_labels = _NodeLabels(path, dialect, request.value, most)
     return stream
 
 
 def _blocks(
-    reader: XmlElements, progress: Progress | None, request: ColumnRequest, names: LabelNames
+    reader: XmlElements, progress: Progress | None, request: ColumnRequest, names: LabelNames, declared: Declared
 ) -> Generator[EdgeBlock, None, None]:
     kind: type | None = {"integers": int, "names": str}.get(request.ids)
     labels = _ElementLabels("edges", names)
@@ -76,7 +76,10 @@ def _blocks(
             if bare is not None:
                 raise reader.error(f"an edge without {request.label!s:.40}, its label; complete it", bare.line)
             numbers = labels.numbers(edges, reader.error)
+        declared.directions += sum(edge.directed and edge.names[0] != edge.names[1] for edge in edges)
         yield from edges_between(str(reader.path), list(map(kind, ends)), numbers)
+    if reader.nodes:
+        declared.vertices, declared.may_be_empty = reader.nodes, True
 
 
 def _ends(edge: Element, reader: XmlElements) -> tuple[str, ...]:
@@ -126,9 +129,9 @@ class _ElementLabels:
 class _NodeLabels(LabelSource):
     """An attribute of nodes, which is read once the edges are; nodes without it have no label."""
 
-    def __init__(self, path: Path, dialect: Dialect, attribute: str, most: int, request: ColumnRequest) -> None:
+    def __init__(self, path: Path, dialect: Dialect, attribute: str, most: int) -> None:
         self.source = str(path)
-        self._reading = partial(XmlElements, path, dialect, "node", attribute, most, request)
+        self._reading = partial(XmlElements, path, dialect, "node", attribute, most)
         self._names = LabelNames(self.source)
 
     @property

@@ -8,7 +8,6 @@ from xml.parsers import expat
 
 from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError
-from longwall.storage.ingest.tables.columns import ColumnRequest
 from longwall.storage.ingest.text.input_file import Progress, Source
 
 _READ = 2**16  # bytes at a time
@@ -34,12 +33,15 @@ class Dialect:
     value: str
     """The element with the value of an attribute, and its XML attribute that names the declaration."""
     declared: str
+    directions: str
+    """The XML attribute of a graph that says whether its edges have directions, where they do not say it."""
     direction: str
-    """The XML attribute that says which directions edges have."""
+    """The XML attribute of an edge that says it."""
 
 
-GRAPHML = Dialect("graphml", "key", "attr.name", "data", "key", "edgedefault")
-GEXF = Dialect("gexf", "attribute", "title", "attvalue", "for", "defaultedgetype")
+GRAPHML = Dialect("graphml", "key", "attr.name", "data", "key", "edgedefault", "directed")
+GEXF = Dialect("gexf", "attribute", "title", "attvalue", "for", "defaultedgetype", "type")
+_DIRECTED = ("directed", "true", "1")
 
 
 @dataclass
@@ -53,6 +55,8 @@ class Element:
     """That of the attribute that is wanted, without white space around it."""
     line: int = 0
     """Where it ends."""
+    directed: bool = False
+    """Whether it is an edge that has a direction."""
 
     @property
     def size(self) -> int:
@@ -73,8 +77,11 @@ class XmlElements:
         The attribute whose values are read: one that is declared for such elements, or one of XML.
     most
         Elements that are handed over at once; fewer where they have long names.
-    request
-        Is notified of directions.
+
+    Attributes
+    ----------
+    nodes
+        How many nodes were seen so far.
     """
 
     def __init__(
@@ -84,15 +91,14 @@ class XmlElements:
         kind: Literal["node", "edge"],
         wanted: str | None,
         most: int,
-        request: ColumnRequest,
     ) -> None:
-        self.path = path
-        self._dialect, self._kind, self._wanted, self._request = dialect, kind, wanted, request
-        self._most = most
+        self.path, self.nodes = path, 0
+        self._dialect, self._kind, self._wanted, self._most = dialect, kind, wanted, most
         self._parser: Any = None
         self._found: list[Element] = []
         self._found_size = 0
         self._open: list[Element] = []  # nodes and edges, which may contain others
+        self._directed: list[bool] = []  # whether edges of the graphs that are open have directions
         self._class: str | None = None  # of the attributes that are being declared, in GEXF
         self._declared: dict[str, str | None] = {}  # declarations of the wanted attribute, and the defaults
         self._others: dict[str, None] = {}  # names of attributes
@@ -192,8 +198,10 @@ class XmlElements:
             if kind != dialect.root:
                 raise self.error(f"this is <{kind:.40}>, not <{dialect.root}>; check the file's format")
             self._rooted = True
-        elif kind == "graph" and attributes.get(dialect.direction) == "directed":
-            self._request.notes.say(f"{self.path}: the edges have directions; they are read without")
+        elif kind == "graph":
+            self._directed.append(attributes.get(dialect.directions) in _DIRECTED)
+        elif kind == "hyperedge":
+            raise self.error("a hyperedge, which joins any number of nodes; write edges between two")
         elif kind == "attributes":
             self._class = attributes.get("class")
         elif kind == dialect.declares:
@@ -205,6 +213,11 @@ class XmlElements:
             names = tuple(attributes.get(name, "") for name in _NAMES[kind])
             self._open.append(Element(kind, names, None if value is None else value.strip()))
             self._keep(self._open[-1].size)
+            self.nodes += kind == "node"
+            if kind == "edge":
+                default = bool(self._directed) and self._directed[-1]
+                given = attributes.get(dialect.direction)
+                self._open[-1].directed = default if given is None else given in _DIRECTED
         elif kind == dialect.value and self._is_wanted(attributes):
             self._begin_text(attributes.get("value", ""))
 
@@ -240,7 +253,9 @@ class XmlElements:
     def _end(self, name: str) -> None:
         self._kept -= _OPEN + len(name)
         kind = name.rpartition(" ")[2]
-        if kind == self._dialect.declares:
+        if kind == "graph" and self._directed:
+            self._directed.pop()
+        elif kind == self._dialect.declares:
             self._declaring = None
         elif kind == "default" and self._text is not None and self._declaring is not None:
             self._declared[self._declaring] = text = self._end_text()

@@ -172,11 +172,15 @@ def test_no_edges(tmp_path: Path, content: str, says: str, suffix: str) -> None:
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("g.mtx", MTX + "2 2 0\n"),
         ("g.mtx", MTX + "0 0 0\n"),
         ("g.mtx", MTX + "0 0 0\n% c\n\n"),
         ("g.csv", "source,target\n"),
-        ("g.graph", "t 1 0\nv 0 1 0\n"),
+        ("g.graph", "t 0 0\n"),
+        ("g.gspan", "t # 0\n"),
+        ("g.col", "p edge 0 0\n"),
+        ("g.col", "p edge 5 3\n"),
+        ("g.gml", "graph [ ]"),
+        ("g.gexf", "<gexf><graph/></gexf>"),
         ("g.lg", "t # 1\n"),
         ("end.lg", "t # -1\nv 0 1\nv 1 1\ne 0 1\n"),
         ("e.lg", "\n"),

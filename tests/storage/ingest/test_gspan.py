@@ -209,7 +209,6 @@ def test_the_compounds_have_their_published_size(data: Path) -> None:
         ("", ": the file is empty"),
         ("# nothing\n\n", ": there are no transactions; begin each with a line 't # NUMBER'"),
         ("t # -1\n", ": there are no transactions"),
-        ("t # 0\nv 0 1\nt # 1\n", ": there are no edges"),
         ("t # 0\nv 0 1\nv 1 1\ne 0 1 2\ne 0 1 2\n", ", line 5: this edge is given a second time in its transaction"),
         ("t # 0\nv 0 1\nv 1 1\ne 0 1 2\ne 1 0 3\n", ", line 5: this edge is given a second time in its transaction"),
         ("t # 3\nv 0 1\nv 1 1\ne 0 1 2\nt # 4\nt # 3\n", ", line 6: transaction 3 begins a second time"),

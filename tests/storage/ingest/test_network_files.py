@@ -1,6 +1,7 @@
 """GraphML, GEXF and GML: what networkx writes is read as networkx has it; whatever else is refused with its line."""
 
 import gzip
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import longwall
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.ingest import ingest, load_graph
 from longwall.storage.ingest.readers.xml_elements import GRAPHML, XmlElements
-from longwall.storage.ingest.tables.columns import EDGE_COLUMNS, TableOptions
+from longwall.storage.ingest.tables.columns import TableOptions
 
 WRITERS: dict[str, Callable[[nx.Graph, Path], None]] = {
     ".graphml": lambda graph, path: nx.write_graphml_xml(graph, path),
@@ -65,14 +66,61 @@ def test_the_first_edges_say_what_vertices_are(tmp_path: Path, suffix: str) -> N
         assert load_graph(path).has_names == (named or suffix == ".gml")
 
 
-@pytest.mark.parametrize("suffix", [".graphml", ".gexf"])
+@pytest.mark.parametrize("suffix", WRITERS)
 def test_directions_are_dropped_and_noted(tmp_path: Path, suffix: str) -> None:
     graph = network(False, nx.DiGraph)
     WRITERS[suffix](graph, tmp_path / f"g{suffix}")
-    notes: list[str] = []
-    found = load_graph(tmp_path / f"g{suffix}", note=notes.append)
+    found = load_graph(tmp_path / f"g{suffix}", table=TableOptions(ids="integers"))
     assert edges_of(found) == {frozenset(edge) for edge in graph.edges()}
-    assert [note for note in notes if "the edges have directions; they are read without" in note]
+    assert {note.kind: note.count for note in found.notes}["directions"] == graph.number_of_edges()
+
+
+@pytest.mark.parametrize(
+    ("name", "graph", "edges", "directions"),
+    [
+        ("g.graphml", 'edgedefault="directed"', ['source="1" target="2"', 'source="2" target="1"'], 2),
+        ("g.graphml", 'edgedefault="directed"', ['source="1" target="2" directed="false"', 'source="3" target="2"'], 1),
+        (
+            "g.graphml",
+            'edgedefault="undirected"',
+            ['source="1" target="2" directed="true"', 'source="3" target="2"'],
+            1,
+        ),
+        ("g.graphml", 'edgedefault="directed"', ['source="1" target="2"', 'source="3" target="3"'], 1),
+        ("g.graphml", 'edgedefault="undirected"', ['source="1" target="2"'], 0),
+        ("g.gexf", 'defaultedgetype="directed"', ['source="1" target="2"', 'source="3" target="2" type="mutual"'], 1),
+        ("g.gexf", "", ['source="1" target="2" type="directed"', 'source="3" target="2" type="undirected"'], 1),
+        ("g.gexf", "", ['source="1" target="2"'], 0),
+    ],
+)
+def test_edges_say_whether_they_have_directions(
+    tmp_path: Path, name: str, graph: str, edges: list[str], directions: int
+) -> None:
+    root = Path(name).suffix[1:]
+    listed = "".join(f"<edge {edge}/>" for edge in edges)
+    (tmp_path / name).write_text(f"<{root}><graph {graph}>{listed}</graph></{root}>")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        notes = longwall.open_graph(tmp_path / name).notes
+    assert sum(note.count for note in notes if note.kind == "directions") == directions
+    warned = [one.message.numbers.get("directions", 0) for one in caught]  # type: ignore[union-attr]
+    assert sum(warned) == directions
+    assert not [note for note in load_graph(tmp_path / name, directed=True).notes if "directions" in note.text][1:]
+
+
+def test_directions_in_a_graph_within_a_node(tmp_path: Path) -> None:
+    inner = '<node id="9"><graph edgedefault="directed"><edge source="1" target="2"/></graph></node>'
+    (tmp_path / "g.graphml").write_text(f'{HEAD}{inner}<edge source="2" target="3"/></graph></graphml>')
+    notes = {note.kind: note.count for note in load_graph(tmp_path / "g.graphml").notes}
+    assert notes == {"directions": 1}
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_nodes_without_an_edge_are_counted(tmp_path: Path, suffix: str) -> None:
+    graph = nx.Graph([("a", "b")])
+    graph.add_nodes_from("cd")
+    WRITERS[suffix](graph, tmp_path / f"g{suffix}")
+    assert {note.kind: note.count for note in load_graph(tmp_path / f"g{suffix}").notes} == {"isolated": 2}
 
 
 def test_a_directed_graph_of_a_config(tmp_path: Path) -> None:
@@ -118,7 +166,12 @@ REFUSED = {
         '<!DOCTYPE x [<!ATTLIST edge source CDATA "1">]>\n<graphml></graphml>',
         "line 1: the file declares entities or elements of its own, which are not read",
     ),
-    "no edges": ("g.graphml", HEAD + '<node id="1"/></graph></graphml>', "there are no edges"),
+    "no edges": ("g.graphml", HEAD + "</graph></graphml>", "there are no edges"),
+    "hyperedges": (
+        "g.graphml",
+        HEAD + '<hyperedge><endpoint node="1"/></hyperedge></graph></graphml>',
+        "line 4: a hyper",
+    ),
     "a long tag": (
         "g.graphml",
         HEAD + f'<edge source="{"1" * 2_000_000}"',
@@ -173,7 +226,7 @@ def test_what_is_kept_while_xml_is_read_is_bounded(tmp_path: Path, case: str) ->
 def test_elements_with_long_names_are_handed_over_sooner(tmp_path: Path) -> None:
     edge = f'<edge source="{"a" * 2**12}" target="{"b" * 2**12}"/>\n'
     (tmp_path / "g.graphml").write_text(f"{HEAD}{edge * 2**9}</graph></graphml>")
-    reader = XmlElements(tmp_path / "g.graphml", GRAPHML, "edge", None, 2**10, EDGE_COLUMNS)
+    reader = XmlElements(tmp_path / "g.graphml", GRAPHML, "edge", None, 2**10)
     sizes = [len(block) for block in reader.read(None)]
     assert sum(sizes) == 2**9
     assert max(sizes) < 2**8
