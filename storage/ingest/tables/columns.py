@@ -16,6 +16,7 @@ MOST_COLUMNS = 2**14
 """Of a table that is read."""
 _MOST_LISTED, _LONGEST_NAME = 20, 40
 _NUMBER = re.compile(r"[-+.]*\d")
+_UNNAMED = re.compile(r"Unnamed: \d+(_level_\d+)?")  # what pandas calls a column without a name
 _VERTEX_NAMES = ("vertex", "vertexid", "node", "nodeid", "id", "v")
 
 
@@ -125,6 +126,8 @@ def choose_columns(
     if request.chosen is not None:
         first, second = (_named(name, names, types, error) for name in request.chosen)
         return first, second
+    if request.names is EDGES:  # labels may be those of what the index holds
+        types = ["an index" if index else kind for kind, index in zip(types, _index_columns(names), strict=True)]
     if request.value is not None:
         return _vertices_and(request.value, names, types, error)
     pairs = _known_pairs(names, request.names)
@@ -140,10 +143,18 @@ def choose_columns(
     of = ", ".join(
         f"{listed} ({kind})" if kind else listed for listed, kind in zip(_quoted(names), types, strict=False)
     )
+    if len(left) < 2 and "an index" in types:
+        raise error(f"an index is no end of an edge, and two other columns are needed: {of}; {request.names.advice}")
     if len(left) < 2 or (pairs and not readable):
         raise error(f"two columns of integers or texts are needed, the columns are {of}")
     reason = "more than one pair of columns could be meant" if readable else "it is not clear which columns are meant"
     raise error(f"{reason}: {of}; {request.names.advice}")
+
+
+def _index_columns(names: Sequence[str]) -> list[bool]:
+    """Say of each column whether it is an index that pandas or R wrote: the first ones, without a name of their own."""
+    unnamed = [not name or _UNNAMED.fullmatch(name) is not None for name in names]
+    return [all(unnamed[: at + 1]) for at in range(len(names))]
 
 
 def _vertices_and(

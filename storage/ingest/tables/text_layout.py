@@ -81,13 +81,14 @@ def look_at_rows(
     """
     plain_fields = text.count_fields()
     header = header_names(line, text.tab_separates, request, error) if request.header is not False else None
-    # Below a line that surely names columns there are no comments.
-    sure = bool(request.header) or (header is not None and known_pair(header[0], request))
+    # Below a line that surely names columns there are no comments. No row of edges begins with an empty field.
+    known = header is not None and (known_pair(header[0], request) or (not header[0][0] and request.chosen is None))
+    sure = bool(request.header) or known
     rows = _two_rows(text, comments=not sure)
     separator = separator_of(line, text.tab_separates)
     if request.header and header is None:
         header = _fields(line, separator), separator
-    if request.header is None and header is not None and not known_pair(header[0], request) and len(rows) > 1:
+    if request.header is None and header is not None and not known and len(rows) > 1:
         # Nothing in the line is a number: it names columns, unless the others are like it.
         likewise = not any(map(_LIKE_A_NUMBER.fullmatch, _fields(rows[1], separator_of(rows[1], text.tab_separates))))
         if likewise and request.ids != "integers":

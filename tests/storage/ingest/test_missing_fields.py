@@ -137,3 +137,36 @@ def test_loops_alone_in_guessed_columns_say_how_to_choose(tmp_path: Path, conten
     notes = [note.text for note in read(tmp_path, "g.csv", content).notes]
     assert any("every edge is a loop in the columns that are read; say which two to read" in note for note in notes)
     assert not any("columns" in note.text for note in read(tmp_path, "g.txt", "1 1\n2 2\n").notes)
+
+
+INDEXED = {
+    "pandas": ",a,b\n0,{0},{1}\n1,{1},{2}\n",
+    "written twice": ",Unnamed: 0,a,b\n0,0,{0},{1}\n1,1,{1},{2}\n",
+    "two levels": ",,a,b\n0,8,{0},{1}\n1,9,{1},{2}\n",
+    "read and written": "Unnamed: 0,a,b\n0,{0},{1}\n1,{1},{2}\n",
+    "R": '"","a","b"\n"1",{0},{1}\n"2",{1},{2}\n',
+    "texts in the index": ",a,b\nx,{0},{1}\ny,{1},{2}\n",
+}
+
+
+@pytest.mark.parametrize("ends", [(1, 2, 3), ("k", "l", "m")], ids=["ids", "names"])
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("case", INDEXED)
+def test_an_index_in_a_text_is_no_end_of_an_edge(
+    tmp_path: Path, case: str, separator: str, ends: tuple[object, ...]
+) -> None:
+    name = "g.tsv" if separator == "\t" else "g.csv"
+    content = INDEXED[case].format(*ends).replace(",", separator)
+    assert sorted(read(tmp_path, name, content).all_ids().to_pylist()) == list(ends)
+    lines = [line.rpartition(separator)[0] for line in content.splitlines()]
+    said = refusal(tmp_path, name, "\n".join(lines))
+    assert "line 1: an index is no end of an edge, and two other columns are needed" in said
+    assert "graph.columns" in said
+    chosen = read(tmp_path, name, INDEXED["pandas"].format(1, 2, 3).replace(",", separator), columns=(1, 3))
+    assert sorted(chosen.all_ids().to_pylist()) == [0, 1, 2, 3]
+
+
+def test_an_index_may_hold_the_vertices_of_labels(tmp_path: Path) -> None:
+    (tmp_path / "g.txt").write_text("1 2\n")
+    (tmp_path / "labels.csv").write_text(",label\n1,x\n2,y\n")
+    assert load_graph(tmp_path / "g.txt", tmp_path / "labels.csv").label_names == ("x", "y")
