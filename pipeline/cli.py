@@ -38,6 +38,7 @@ from longwall.pipeline.terminal.options import (
     RunFolder,
     Spill,
     VertexLabel,
+    VertexName,
 )
 from longwall.pipeline.terminal.stores import make_store, one_of
 from longwall.pipeline.terminal.tables import harmless
@@ -253,13 +254,9 @@ def ingest(
         typer.Option(help="Instead of labels: a table with columns such as id and label.", show_default=False),
     ] = None,
     vertex_label: VertexLabel = None,
+    vertex_name: VertexName = None,
     ids: Ids = "auto",
-    header: Annotated[
-        bool | None,
-        typer.Option(
-            "--header/--no-header", help="Whether the first line names the columns.", show_default="as it looks"
-        ),
-    ] = None,
+    header: Header = None,
     memory: Memory = None,
     spill: Spill = Path("spill"),
     disk: Disk = None,
@@ -280,7 +277,7 @@ def ingest(
             raise InputError(f"--ids: expected auto, integers or names, not {brief(ids)}")
         chosen: Any = _pair(columns)
         label = None if edge_label is None else _column(edge_label)
-        table = TableOptions(chosen, label, ids, header, vertex_label)  # type: ignore[arg-type]
+        table = TableOptions(chosen, label, ids, header, vertex_label, vertex_name)  # type: ignore[arg-type]
         options: dict[str, Any] = {"transactions": transactions, "file_format": file_format, "table": table}
         make = partial(ingest_file, source, store, one_of(labels, vertices), **options)
         make_store(store, memory, spill, disk, quiet, make)
@@ -366,6 +363,7 @@ def info(
     ],
     columns: Columns = None,
     vertices: LabelFile = None,
+    vertex_name: VertexName = None,
     ids: Ids = "auto",
     header: Header = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -382,7 +380,13 @@ def info(
         from longwall.storage.graph.store_header import is_store
 
         graph = user_path(graph)
-        options: dict[str, Any] = {"columns": _pair(columns), "labels": vertices, "ids": ids, "header": header}
+        options: dict[str, Any] = {
+            "columns": _pair(columns),
+            "labels": vertices,
+            "vertex_name": vertex_name,
+            "ids": ids,
+            "header": header,
+        }
         if is_store(graph):
             facts = describe_store(graph)
         else:

@@ -202,7 +202,12 @@ def _read_graph(
         transactions=spec.graph.transactions,
         file_format=spec.file_format,
         table=TableOptions(
-            spec.graph.columns, spec.graph.edge_label, spec.graph.ids, spec.graph.header, spec.graph.vertex_label
+            spec.graph.columns,
+            spec.graph.edge_label,
+            spec.graph.ids,
+            spec.graph.header,
+            spec.graph.vertex_label,
+            spec.graph.vertex_name,
         ),
         resources=resources,
         adjacency=adjacency,
@@ -244,6 +249,7 @@ def open_graph(
     columns: tuple[str | int, str | int] | None = None,
     edge_label: str | int | None = None,
     vertex_label: str | None = None,
+    vertex_name: str | None = None,
     ids: Literal["auto", "integers", "names"] = "auto",
     header: bool | None = None,
 ) -> Graph:
@@ -271,6 +277,9 @@ def open_graph(
         The column, or the attribute, that holds the labels of the edges.
     vertex_label
         The attribute of nodes that labels them, in GraphML, GEXF and GML; or the column of a table of `labels`.
+    vertex_name
+        The attribute of nodes in GraphML, GEXF and GML with the names of the vertices; by default the ids of the nodes
+        are their names, or, in GML, their labels.
     ids
         Whether vertices are ``"integers"`` or have ``"names"``; by default the first rows say it.
     header
@@ -306,6 +315,7 @@ def open_graph(
     require_path("labels", labels, 'a file of "vertex label" lines', optional=True)
     require_path("transactions", transactions, 'a file of "vertex transaction" lines', optional=True)
     require_type("vertex_label", vertex_label, (str, NoneType), "the name of an attribute or a column")
+    require_type("vertex_name", vertex_name, (str, NoneType), "the name of an attribute")
     require_type("file_format", file_format, (str, NoneType), 'the name of a format, such as "edge-list"')
     require_observer(observer)
     if ids not in ("auto", "integers", "names"):
@@ -317,7 +327,7 @@ def open_graph(
         observer,
         transactions=transactions,
         file_format=file_format,
-        table=TableOptions(columns, edge_label, ids, header, vertex_label),
+        table=TableOptions(columns, edge_label, ids, header, vertex_label, vertex_name),
         note=observer.note,
     )
     if line := counts_line(shown_path(path), graph.notes):

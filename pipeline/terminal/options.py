@@ -88,6 +88,12 @@ VertexLabel = Annotated[
         metavar="NAME", help="The attribute of nodes, or column of --vertices, with the labels.", show_default=False
     ),
 ]
+VertexName = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="The attribute of nodes with their names.", show_default="their ids, in GML their labels"
+    ),
+]
 Machines = Annotated[
     int | None,
     typer.Option("--workers", metavar="N", min=1, help="Predict the time on so many machines.", show_default="one"),

@@ -153,6 +153,7 @@ Address = Annotated[Path | str, BeforeValidator(_address)]
 """A path, or a URL."""
 Source = Annotated[Path | str | tuple[Path | str, ...], BeforeValidator(_source)]
 """What a graph is read from."""
+_OF_FILES = ("columns", "edge_label", "vertex_label", "vertex_name", "header", "labels", "vertices", "transactions")
 
 
 class GraphSection(Section):
@@ -182,6 +183,11 @@ class GraphSection(Section):
         default=None,
         description="the attribute of nodes in GraphML, GEXF and GML that labels the vertices; or, with `vertices`, "
         "the column of that table, if it is not `label`",
+    )
+    vertex_name: str | None = Field(
+        default=None,
+        description="the attribute of nodes in GraphML, GEXF and GML with the names of the vertices, such as `name` in "
+        "files of igraph; by default the ids of the nodes are their names (in GML their `label`)",
     )
     ids: Literal["auto", "integers", "names"] = Field(
         default="auto",
@@ -220,7 +226,7 @@ class GraphSection(Section):
             refuse("generator", faults)
         return generator
 
-    @field_validator("columns", "edge_label", "vertex_label", "header", "labels", "vertices", "transactions")
+    @field_validator(*_OF_FILES)
     @classmethod
     def _generated_graphs_have_no_files(cls, value: object, info: ValidationInfo) -> object:
         if value is not None and info.data.get("generator") is not None:
@@ -238,9 +244,8 @@ class GraphSection(Section):
             raise ValueError("the graph is directed, and Longwall drops directions; remove strict to allow it")
         if self.labels is not None and self.vertices is not None:
             raise ValueError("give one of labels and vertices: both say which labels the vertices have")
-        of_files = ("columns", "edge_label", "vertex_label", "header", "labels", "vertices", "transactions")
-        if self.in_memory is not None and any(getattr(self, key) is not None for key in of_files):
-            raise ValueError(f"{', '.join(of_files)} are for files; a graph in memory has its labels already")
+        if self.in_memory is not None and any(getattr(self, key) is not None for key in _OF_FILES):
+            raise ValueError(f"{', '.join(_OF_FILES)} are for files; a graph in memory has its labels already")
         return self
 
     @property

@@ -310,8 +310,12 @@ def _reader(path: Path, asked: _Asked, memory: int, workers: int, progress: Prog
                 f"{path}: vertex_label names an attribute of nodes, which this format has not; give the table whose "
                 "column it is as graph.vertices, or leave it out"
             )
+        if chosen not in _WITH_NODES and table.vertex_name is not None:
+            raise InputError(
+                f"{path}: vertex_name names an attribute of nodes, which this format has not; leave it out"
+            )
         options = table.columns, table.edge_label, table.ids, table.header
-        request = ColumnRequest(EDGES, *options, attribute, asked.label_names, asked.notes)
+        request = ColumnRequest(EDGES, *options, attribute, asked.label_names, table.vertex_name, asked.notes)
         return _TABLES[chosen](path, memory, workers, progress, request)
     for name in table.given:
         if name == "vertex_label" and asked.labels is not None:

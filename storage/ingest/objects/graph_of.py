@@ -33,6 +33,7 @@ def graph(
     *,
     edge_labels: Any = None,
     columns: tuple[str, str] | None = None,
+    vertex_name: str | None = None,
     observer: Observer | None = None,
 ) -> Graph:
     """Make a graph of what is in memory.
@@ -55,6 +56,9 @@ def graph(
         Of the edges: the name of an attribute or a column, or, with arrays of edges, an array of the same length.
     columns
         The names of the two columns of a table that hold the edges, where their names do not say it.
+    vertex_name
+        The attribute of a graph of networkx or igraph with the names of its vertices. By default these are the nodes
+        of networkx, and the attribute ``name`` of igraph, or the numbers of its vertices.
     observer
         Receives the progress.
 
@@ -80,19 +84,24 @@ def graph(
     named = (str, NoneType)
     if columns is not None and not is_table(source):
         raise InputError("columns: only a table has columns; leave them out")
+    require_type("vertex_name", vertex_name, named, "the name of an attribute")
     library, label_names = networks.library_of(source), LabelNames("the labels of the edges")
     if library or is_table(source):
         what = "attribute" if library else "column"
         require_type("edge_labels", edge_labels, named, f"the name of the {what} that holds them")
     if library:
         read = networks.networkx_blocks if library == "networkx" else networks.igraph_blocks
-        blocks = read(source, edge_labels, label_names, declared)
+        blocks = read(source, edge_labels, label_names, declared, vertex_name)
+        if vertex_name is None:
+            networks.note_unread_names(library, source, notes, labels if isinstance(labels, str) else None)
+    elif vertex_name is not None:
+        raise InputError("vertex_name: only graphs of networkx and igraph have attributes; leave it out")
     elif is_table(source):
         request = ColumnRequest(EDGES, columns, edge_labels, notes=notes)
         blocks = table_blocks(source, request, label_names)
     else:
         blocks = _array_blocks(source, edge_labels, declared)
-    vertex_labels = _labels(source, library, labels, notes)
+    vertex_labels = _labels(source, library, labels, notes, vertex_name)
     stream = EdgeStream("the graph", blocks, vertex_labels, declared, edge_label_names=label_names, notes=notes)
     with given_or_default(None) as resources, stream:
         made = build_in_memory(stream, resources, observer)
@@ -140,11 +149,13 @@ def _named_pairs(source: Any) -> list[Any] | None:
     return [end for pair in source for end in pair]
 
 
-def _labels(source: Any, library: str, labels: Any, notes: DataNotes) -> LabelSource | None:
+def _labels(source: Any, library: str, labels: Any, notes: DataNotes, vertex_name: str | None) -> LabelSource | None:
     if labels is None:
         return None
     if library and isinstance(labels, str):
-        return (networks.networkx_labels if library == "networkx" else networks.igraph_labels)(source, labels)
+        return (networks.networkx_labels if library == "networkx" else networks.igraph_labels)(
+            source, labels, vertex_name
+        )
     if is_table(labels):
         return TableLabels(labels, notes)
     if isinstance(labels, Mapping):

@@ -1,7 +1,7 @@
 """Graphs of networkx and igraph as streams of edges."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from types import NoneType
 from typing import Any
@@ -11,7 +11,9 @@ import numpy.typing as npt
 
 from longwall.storage.arguments import type_name
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.data_notes import DataNotes
 from longwall.storage.ingest.names.label_names import LabelNames
+from longwall.storage.ingest.names.vertex_names import note_of_nodes
 from longwall.storage.ingest.objects.arrays import edge_blocks
 from longwall.storage.ingest.objects.listed_values import ListedLabels, edges_between, label_numbers
 from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock
@@ -27,7 +29,9 @@ def library_of(source: object) -> str:
     return next((name for name in ("networkx", "igraph") if name in packages), "")
 
 
-def networkx_blocks(graph: Any, edge_label: str | None, names: LabelNames, declared: Declared) -> Iterator[EdgeBlock]:
+def networkx_blocks(
+    graph: Any, edge_label: str | None, names: LabelNames, declared: Declared, vertex_name: str | None = None
+) -> Iterator[EdgeBlock]:
     """Yield the edges of a networkx graph, whose nodes are integers or texts.
 
     Parameters
@@ -40,28 +44,36 @@ def networkx_blocks(graph: Any, edge_label: str | None, names: LabelNames, decla
         Numbers the labels that are texts.
     declared
         Takes the number of nodes, and whether edges have directions.
+    vertex_name
+        The attribute with the names of the nodes; None: they are names.
     """
     declared.vertices, declared.directed = len(graph), graph.is_directed()
     declared.may_be_empty |= len(graph) > 0
-    _require_one_kind(graph)
+    named = _networkx_names(graph, vertex_name)
+    _require_one_kind(graph if named is None else named.values(), of_nodes=named is None)
     edges = iter(graph.edges() if edge_label is None else graph.edges(data=edge_label))
     while part := list(islice(edges, _BLOCK)):
         labels = None
         if edge_label is not None:
             labels = _edge_labels(edge_label, [edge[2] for edge in part], names)
-        yield from edges_between(_NODES, [end for edge in part for end in edge[:2]], labels)
+        ends = [end for edge in part for end in edge[:2]]
+        yield from edges_between(_NODES, ends if named is None else [named[end] for end in ends], labels)
 
 
-def networkx_labels(graph: Any, attribute: str) -> LabelSource:
+def networkx_labels(graph: Any, attribute: str, vertex_name: str | None = None) -> LabelSource:
     """Return an attribute of nodes as their labels; nodes without it have none."""
     found = {node: label for node, label in graph.nodes(data=attribute) if label is not None}
     if not found:
         there = ", ".join(map(repr, islice({name: None for _, data in graph.nodes(data=True) for name in data}, 10)))
         raise InputError(f"no node of the graph has the attribute {attribute!r}; there are: {there or 'none'}")
-    return ListedLabels(_NODES, list(found), f"the nodes' attribute {attribute!r}", list(found.values()))
+    named = _networkx_names(graph, vertex_name)
+    nodes = list(found) if named is None else [named[node] for node in found]
+    return ListedLabels(_NODES, nodes, f"the nodes' attribute {attribute!r}", list(found.values()))
 
 
-def igraph_blocks(graph: Any, edge_label: str | None, names: LabelNames, declared: Declared) -> Iterator[EdgeBlock]:
+def igraph_blocks(
+    graph: Any, edge_label: str | None, names: LabelNames, declared: Declared, vertex_name: str | None = None
+) -> Iterator[EdgeBlock]:
     """Yield the edges of an igraph graph, whose vertices are known by their names, or else by their numbers.
 
     Parameters
@@ -74,9 +86,11 @@ def igraph_blocks(graph: Any, edge_label: str | None, names: LabelNames, declare
         Numbers the labels that are texts.
     declared
         Takes the number of vertices, and whether edges have directions.
+    vertex_name
+        The attribute with the names of the vertices; None: it is `name`, if that is there.
     """
     declared.vertices, declared.directed = graph.vcount(), graph.is_directed()
-    vertices = _igraph_names(graph)
+    vertices = _igraph_names(graph, vertex_name)
     for begin in range(0, graph.ecount(), _BLOCK):
         part = graph.es[begin : min(begin + _BLOCK, graph.ecount())]
         labels = None
@@ -89,10 +103,10 @@ def igraph_blocks(graph: Any, edge_label: str | None, names: LabelNames, declare
         yield from edge_blocks("the edges", ends[:, 0], ends[:, 1], labels)
 
 
-def igraph_labels(graph: Any, attribute: str) -> LabelSource:
+def igraph_labels(graph: Any, attribute: str, vertex_name: str | None = None) -> LabelSource:
     """Return an attribute of vertices as their labels."""
     values = _attribute(graph.vs, "vertices", attribute)
-    names = _igraph_names(graph) or list(range(graph.vcount()))
+    names = _igraph_names(graph, vertex_name) or list(range(graph.vcount()))
     found = [(vertex, label) for vertex, label in zip(names, values, strict=True) if label is not None]
     vertices, labels = [vertex for vertex, _ in found], [label for _, label in found]
     return ListedLabels(_NAMES, vertices, f"the vertices' attribute {attribute!r}", labels)
@@ -104,24 +118,65 @@ def _edge_labels(attribute: str, values: list[Any], names: LabelNames) -> npt.ND
     return label_numbers(f"the edges' attribute {attribute!r}", values, names)
 
 
-def _require_one_kind(graph: Any) -> None:
+def note_unread_names(library: str, graph: Any, notes: DataNotes, label: str | None) -> None:
+    """Say that an attribute of the nodes looks like their names, but for the one that labels them."""
+    if library == "networkx":
+        note_of_nodes(notes, graph.nodes(data=True), len(graph), label)
+    elif "name" not in graph.vs.attributes():
+        first = ((vertex.index, vertex.attributes()) for vertex in graph.vs)
+        note_of_nodes(notes, first, graph.vcount(), label)
+
+
+def _networkx_names(graph: Any, attribute: str | None) -> dict[Any, Any] | None:
+    """Return the name of each node by an attribute, None if none is asked for."""
+    if attribute is None:
+        return None
+    named = dict(graph.nodes(data=attribute))
+    bare = next((node for node, name in named.items() if name is None or name == ""), None)
+    if bare is not None:
+        there = ", ".join(map(repr, islice({name: None for _, data in graph.nodes(data=True) for name in data}, 10)))
+        raise InputError(
+            f"node {bare!r:.40} has no attribute {attribute!r}, its name; give one to every node, or choose another "
+            f"attribute as vertex_name; there are: {there or 'none'}"
+        )
+    _require_different(named.values())
+    return named
+
+
+def _require_one_kind(nodes: Iterable[Any], *, of_nodes: bool) -> None:
     """Refuse nodes of networkx that are neither all integers nor all texts; bool is no integer here."""
-    kinds = sorted(set(map(type, graph)), key=lambda kind: kind.__name__)
+    nodes = list(nodes)
+    kinds = sorted(set(map(type, nodes)), key=lambda kind: kind.__name__)
     texts = [kind for kind in kinds if issubclass(kind, str)]
     others = [kind for kind in kinds if not issubclass(kind, str | int | np.integer) or kind is bool]
     if not others and len(texts) in (0, len(kinds)):
         return
-    shown = [next(node for node in graph if type(node) is kind) for kind in (others or kinds)[:2]]
+    shown = [next(node for node in nodes if type(node) is kind) for kind in (others or kinds)[:2]]
     found = " and ".join(f"{node!r:.40} ({type_name(node)})" for node in shown)
+    way_out = "use networkx.convert_node_labels_to_integers(graph), or networkx.relabel_nodes(graph, str)"
     raise InputError(
-        f"{_NODES}: all must be integers, or all texts, not {found}; "
-        "use networkx.convert_node_labels_to_integers(graph), or networkx.relabel_nodes(graph, str)"
+        f"{_NODES if of_nodes else 'the names of the nodes'}: all must be integers, or all texts, not {found}; "
+        f"{way_out if of_nodes else 'convert them'}"
     )
 
 
-def _igraph_names(graph: Any) -> list[Any] | None:
+def _require_different(names: Iterable[Any]) -> None:
+    again = next((name for name, times in Counter(names).items() if times > 1), None)
+    if again is not None:
+        raise InputError(
+            f"two vertices of the graph are named {again!r:.80}; give each a name of its own, or choose another "
+            "attribute as vertex_name"
+        )
+
+
+def _igraph_names(graph: Any, attribute: str | None = None) -> list[Any] | None:
     """Return the names of the vertices, if they have some: all integers, which are ids, or all texts."""
-    names: list[Any] = graph.vs["name"] if "name" in graph.vs.attributes() else []
+    if attribute is not None:
+        names = _attribute(graph.vs, "vertices", attribute)
+        if None in names:
+            raise InputError(f"vertex {names.index(None)} has no attribute {attribute!r}, its name; give one to each")
+    else:
+        names = graph.vs["name"] if "name" in graph.vs.attributes() else []
     kinds = set(map(type, names))
     if not kinds - {NoneType}:
         return None
@@ -132,11 +187,7 @@ def _igraph_names(graph: Any) -> list[Any] | None:
             f"{_NAMES}: all must be integers, or all texts, and there is {other!r:.40} ({type_name(other)}); "
             'convert them, graph.vs["name"] = list(map(str, graph.vs["name"])), or delete them, del graph.vs["name"]'
         )
-    if len(set(names)) < len(names):
-        again = next(name for name, times in Counter(names).items() if times > 1)
-        raise InputError(
-            f"two vertices of the graph are named {again!r:.80}; give each a name of its own, or delete their names"
-        )
+    _require_different(names)
     return names
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.names.label_names import LabelNames
+from longwall.storage.ingest.names.vertex_names import note_of_nodes
 from longwall.storage.ingest.objects.networks import networkx_blocks, networkx_labels
 from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
 from longwall.storage.ingest.tables.columns import ColumnRequest
@@ -87,7 +88,12 @@ def _blocks(
     del buffer
     if nodes is not None:
         nodes.read(graph)
-    yield from networkx_blocks(graph, None if request.label is None else str(request.label), labels, declared)
+    if request.vertex_name is None:
+        note_of_nodes(request.notes, graph.nodes(data=True), len(graph), request.value)
+    try:
+        yield from networkx_blocks(graph, None if request.label is None else str(request.label), labels, declared)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def _parse(path: Path, content: bytes, request: ColumnRequest) -> Any:
@@ -98,12 +104,16 @@ def _parse(path: Path, content: bytes, request: ColumnRequest) -> Any:
     except UnicodeDecodeError:
         raise InputError(f"{path}: this is not UTF-8; convert the file to UTF-8") from None
     problem = ""
-    for label in ("id",) if request.ids == "integers" else ("label", "id"):
+    if request.vertex_name is not None:
+        keys: tuple[str, ...] = (request.vertex_name,)
+    else:
+        keys = ("id",) if request.ids == "integers" else ("label", "id")
+    for label in keys:
         try:
             return _network(lines, label)
         except (networkx.NetworkXError, ValueError, TypeError, KeyError, RecursionError, AttributeError) as error:
             problem = " ".join(str(error).split())
-        if label == "label":
+        if label == "label" and len(keys) > 1:
             request.notes.say(f"{path}: vertices have the ids of the nodes, whose labels are missing or the same")
     raise InputError(f"{path}: networkx cannot read this GML ({problem:.200}); check the file")
 

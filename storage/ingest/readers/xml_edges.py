@@ -8,6 +8,7 @@ from longwall.storage.errors import InputError
 from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.objects.listed_values import edges_between, label_numbers, vertex_block
 from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
+from longwall.storage.ingest.readers.node_names import NodeNames
 from longwall.storage.ingest.readers.xml_elements import GEXF, GRAPHML, Dialect, Element, XmlElements
 from longwall.storage.ingest.tables.columns import ColumnRequest
 from longwall.storage.ingest.text.input_file import Progress
@@ -46,21 +47,27 @@ def _open(
     labels = request.label_names or LabelNames(str(path))
     most = max(_LEAST_EDGES, min(_EDGES, memory // _EDGE_BYTES))
     reader = XmlElements(path, dialect, "edge", None if request.label is None else str(request.label), most)
-    declared = Declared()
-    blocks = _blocks(reader, progress, request, labels, declared)
+    declared, names = Declared(), NodeNames(path, dialect, request.vertex_name, most, memory)
+    blocks = _blocks(reader, progress, request, labels, declared, names)
     stream = EdgeStream(str(path), blocks, None, declared, edge_label_names=labels, notes=request.notes)
     if request.value is not None:
-        stream.vertex_labels = _NodeLabels(path, dialect, request.value, most)
+        stream.vertex_labels = _NodeLabels(path, dialect, request.value, most, names)
     return stream
 
 
 def _blocks(
-    reader: XmlElements, progress: Progress | None, request: ColumnRequest, names: LabelNames, declared: Declared
+    reader: XmlElements,
+    progress: Progress | None,
+    request: ColumnRequest,
+    label_names: LabelNames,
+    declared: Declared,
+    names: NodeNames,
 ) -> Generator[EdgeBlock, None, None]:
+    names.read()
     kind: type | None = {"integers": int, "names": str}.get(request.ids)
-    labels = _ElementLabels("edges", names)
+    labels = _ElementLabels("edges", label_names)
     for edges in reader.read(progress):
-        ends = [end for edge in edges for end in _ends(edge, reader)]
+        ends = [name for edge in edges for name in names.of_ends(_ends(edge, reader), edge.line)]
         if kind is None:
             kind = int if all(map(_is_id, ends)) else str
         if kind is int and not all(map(_is_id, ends)):
@@ -80,6 +87,8 @@ def _blocks(
         yield from edges_between(str(reader.path), list(map(kind, ends)), numbers)
     if reader.nodes:
         declared.vertices, declared.may_be_empty = reader.nodes, True
+    if request.vertex_name is None:
+        names.note_unread(request.notes, reader.nodes, request.value)
 
 
 def _ends(edge: Element, reader: XmlElements) -> tuple[str, ...]:
@@ -129,10 +138,10 @@ class _ElementLabels:
 class _NodeLabels(LabelSource):
     """An attribute of nodes, which is read once the edges are; nodes without it have no label."""
 
-    def __init__(self, path: Path, dialect: Dialect, attribute: str, most: int) -> None:
+    def __init__(self, path: Path, dialect: Dialect, attribute: str, most: int, vertices: NodeNames) -> None:
         self.source = str(path)
         self._reading = partial(XmlElements, path, dialect, "node", attribute, most)
-        self._names = LabelNames(self.source)
+        self._names, self._vertices = LabelNames(self.source), vertices
 
     @property
     def label_names(self) -> tuple[str, ...] | None:
@@ -142,11 +151,12 @@ class _NodeLabels(LabelSource):
         reader, labels = self._reading(), _ElementLabels("nodes", self._names)
         given = False
         for nodes in reader.read(None):
-            labelled = [node for node in nodes if node.value and self._may_be(node.names[0])]
             given = given or any(node.value for node in nodes)
+            named = ((node, self._vertices.of(node.names[0])) for node in nodes if node.value)
+            labelled = [(node, name) for node, name in named if self._may_be(name)]
             if labelled:
-                numbers = labels.numbers(labelled, reader.error)
-                yield self._block([node.names[0] for node in labelled], numbers, labelled)
+                numbers = labels.numbers([node for node, _ in labelled], reader.error)
+                yield self._block([name for _, name in labelled], numbers, [node for node, _ in labelled])
         if not given:
             raise InputError(f"{self.source}: {reader.unknown}")
 

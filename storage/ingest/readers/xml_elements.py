@@ -121,8 +121,13 @@ class XmlElements:
         there = ", ".join([*map(brief, listed[:_MOST_LISTED]), *more]) or "none"
         return f"no {self._kind} has an attribute {brief(self._wanted)}; those that are declared: {there}"
 
-    def read(self, progress: Progress | None) -> Iterator[list[Element]]:
-        """Yield the elements, block by block.
+    @property
+    def attributes(self) -> list[str]:
+        """The names of the attributes that are declared for such elements."""
+        return list(self._others)
+
+    def read(self, progress: Progress | None, most: int | None = None) -> Iterator[list[Element]]:
+        """Yield the elements, block by block; with `most`, those that end among the first bytes.
 
         Raises
         ------
@@ -137,7 +142,7 @@ class XmlElements:
         source, buffer = Source(self.path), bytearray(_READ)
         try:
             read, filled = 0, _READ
-            while filled == _READ:
+            while filled == _READ and (most is None or read < most):
                 with memoryview(buffer) as view:
                     filled = source.fill(view)
                 read += filled

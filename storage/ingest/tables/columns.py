@@ -69,6 +69,8 @@ class TableOptions:
     """Whether the first line of a text names the columns."""
     vertex_label: str | None = None
     """The attribute of nodes, or the column of a table of vertices, with the labels of the vertices."""
+    vertex_name: str | None = None
+    """The attribute of nodes with the names of the vertices."""
 
     @property
     def given(self) -> list[str]:
@@ -93,6 +95,8 @@ class ColumnRequest:
     """The column, or the attribute of nodes, with the labels of the vertices."""
     label_names: LabelNames | None = None
     """Numbers labels that are texts; None: the table's own."""
+    vertex_name: str | None = None
+    """The attribute of nodes with the names of the vertices."""
     notes: DataNotes = field(default_factory=DataNotes)
     """Takes which columns are read, if the table has others or names them, and what is dropped of its rows."""
 
