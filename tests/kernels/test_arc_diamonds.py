@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -21,10 +22,10 @@ from longwall.storage.ingest.build import build_graph
 from longwall.storage.pages.orientation import target_blocks
 
 GRAPHS = {
-    "rmat": generate("rmat", seed=4, scale=7, edge_factor=8),
-    "dense": generate("erdos-renyi", seed=1, vertices=70, edges=1500),
-    "one clique": generate("erdos-renyi", seed=1, vertices=30, edges=435),
-    "path": build_graph(np.arange(50), np.arange(1, 51)),
+    "rmat": cache(lambda: generate("rmat", seed=4, scale=7, edge_factor=8)),
+    "dense": cache(lambda: generate("erdos-renyi", seed=1, vertices=70, edges=1500)),
+    "one clique": cache(lambda: generate("erdos-renyi", seed=1, vertices=30, edges=435)),
+    "path": cache(lambda: build_graph(np.arange(50), np.arange(1, 51))),
 }
 
 
@@ -43,13 +44,13 @@ def whole_arcs(graph: Graph) -> list[tuple[int, int]]:
 
 
 def test_the_oracle_finds_diamonds() -> None:
-    assert pairs_of(GRAPHS["one clique"]).sum() == 6 * len(list(combinations(range(30), 4)))
+    assert pairs_of(GRAPHS["one clique"]()).sum() == 6 * len(list(combinations(range(30), 4)))
 
 
 @pytest.mark.parametrize("engine", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 @pytest.mark.parametrize("name", list(GRAPHS))
 def test_pairs_of_triangles_at_ranges_of_arcs(name: str, engine: str) -> None:
-    graph, chosen = GRAPHS[name], select_engine(engine)
+    graph, chosen = GRAPHS[name](), select_engine(engine)
     host, expected = host_arrays(graph), pairs_of(graph)
     counter = chosen.kernels.arc_diamond_counter(chosen.device, chosen.load(host), 1 << 28)
     end = host.num_arcs
@@ -61,7 +62,7 @@ def test_pairs_of_triangles_at_ranges_of_arcs(name: str, engine: str) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", list(GRAPHS))
 def test_pairs_of_triangles_block_by_block(name: str) -> None:
-    graph, chosen = GRAPHS[name], select_engine("cuda")
+    graph, chosen = GRAPHS[name](), select_engine("cuda")
     host, expected = orient(graph), pairs_of(graph)
     expected = expected[graph.indices < np.repeat(np.arange(graph.num_vertices), np.diff(graph.indptr))]
     counter = chosen.kernels.arc_diamond_counter(chosen.device, chosen.load(host), 1 << 28)
@@ -80,7 +81,7 @@ def test_pairs_of_triangles_block_by_block(name: str) -> None:
 @pytest.mark.parametrize("owned", [100, 300, 1000])
 @pytest.mark.parametrize("most", [30, 90, 1000])
 def test_pairs_of_triangles_while_counts_come_in_turn(name: str, owned: int, most: int) -> None:
-    graph, chosen = GRAPHS[name], select_engine("cuda")
+    graph, chosen = GRAPHS[name](), select_engine("cuda")
     host = orient(graph)
     counter = chosen.kernels.arc_diamond_counter(chosen.device, chosen.load(host), 1 << 28)
     starts = host.indptr
@@ -103,7 +104,7 @@ def test_pairs_of_triangles_while_counts_come_in_turn(name: str, owned: int, mos
 
 @pytest.mark.gpu
 def test_counts_without_room_are_refused_before_anything_is_made() -> None:
-    graph, chosen = GRAPHS["rmat"], select_engine("cuda")
+    graph, chosen = GRAPHS["rmat"](), select_engine("cuda")
     loaded = chosen.load(host_arrays(graph))
     with pytest.raises(WorkspaceTooLarge):
         chosen.kernels.arc_diamond_counter(chosen.device, loaded, 16 * (graph.num_vertices + 1))

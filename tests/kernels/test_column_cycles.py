@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -16,10 +17,10 @@ from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.build import build_graph
 
 GRAPHS = {
-    "rmat": generate("rmat", seed=4, scale=8, edge_factor=8),
-    "dense": generate("erdos-renyi", seed=1, vertices=90, edges=2500),
-    "two hubs": build_graph(np.repeat([0, 1], 700), np.tile(np.arange(2, 702), 2)),
-    "path": build_graph(np.arange(50), np.arange(1, 51)),
+    "rmat": cache(lambda: generate("rmat", seed=4, scale=8, edge_factor=8)),
+    "dense": cache(lambda: generate("erdos-renyi", seed=1, vertices=90, edges=2500)),
+    "two hubs": cache(lambda: build_graph(np.repeat([0, 1], 700), np.tile(np.arange(2, 702), 2))),
+    "path": cache(lambda: build_graph(np.arange(50), np.arange(1, 51))),
 }
 ENGINES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
@@ -38,7 +39,7 @@ def cycles_of(graph: Graph) -> list[int]:
 @pytest.mark.parametrize("window", [None, 400])
 @pytest.mark.parametrize("name", list(GRAPHS))
 def test_cycles_of_ranges(name: str, window: int | None, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    graph, chosen = GRAPHS[name], select_engine(engine)
+    graph, chosen = GRAPHS[name](), select_engine(engine)
     if (
         window is not None and engine == "cuda"
     ):  # less shared memory: longer tables than it, and several passes over the columns
@@ -55,7 +56,7 @@ def test_cycles_of_ranges(name: str, window: int | None, engine: str, monkeypatc
 
 @pytest.mark.gpu
 def test_few_vertices_are_counted_at_once() -> None:
-    graph, chosen = GRAPHS["rmat"], select_engine("cuda")
+    graph, chosen = GRAPHS["rmat"](), select_engine("cuda")
     host, n = host_arrays(graph), graph.num_vertices
     counter = chosen.kernels.column_cycle_counter(chosen.device, chosen.load(host), 12 * n + 4 * n + 8000)
     assert counter._most < n  # type: ignore[attr-defined]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -16,8 +17,8 @@ from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
 
 GRAPHS = {
-    "rmat": generate("rmat", seed=4, scale=7, edge_factor=8),
-    "dense": generate("erdos-renyi", seed=1, vertices=90, edges=2500),
+    "rmat": cache(lambda: generate("rmat", seed=4, scale=7, edge_factor=8)),
+    "dense": cache(lambda: generate("erdos-renyi", seed=1, vertices=90, edges=2500)),
 }
 ENGINES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
@@ -38,7 +39,7 @@ def triangles(graph: Graph) -> np.ndarray:
 @pytest.mark.parametrize("oriented", [False, True])
 @pytest.mark.parametrize("name", list(GRAPHS))
 def test_triangles_of_arcs_to_some_vertices(name: str, oriented: bool, engine: str) -> None:
-    graph, chosen = GRAPHS[name], select_engine(engine)
+    graph, chosen = GRAPHS[name](), select_engine(engine)
     host: Any = orient(graph) if oriented else host_arrays(graph)
     counter = chosen.kernels.triangle_counter(chosen.device, chosen.load(host), 1 << 28)
     expected, middle = triangles(graph), triangles(graph)[:, 1]
@@ -58,7 +59,7 @@ def test_triangles_of_long_ranges_by_warps_and_by_blocks(
     name: str, short: int, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cuda_triangles, "_SHORT", short)
-    graph, chosen = GRAPHS[name], select_engine(engine)
+    graph, chosen = GRAPHS[name](), select_engine(engine)
     counter = chosen.kernels.triangle_counter(chosen.device, chosen.load(host_arrays(graph)), 1 << 28)
     arcs, expected = 2 * graph.num_edges, triangles(graph)
     begins = [
@@ -73,7 +74,7 @@ def test_triangles_of_long_ranges_by_warps_and_by_blocks(
 @pytest.mark.parametrize("memory", [1 << 28, 8 * 16])
 @pytest.mark.parametrize("name", list(GRAPHS))
 def test_triangles_of_vertices_by_arcs_to_some_vertices(name: str, memory: int, engine: str) -> None:
-    graph, chosen = GRAPHS[name], select_engine(engine)
+    graph, chosen = GRAPHS[name](), select_engine(engine)
     host, n = orient(graph), graph.num_vertices
     counter = chosen.kernels.triangle_vertex_counter(
         chosen.device, chosen.load(host), memory if engine == "cuda" else 1 << 28

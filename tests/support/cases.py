@@ -18,20 +18,25 @@ _FAULTS = (Exception, pytest.fail.Exception, pytest.skip.Exception)  # a case th
 
 
 def each_case(
-    names: str | tuple[str, ...], values: Iterable[Any], ids: Callable[[Any], object] | Sequence[str] | None = None
+    names: str | tuple[str, ...],
+    values: Iterable[Any] | Callable[[], Iterable[Any]],
+    ids: Callable[[Any], object] | Sequence[str] | None = None,
 ) -> Any:
     """Call the test below with each of the values, as `pytest.mark.parametrize` does, but in one test.
 
     It is for cases of milliseconds, which cost less than pytest takes for a test, and starts no processes. Each case
-    has a folder `tmp_path`, a `monkeypatch` and a `capsys` of its own; all other fixtures are shared.
+    has a folder `tmp_path`, a `monkeypatch` and a `capsys` of its own; all other fixtures are shared. Values that take
+    time to make are a function.
     """
     arguments = [name.strip() for name in (names.split(",") if isinstance(names, str) else names)]
-    cases = [_case(arguments, value, at, ids) for at, value in enumerate(values)]
-    assert cases, "a test without cases says nothing"
+    given_values = values if callable(values) else list(values)
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(test)
         def all_cases(**fixtures: Any) -> None:
+            made = given_values() if callable(given_values) else given_values
+            cases = [_case(arguments, value, at, ids) for at, value in enumerate(made)]
+            assert cases, "a test without cases says nothing"
             faults: list[tuple[str, BaseException]] = []
             for at, (name, given) in enumerate(cases):
                 with ExitStack() as stack:

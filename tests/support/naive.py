@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations, permutations
-from math import factorial
+from math import factorial, prod
 
 import igraph
 import networkx as nx
@@ -142,8 +143,8 @@ def triangles_per_vertex(edges: Edges) -> dict[int, int]:
 
 
 def binomial(n: int, k: int) -> int:
-    """Ways to choose k of n, from factorials."""
-    return factorial(n) // factorial(k) // factorial(n - k) if 0 <= k <= n else 0
+    """Ways to choose k of n: k of them in a row, less their orders."""
+    return prod(range(n - k + 1, n + 1)) // factorial(k) if 0 <= k <= n else 0
 
 
 def _igraphs(
@@ -211,11 +212,17 @@ def networkx_count_mappings(edges: Edges, query: Query, labels: Mapping[int, int
     return sum(1 for _ in found)
 
 
+@cache
+def _atlas() -> list[nx.Graph]:
+    return nx.graph_atlas_g()
+
+
+@cache
 def connected_patterns(size: int) -> list[Query]:
     """Every connected pattern of `size` vertices (2 to 7), up to isomorphism: from networkx' atlas of graphs."""
     return [
         Query(size, tuple(sorted((min(e), max(e)) for e in graph.edges)))
-        for graph in nx.graph_atlas_g()
+        for graph in _atlas()
         if graph.number_of_nodes() == size and nx.is_connected(graph)
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from threading import Event, Timer
 from types import SimpleNamespace
@@ -33,14 +34,19 @@ from longwall.pipeline.planning.search_planner import plan_match
 from longwall.stages.range_counting import CountCliques, CountTrianglesOfVertices
 from longwall.storage.errors import InputError
 from longwall.storage.generators.kinds import generate
+from longwall.storage.graph.graph import Graph
 from longwall.storage.memory.reservations import BudgetExceeded, Reservation
 from longwall.storage.pages import oriented_copy, placement
 from longwall.storage.pages.hot_pages import HeatPolicy
 from longwall.storage.pages.oriented_copy import OrientedCopy
 from longwall.storage.pages.paged_graph import GraphPages
 
-GRAPH = generate("rmat", seed=7, scale=9, edge_factor=6)
 PATTERNS = ("clique-4", "cycle-4", "clique-3", "diamond")
+
+
+@cache
+def rmat() -> Graph:
+    return generate("rmat", seed=7, scale=9, edge_factor=6)
 
 
 def counted(context: Any, name: str) -> int:
@@ -49,7 +55,7 @@ def counted(context: Any, name: str) -> int:
 
 @pytest.fixture(scope="module")
 def expected(lab: SimpleNamespace) -> dict[str, int]:
-    return {name: counted(lab.context(GRAPH), name) for name in PATTERNS}
+    return {name: counted(lab.context(rmat()), name) for name in PATTERNS}
 
 
 @pytest.mark.gpu
@@ -58,11 +64,11 @@ def test_cliques_bring_half_of_the_arcs(
     lab: SimpleNamespace, expected: dict[str, int], access: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_page_size(monkeypatch, 1024)
-    context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": access})
+    context = lab.context(rmat(), engine="cuda", device=4 << 20, memory={"access": access})
     assert counted(context, "clique-4") == expected["clique-4"]
     graph = context.device_graph.graph
     assert graph.oriented
-    assert graph.num_arcs == GRAPH.num_edges
+    assert graph.num_arcs == rmat().num_edges
     assert context.device_graph.placement.access == access
     assert counted(context, "clique-3") == expected["clique-3"]
     assert context.device_graph.graph is graph
@@ -86,7 +92,7 @@ def test_triangles_are_counted_by_pairs_of_blocks(
 
     monkeypatch.setattr(GraphPages, "hold", lambda self, *ranges: (held.append(ranges), hold(self, *ranges)))
     monkeypatch.setattr(GraphPages, "_copy", copying)
-    context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
+    context = lab.context(rmat(), engine="cuda", device=4 << 20, memory={"access": "adaptive"})
     assert counted(context, "clique-3") == expected["clique-3"]
     assert len(held) > 4
     for (owners, targets), before in held:
@@ -95,7 +101,7 @@ def test_triangles_are_counted_by_pairs_of_blocks(
         assert len({arc * 4 // page for first, last in both for arc in range(first, last)}) <= pages
     # As often as the algorithm must, with a page more at either end of each range.
     reads = OrientedReads(context)
-    for _ in reads.pieces(0, GRAPH.num_edges):
+    for _ in reads.pieces(0, rmat().num_edges):
         pass
     assert page * copied <= reads.predicted * 2 + len(held) * 4 * page
 
@@ -138,7 +144,7 @@ def test_what_running_kernels_read_is_not_written_over(
     monkeypatch.setattr(GraphPages, "hold", holding)
     monkeypatch.setattr(CudaPageFrames, "fill", filling)
     monkeypatch.setattr(CudaPageFrames, "mark", marking)
-    context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
+    context = lab.context(rmat(), engine="cuda", device=4 << 20, memory={"access": "adaptive"})
     assert counted(context, pattern) == expected[pattern]
     assert early > 4
 
@@ -156,7 +162,7 @@ def test_diamonds_are_counted_block_by_block(
     held = []
     hold = GraphPages.hold
     monkeypatch.setattr(GraphPages, "hold", lambda self, *ranges: (held.append(ranges), hold(self, *ranges)))
-    context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
+    context = lab.context(rmat(), engine="cuda", device=4 << 20, memory={"access": "adaptive"})
     host, turns = context.resources.host, []
     count, reserve = CudaArcDiamondCounter.count_pieces, host.reserve
 
@@ -196,12 +202,12 @@ def test_cycles_are_counted_by_columns(
     held = []
     hold = GraphPages.hold
     monkeypatch.setattr(GraphPages, "hold", lambda self, *ranges: (held.append(ranges), hold(self, *ranges)))
-    context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": access})
+    context = lab.context(rmat(), engine="cuda", device=4 << 20, memory={"access": access})
     assert counted(context, "cycle-4") == expected["cycle-4"]
     assert (len(parts) > 6) == (access != "managed")
     assert (len(held) > 5 * len(parts)) == (access != "managed")
     for (((first, last),),) in held:  # as much as there is room for, or the list of one vertex
-        one = GRAPH.indptr.tolist().index(last) - GRAPH.indptr.tolist().index(first) == 1
+        one = rmat().indptr.tolist().index(last) - rmat().indptr.tolist().index(first) == 1
         assert one or (last - 1) // 32 - first // 32 < 13
 
 
@@ -209,9 +215,9 @@ def test_cycles_are_counted_by_columns(
 @pytest.mark.parametrize("most", [1, 40, 700, 1 << 20])
 def test_columns_are_cut_by_arcs_from_larger_vertices(at_once: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("longwall.pipeline.execution.reads.streamed_reads._VERTICES_AT_ONCE", at_once)
-    larger, n = (GRAPH.indptr[1:] - GRAPH.split).tolist(), GRAPH.num_vertices
+    larger, n = (rmat().indptr[1:] - rmat().split).tolist(), rmat().num_vertices
     for first, last in ((0, n), (5, n - 9), (7, 8)):
-        parts = column_ranges(GRAPH, first, last, most)
+        parts = column_ranges(rmat(), first, last, most)
         assert [v for part in parts for v in range(*part)] == list(range(first, last))
         for begin, end in parts:
             assert sum(larger[begin:end]) <= most or end == begin + 1
@@ -239,12 +245,12 @@ def test_cliques_are_counted_in_pieces_whose_tables_have_room(
 
     monkeypatch.setattr(OrientedReads, "pieces", watched)
     monkeypatch.setattr(GraphPages, "hold", lambda self, *ranges: (held.append(ranges), hold(self, *ranges)))
-    expected = plan_count(parse_pattern(f"clique-{k}"), GRAPH).count(lab.context(GRAPH))
-    context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
-    assert CountCliques(k) == plan_count(parse_pattern(f"clique-{k}"), GRAPH).phase.count
+    expected = plan_count(parse_pattern(f"clique-{k}"), rmat()).count(lab.context(rmat()))
+    context = lab.context(rmat(), engine="cuda", device=4 << 20, memory={"access": "adaptive"})
+    assert CountCliques(k) == plan_count(parse_pattern(f"clique-{k}"), rmat()).phase.count
     assert counted(context, f"clique-{k}") == expected
     assert len(pieces) > 12
-    assert sum(last - first for first, last in pieces) == GRAPH.num_edges
+    assert sum(last - first for first, last in pieces) == rmat().num_edges
     assert (pages < 12) == (not held)
 
 
@@ -258,7 +264,7 @@ def test_a_run_that_is_cancelled_reads_no_more_pieces(
     hold = GraphPages.hold
 
     def holds(*, cancelled: bool) -> int:
-        context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
+        context = lab.context(rmat(), engine="cuda", device=4 << 20, memory={"access": "adaptive"})
         held = []
 
         def holding(self: GraphPages, *ranges: Any) -> None:
@@ -288,8 +294,8 @@ def test_triangles_of_vertices_are_counted_by_pairs_of_blocks(
     hold = GraphPages.hold
     monkeypatch.setattr(GraphPages, "hold", lambda self, *ranges: (held.append(ranges), hold(self, *ranges)))
     phase = CountPerVertex(CountTrianglesOfVertices(), 1.0)
-    with phase.run(lab.context(GRAPH)) as wanted:
-        context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
+    with phase.run(lab.context(rmat())) as wanted:
+        context = lab.context(rmat(), engine="cuda", device=4 << 20, memory={"access": "adaptive"})
         with phase.run(context) as found:
             assert found.tolist() == wanted.tolist()
     assert len(held) > 4
@@ -304,10 +310,10 @@ def test_the_hottest_pages_of_a_phase_are_copied_once(
     chosen = []
     choose = HeatPolicy.choose
     monkeypatch.setattr(HeatPolicy, "choose", lambda *a: chosen.append(a[1]) or choose(*a))
-    context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
+    context = lab.context(rmat(), engine="cuda", device=4 << 20, memory={"access": "adaptive"})
     assert counted(context, "clique-4") == expected["clique-4"]
     (heat,) = chosen
-    assert heat.sum() > 4 * GRAPH.num_edges
+    assert heat.sum() > 4 * rmat().num_edges
 
 
 @pytest.mark.gpu
@@ -315,7 +321,7 @@ def test_a_phase_that_reads_more_has_the_whole_graph(
     lab: SimpleNamespace, expected: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_page_size(monkeypatch, 1024)
-    context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
+    context = lab.context(rmat(), engine="cuda", device=4 << 20, memory={"access": "adaptive"})
     host, work = context.resources.host.used, context.resources.work.used
     for name in PATTERNS:
         assert counted(context, name) == expected[name]
@@ -331,11 +337,11 @@ def test_searches_that_read_smaller_neighbours_alone_leave_no_room_for_copies(
     lab: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_page_size(monkeypatch, 1024)
-    context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
+    context = lab.context(rmat(), engine="cuda", device=4 << 20, memory={"access": "adaptive"})
     host, work = context.resources.host.used, context.resources.work.used
     rows = {}
     for name in ("diamond", "clique-4", "clique-3", "house"):
-        share = search_share(plan_match(parse_pattern(name), GRAPH.stats, counting=False), context)
+        share = search_share(plan_match(parse_pattern(name), rmat().stats, counting=False), context)
         assert share.graph is context.device_graph.graph
         assert not share.graph.oriented
         assert (share.graph.pages.cache_arcs > 0) == (name in ("diamond", "house"))
@@ -350,18 +356,18 @@ def test_searches_that_read_smaller_neighbours_alone_leave_no_room_for_copies(
 def test_the_arcs_to_smaller_neighbours_are_resident_where_all_are_not(
     lab: SimpleNamespace, expected: dict[str, int]
 ) -> None:
-    budget = 4 * len(GRAPH.indices) + 3 * 8 * GRAPH.num_vertices  # a quarter of it is for the work
-    context = lab.context(GRAPH, engine="cuda", device=budget)
+    budget = 4 * len(rmat().indices) + 3 * 8 * rmat().num_vertices  # a quarter of it is for the work
+    context = lab.context(rmat(), engine="cuda", device=budget)
     free = context.resources.host.free
     assert counted(context, "clique-3") == expected["clique-3"]
     assert context.device_graph.placement.access == "resident"
     assert context.device_graph.graph.oriented
-    assert free - context.resources.host.free == 8 * (GRAPH.num_vertices + 1)
+    assert free - context.resources.host.free == 8 * (rmat().num_vertices + 1)
 
 
 @pytest.mark.gpu
 def test_a_graph_that_fits_is_brought_whole(lab: SimpleNamespace) -> None:
-    context = lab.context(GRAPH, engine="cuda", device=64 << 20)
+    context = lab.context(rmat(), engine="cuda", device=64 << 20)
     assert not load_graph(context, NeighbourRange.SMALLER)[0].oriented
 
 
@@ -370,21 +376,21 @@ def test_without_room_on_the_host_kernels_read_the_whole_adjacency(
     lab: SimpleNamespace, expected: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_page_size(monkeypatch, 1024)
-    context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
+    context = lab.context(rmat(), engine="cuda", device=4 << 20, memory={"access": "adaptive"})
     monkeypatch.setattr("longwall.pipeline.execution.device_graph.oriented_bytes", lambda _: 1 << 40)
     assert counted(context, "clique-4") == expected["clique-4"]
     assert not context.device_graph.graph.oriented
 
 
 def test_an_engine_that_works_on_the_host_reads_the_graph_where_it_is(lab: SimpleNamespace) -> None:
-    context = lab.context(GRAPH)
+    context = lab.context(rmat())
     graph, _ = load_graph(context, NeighbourRange.SMALLER)
     assert not graph.oriented
-    assert graph.indices is GRAPH.indices
+    assert graph.indices is rmat().indices
 
 
 def test_what_is_kept_beside_the_graph_is_made_once_and_released(lab: SimpleNamespace) -> None:
-    context = lab.context(GRAPH)
+    context = lab.context(rmat())
     before, made = context.resources.work.used, []
 
     def make() -> int:
@@ -407,7 +413,7 @@ def test_a_graph_comes_ahead_of_phases_where_it_will_be_resident(
 ) -> None:
     """Where a device holds it only in part, phases differ in what they read of it."""
     on_device = {"device": 4 << 20} if engine == "cuda" else {}
-    context = lab.context(GRAPH, engine=engine, memory={"access": access}, **on_device)
+    context = lab.context(rmat(), engine=engine, memory={"access": access}, **on_device)
     bring_ahead(context)
     brought = context.device_graph
     assert (brought is not None) == ((engine, access) == ("cuda", "auto"))
@@ -423,7 +429,7 @@ def test_a_graph_that_cannot_be_brought_leaves_the_budgets_as_they_were(
     def fail(*_: Any, **__: Any) -> Any:
         raise ShortOfMemory("device")
 
-    context = lab.context(GRAPH, engine="cuda", device=64 << 20, memory={"access": access})
+    context = lab.context(rmat(), engine="cuda", device=64 << 20, memory={"access": access})
     resources = context.resources
     before = resources.host.used, resources.work.used
     monkeypatch.setattr(placement, "load_paged", fail)
@@ -435,8 +441,8 @@ def test_a_graph_that_cannot_be_brought_leaves_the_budgets_as_they_were(
 
 @pytest.mark.gpu
 def test_labels_of_edges_leave_the_device_with_the_graph(lab: SimpleNamespace) -> None:
-    labels = np.arange(GRAPH.indices.size, dtype=np.int32)
-    context = lab.context(replace(GRAPH, edge_labels=labels), engine="cuda", device=64 << 20)
+    labels = np.arange(rmat().indices.size, dtype=np.int32)
+    context = lab.context(replace(rmat(), edge_labels=labels), engine="cuda", device=64 << 20)
     work = context.resources.work
     before = work.used
     load_graph(context)
@@ -461,7 +467,7 @@ def test_no_thread_copies_arcs_once_a_process_is_done_with_them(
     monkeypatch.setattr(oriented_copy, "core_count", lambda: 2)
     monkeypatch.setattr(oriented_copy, "_copy_rows", waiting)
     set_page_size(monkeypatch, 1024)
-    context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
+    context = lab.context(rmat(), engine="cuda", device=4 << 20, memory={"access": "adaptive"})
     load_graph(context, NeighbourRange.SMALLER)
     copy = context.device_graph.copy
     Timer(0.2, goes_on.set).start()
@@ -479,7 +485,7 @@ def test_a_copy_that_cannot_be_begun_leaves_the_budgets_as_they_were(
         raise RuntimeError("can't start new thread")
 
     set_page_size(monkeypatch, 1024)
-    context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
+    context = lab.context(rmat(), engine="cuda", device=4 << 20, memory={"access": "adaptive"})
     resources = context.resources
     before = resources.host.used, resources.work.used
     monkeypatch.setattr(OrientedCopy, "begin", fail)
@@ -491,7 +497,7 @@ def test_a_copy_that_cannot_be_begun_leaves_the_budgets_as_they_were(
 @pytest.mark.gpu
 def test_what_others_take_meanwhile_is_not_the_graphs(lab: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second engine may be opened, or closed, as the graph comes."""
-    context = lab.context(GRAPH, engine="cuda", device=64 << 20)
+    context = lab.context(rmat(), engine="cuda", device=64 << 20)
     host, load = context.resources.host, context.engine.load
     before = host.used
 

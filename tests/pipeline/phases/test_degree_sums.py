@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import combinations
 from types import SimpleNamespace
 from typing import Any
@@ -18,9 +19,9 @@ from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.build import build_graph
 
 GRAPHS = {
-    "rmat": generate("rmat", seed=7, scale=8, edge_factor=6),
-    "star": build_graph(np.zeros(50, np.int64), np.arange(1, 51)),
-    "one edge": build_graph(np.array([0]), np.array([1])),
+    "rmat": cache(lambda: generate("rmat", seed=7, scale=8, edge_factor=6)),
+    "star": cache(lambda: build_graph(np.zeros(50, np.int64), np.arange(1, 51))),
+    "one edge": cache(lambda: build_graph(np.array([0]), np.array([1]))),
 }
 
 
@@ -44,18 +45,18 @@ def test_counts_are_those_of_the_definition(
 ) -> None:
     monkeypatch.setattr(degree_sums, "_VERTICES_AT_ONCE", 37)
     monkeypatch.setattr(degree_sums, "_ARCS_AT_ONCE", 100)
-    assert count_by_triangles(parse_pattern(name), lab.context(GRAPHS[kind])) == naively(GRAPHS[kind], name)
+    assert count_by_triangles(parse_pattern(name), lab.context(GRAPHS[kind]())) == naively(GRAPHS[kind](), name)
 
 
 def test_sums_are_exact_past_64_bits() -> None:
-    graph = GRAPHS["star"]
+    graph = GRAPHS["star"]()
     vertices = np.arange(graph.num_vertices)
     assert add_tails(graph, vertices, np.full(len(vertices), (1 << 62) - 5)) == ((1 << 62) - 5) * 48
 
 
 def test_other_patterns_are_not_counted_so(lab: SimpleNamespace) -> None:
     for name in ("clique-4", "cycle-4", "diamond", "star-3", "path-5"):
-        assert count_by_triangles(parse_pattern(name), lab.context(GRAPHS["rmat"])) is None
+        assert count_by_triangles(parse_pattern(name), lab.context(GRAPHS["rmat"]())) is None
 
 
 @pytest.mark.parametrize("name", ["path-4", "tailed-triangle"])
@@ -67,7 +68,7 @@ def test_the_cpu_counts_large_graphs_so(
     from longwall.pipeline.prediction.phases import phases_of
 
     monkeypatch.setattr(degree_sums, "_MANY_EDGES", many)
-    graph = GRAPHS["rmat"]
+    graph = GRAPHS["rmat"]()
     plan, context = plan_unlabelled(parse_pattern(name), graph.stats, induced=False), lab.context(graph)
     assert plan.count(context) == naively(graph, name)
     method = {"path-4": "clique bitmaps", "tailed-triangle": "triangles per vertex"}[name]
@@ -86,7 +87,7 @@ def test_where_the_budget_has_no_room_for_counts_of_vertices_rows_are_summed(
 
     monkeypatch.setattr(degree_sums, "_MANY_EDGES", 0)
     monkeypatch.setattr(CountTrianglesOfVertices, "host_bytes", lambda self, workers: 1 << 50)
-    graph = GRAPHS["rmat"]
+    graph = GRAPHS["rmat"]()
     plan, context = plan_unlabelled(parse_pattern("tailed-triangle"), graph.stats, induced=False), lab.context(graph)
     assert plan.count(context) == naively(graph, "tailed-triangle")
     assert "triangles per vertex" not in [row.stage for row in context.metrics.rows()]
@@ -96,14 +97,14 @@ def test_where_the_budget_has_no_room_for_counts_of_vertices_rows_are_summed(
 def test_motifs_of_a_graph_that_the_device_holds_in_part(lab: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
     from longwall.pipeline.workloads.motifs.by_counting import plan_counting
 
-    plan = plan_counting(4, GRAPHS["rmat"])
-    expected = plan.count(lab.context(GRAPHS["rmat"]))
+    plan = plan_counting(4, GRAPHS["rmat"]())
+    expected = plan.count(lab.context(GRAPHS["rmat"]()))
     counted = []
     plain = count_by_triangles
     monkeypatch.setattr(
         "longwall.pipeline.phases.degree_sums.count_by_triangles",
         lambda *given: counted.append(plain(*given)) or counted[-1],
     )
-    context = lab.context(GRAPHS["rmat"], engine="cuda", device=1 << 20, memory={"access": "adaptive"})
+    context = lab.context(GRAPHS["rmat"](), engine="cuda", device=1 << 20, memory={"access": "adaptive"})
     assert plan.count(context) == expected
     assert [number is not None for number in counted].count(True) == 2

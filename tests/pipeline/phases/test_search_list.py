@@ -12,7 +12,7 @@ import pytest
 from conftest import set_free_writers
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from strategies import PATTERNS, graphs, queries
+from strategies import graphs, queries
 
 import longwall
 from longwall.pipeline.execution import search_bench, worker_memory
@@ -108,7 +108,7 @@ def test_threads_tasks_and_chunks_change_nothing(listed, small, query, threads, 
 
 @pytest.mark.parametrize("induced", [False, True])
 def test_every_pattern_of_four_vertices_in_a_dense_graph(listed, induced):
-    for found in PATTERNS[4]:
+    for found in naive.connected_patterns(4):
         query = naive.Query(4, found.edges, None, induced)
         _, table = listed(DENSE, query, threads=2)
         check_rows(images(table, 4), DENSE, query, None)

@@ -3,6 +3,7 @@
 import pickle
 import random
 from dataclasses import replace
+from functools import cache
 from itertools import combinations
 from math import comb, factorial
 
@@ -31,7 +32,11 @@ from longwall.stages.homomorphisms import tables
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 COSTS = PassCosts(vertices=1e6, arcs=1e6, wide=1e8)
-PATTERNS = {k: [Pattern(k, code_edges(code, k)) for code in connected_codes(k).tolist()] for k in (3, 4, 5, 6)}
+
+
+@cache
+def patterns(k: int) -> list[Pattern]:
+    return [Pattern(k, code_edges(code, k)) for code in connected_codes(k).tolist()]
 
 
 def graph_edges(seed: int, vertices: int, chance: float) -> list[tuple[int, int]]:
@@ -60,9 +65,9 @@ def check(lab, engine, sums: HomomorphismSums, edges: list[tuple[int, int]]) -> 
 @pytest.mark.parametrize("lists", [True, False])
 @pytest.mark.parametrize("k", [3, 4, 5])
 def test_every_total_equals_the_definition(lab, engine_kind, k, lists):
-    sums = of_all(PATTERNS[k], replace(COSTS, lists=lists))
+    sums = of_all(patterns(k), replace(COSTS, lists=lists))
     if lists:
-        assert len(sums.patterns) == len(PATTERNS[k])
+        assert len(sums.patterns) == len(patterns(k))
     for seed, chance in ((1, 0.3), (2, 0.6), (3, 0.95))[: on_device(3, 2)]:
         check(lab, engine_kind, sums, graph_edges(seed, 9, chance))
 
@@ -71,8 +76,8 @@ def test_every_total_equals_the_definition(lab, engine_kind, k, lists):
 @pytest.mark.parametrize("wide", [1.0, 1e8])
 def test_every_pattern_alone_equals_the_definition(lab, engine_kind, lists, wide):
     """Alone it may be taken apart in another way: into a table over arcs that needs another one, for example."""
-    patterns = [*PATTERNS[4], *PATTERNS[5]] if on_device(True, False) else PATTERNS[5][::5]
-    for pattern in patterns:
+    chosen = [*patterns(4), *patterns(5)] if on_device(True, False) else patterns(5)[::5]
+    for pattern in chosen:
         sums = plan_homomorphisms((pattern,), PassCosts(1.0, 1.0, wide, lists=lists))
         if sums is not None:
             check(lab, engine_kind, sums, graph_edges(4, 8, 0.6))
@@ -86,7 +91,7 @@ def test_every_pattern_alone_equals_the_definition(lab, engine_kind, lists, wide
     chosen=st.sets(st.integers(0, 111), min_size=1, max_size=4),
 )
 def test_patterns_of_six_vertices(lab, engine_kind, seed, chance, arcs, chosen):
-    able = [PATTERNS[6][i] for i in chosen if plan_homomorphisms((PATTERNS[6][i],), COSTS) is not None]
+    able = [patterns(6)[i] for i in chosen if plan_homomorphisms((patterns(6)[i],), COSTS) is not None]
     if able:
         check(lab, engine_kind, of_all(able, replace(COSTS, arcs=arcs)), graph_edges(seed, 8, chance))
 
@@ -128,7 +133,7 @@ def test_passes_from_common_neighbours_over_the_graph(lab, engine_kind, text, pr
 
 @pytest.mark.parametrize("prime", PRIMES[:2])
 def test_residues_are_those_of_the_counts(lab, engine_kind, prime):
-    sums = of_all(PATTERNS[4] + PATTERNS[5][::3], COSTS)
+    sums = of_all(patterns(4) + patterns(5)[::3], COSTS)
     run = lab.context(lab.graph(graph_edges(5, 20, 0.6)), engine=engine_kind, threads=2)
     count = HomomorphismCount(sums)
     whole, _ = count._run(run, homomorphism_count.WORD)
@@ -141,7 +146,7 @@ def test_residues_are_those_of_the_counts(lab, engine_kind, prime):
 
 def test_small_primes_change_nothing(lab, engine_kind, monkeypatch):
     """Numbers of a few digits, as if they had many: combined of 2**64 and all primes."""
-    sums = of_all(PATTERNS[4], COSTS)
+    sums = of_all(patterns(4), COSTS)
     run = lab.context(lab.graph(graph_edges(6, 12, 0.5)), engine=engine_kind)
     want = HomomorphismCount(sums).mappings(run)
     monkeypatch.setattr(homomorphism_count, "moduli_for", lambda *_: list(PRIMES[:3]))

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,9 +18,14 @@ from longwall.pipeline.prediction import phase_sample
 from longwall.pipeline.prediction.phase_sample import sample_phase
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.storage.generators.kinds import generate
+from longwall.storage.graph.graph import Graph
 
-GRAPH = generate("rmat", seed=7, scale=6, edge_factor=4)
 CALL = 0.001
+
+
+@cache
+def rmat() -> Graph:
+    return generate("rmat", seed=7, scale=6, edge_factor=4)
 
 
 class Time:
@@ -75,7 +81,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def sample(lab: Any, cost: Callable[[int], float], seconds: float, roots: int = 20_000, seed: int = 0) -> Any:
     phase = Counted(roots, cost, [])
-    found = sample_phase(phase, lab.context(GRAPH), seconds, seed)
+    found = sample_phase(phase, lab.context(rmat()), seconds, seed)
     assert phase.closed == [1]
     return found
 
@@ -113,7 +119,7 @@ def test_bytes_of_files_are_those_of_all_roots(lab: Any) -> None:
 
 def test_a_phase_without_roots_takes_nothing(lab: Any) -> None:
     phase = Counted(0, lambda _: 1.0, [])
-    found = sample_phase(phase, lab.context(GRAPH), 1.0)
+    found = sample_phase(phase, lab.context(rmat()), 1.0)
     assert (found.seconds, found.longest, found.share) == (0, 0, 1)
 
 
@@ -123,7 +129,7 @@ def test_an_interrupt_ends_the_sample_and_closes_its_workers(lab: Any) -> None:
             raise KeyboardInterrupt
         return 1e-6
 
-    phase, context = Counted(20_000, cost, []), lab.context(GRAPH)
+    phase, context = Counted(20_000, cost, []), lab.context(rmat())
     with pytest.raises(KeyboardInterrupt):
         sample_phase(phase, context, 1000.0)
     assert context.cancel.is_set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,8 @@ from longwall.pipeline.phases.cores.core_plan import CountInCore
 from longwall.pipeline.prediction import predict
 from longwall.pipeline.prediction.predict import sample_plan
 from longwall.storage.generators.kinds import generate
+from longwall.storage.graph.graph import Graph
 
-GRAPH = generate("rmat", seed=3, scale=8, edge_factor=6, num_labels=3)
 WORKLOADS: dict[str, dict[str, Any]] = {
     "triangles": {"kind": "triangles"},
     "triangles of vertices": {"kind": "triangles", "output": "vertices"},
@@ -51,6 +52,11 @@ WORKLOADS: dict[str, dict[str, Any]] = {
 }
 
 
+@cache
+def rmat() -> Graph:
+    return generate("rmat", seed=3, scale=8, edge_factor=6, num_labels=3)
+
+
 class Noted(ThreadExecutor):
     """Notes the names of phases."""
 
@@ -72,10 +78,10 @@ QUICK = ("triangles", "houses", "labelled", "list", "orbits")
 def test_the_phases_of_a_run_are_sampled(lab: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(predict, "SECONDS", 0.05)
     sections = {"workload": WORKLOADS[name]}
-    context = lab.context(GRAPH, **sections)
-    plan = context.spec.workload.plan(GRAPH)
+    context = lab.context(rmat(), **sections)
+    plan = context.spec.workload.plan(rmat())
     before = context.resources.host.used
-    samples = sample_plan(plan, context.spec, GRAPH, context.resources)
+    samples = sample_plan(plan, context.spec, rmat(), context.resources)
     assert context.resources.host.used == before
     assert not list(context.results.iterdir())
     context.executor = noted = Noted()
@@ -93,9 +99,9 @@ def test_the_phases_of_every_small_pattern_are_sampled(
     for found in nx.graph_atlas_g()[3:]:
         if 3 <= len(found) <= 5 and nx.is_connected(found):
             pattern = ",".join(f"{a}-{b}" for a, b in found.edges)
-            context = lab.context(GRAPH, workload={"kind": "match", "pattern": pattern, "induced": induced})
-            plan = context.spec.workload.plan(GRAPH)
-            samples = sample_plan(plan, context.spec, GRAPH, context.resources)
+            context = lab.context(rmat(), workload={"kind": "match", "pattern": pattern, "induced": induced})
+            plan = context.spec.workload.plan(rmat())
+            samples = sample_plan(plan, context.spec, rmat(), context.resources)
             context.executor = noted = Noted()
             context.spec.workload.execute(plan, context)
             assert sorted(one.name for one in samples) == sorted(noted.names), pattern
@@ -103,10 +109,10 @@ def test_the_phases_of_every_small_pattern_are_sampled(
 
 def test_a_count_in_a_core_is_predicted_as_the_whole(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(predict, "SECONDS", 0.05)
-    context = lab.context(GRAPH)
-    whole = plan_count(parse_pattern("diamond"), GRAPH)
+    context = lab.context(rmat())
+    whole = plan_count(parse_pattern("diamond"), rmat())
     plan = CountInCore(whole.pattern, whole.cost, whole, induced=False)
-    names = [[one.name for one in sample_plan(one, context.spec, GRAPH, context.resources)] for one in (plan, whole)]
+    names = [[one.name for one in sample_plan(one, context.spec, rmat(), context.resources)] for one in (plan, whole)]
     assert names[0] == names[1] != []
 
 
@@ -116,9 +122,9 @@ def test_phases_of_a_device_are_sampled(lab: Any, device: int | None, monkeypatc
     monkeypatch.setattr(predict, "SECONDS", 0.05)
     set_page_size(monkeypatch, 1024)
     access = {} if device is None else {"memory": {"access": "adaptive"}}
-    context = lab.context(GRAPH, engine="cuda", device=device, workload={"kind": "cliques", "k": 4}, **access)
-    plan = context.spec.workload.plan(GRAPH)
-    (one,) = sample_plan(plan, context.spec, GRAPH, context.resources)
+    context = lab.context(rmat(), engine="cuda", device=device, workload={"kind": "cliques", "k": 4}, **access)
+    plan = context.spec.workload.plan(rmat())
+    (one,) = sample_plan(plan, context.spec, rmat(), context.resources)
     assert context.resources.work.used == 0
     assert one.seconds > 0
     assert len(one.strata) <= 12

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from functools import cache
 from itertools import combinations
 from math import comb
 from pathlib import Path
@@ -23,8 +24,16 @@ from longwall.stages.cliques import leaves as clique_leaves
 
 ENGINES = pytest.mark.parametrize("engine", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 GRAPH = nx.gnp_random_graph(60, 0.45, seed=2)
-CLIQUES = {frozenset(one) for one in nx.enumerate_all_cliques(GRAPH) if len(one) > 2}
-SIZES = naive_cliques.sizes(CLIQUES)
+
+
+@cache
+def all_cliques() -> set[frozenset[int]]:
+    return {frozenset(one) for one in nx.enumerate_all_cliques(GRAPH) if len(one) > 2}
+
+
+@cache
+def sizes() -> dict[int, int]:
+    return naive_cliques.sizes(all_cliques())
 
 
 def config(tmp_path: Path, edges: Any = GRAPH.edges, **workload: Any) -> dict[str, Any]:
@@ -41,26 +50,26 @@ def config(tmp_path: Path, edges: Any = GRAPH.edges, **workload: Any) -> dict[st
 def test_every_size_in_one_run(tmp_path: Path, engine: str) -> None:
     result = longwall.run(config(tmp_path, k="all"), overrides=[f"engine.kind={engine}"])
     assert [(one.pattern, one.count) for one in result.patterns] == [
-        (f"clique-{size}", count) for size, count in sorted(SIZES.items())
+        (f"clique-{size}", count) for size, count in sorted(sizes().items())
     ]
     assert result.engine == engine
-    assert result.count == len(CLIQUES)
+    assert result.count == len(all_cliques())
     table = result.table("sizes")
     assert table.schema.field("count").type == pa.int64()
-    assert dict(zip(table["size"].to_pylist(), table["count"].to_pylist(), strict=True)) == SIZES
+    assert dict(zip(table["size"].to_pylist(), table["count"].to_pylist(), strict=True)) == sizes()
 
 
 @ENGINES
 @pytest.mark.parametrize("k", [3, 4, 6, 8, 16, 17, 10**9])
 def test_one_size(tmp_path: Path, engine: str, k: int) -> None:
     chosen = [f"engine.kind={engine}"]
-    assert longwall.run(config(tmp_path, k=k), overrides=chosen).count == SIZES.get(k, 0)
+    assert longwall.run(config(tmp_path, k=k), overrides=chosen).count == sizes().get(k, 0)
     result = longwall.run(config(tmp_path, k=k, output="vertices"), overrides=chosen)
-    assert result.count == SIZES.get(k, 0)
+    assert result.count == sizes().get(k, 0)
     found = {row["vertex"] - 10: row["cliques"] for row in result.table("vertices").to_pylist()}
     assert set(found) == set(GRAPH)
     assert {vertex: count for vertex, count in found.items() if count} == dict(
-        Counter(vertex for clique in CLIQUES if len(clique) == k for vertex in clique)
+        Counter(vertex for clique in all_cliques() if len(clique) == k for vertex in clique)
     )
 
 
@@ -71,7 +80,7 @@ def test_every_size_of_every_vertex(tmp_path: Path, engine: str) -> None:
     rows = result.table("vertices").to_pylist()
     found = {(row["vertex"] - 10, row["size"]): row["cliques"] for row in rows}
     assert len(found) == len(rows)
-    assert found == dict(Counter((vertex, len(clique)) for clique in CLIQUES for vertex in clique))
+    assert found == dict(Counter((vertex, len(clique)) for clique in all_cliques() for vertex in clique))
 
 
 @pytest.mark.parametrize("k", [4, 6, "all"])
@@ -92,7 +101,7 @@ def test_a_search_without_room_for_pivots(monkeypatch: pytest.MonkeyPatch) -> No
         raise clique_leaves.WorkspaceTooLarge(1)
 
     monkeypatch.setattr(clique_leaves, "_OneSize", too_large)
-    assert longwall.cliques(GRAPH, 7, engine="cpu") == SIZES[7]
+    assert longwall.cliques(GRAPH, 7, engine="cpu") == sizes()[7]
     with pytest.raises(longwall.InputError, match="a worker needs 1 B of workspace"):
         longwall.cliques(nx.complete_graph(18), 17, engine="cpu")
 
@@ -130,13 +139,13 @@ def test_the_terminal_has_a_line_for_every_size(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text(text)
     run = ["run", str(tmp_path / "run.toml"), "--quiet"]
     lines = CliRunner().invoke(app, run).stdout.splitlines()
-    assert lines[0].split() == ["count", f"{len(CLIQUES):,}"]
-    assert [line.split() for line in lines[1 : len(SIZES) + 1]] == [
-        [f"{count:,}", f"clique-{size}"] for size, count in sorted(SIZES.items())
+    assert lines[0].split() == ["count", f"{len(all_cliques()):,}"]
+    assert [line.split() for line in lines[1 : len(sizes()) + 1]] == [
+        [f"{count:,}", f"clique-{size}"] for size, count in sorted(sizes().items())
     ]
     again = CliRunner().invoke(app, [*run, "--json", "--set", "run.name=again"])
     assert json.loads(again.stdout)["patterns"] == [
-        {"pattern": f"clique-{size}", "count": count} for size, count in sorted(SIZES.items())
+        {"pattern": f"clique-{size}", "count": count} for size, count in sorted(sizes().items())
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,10 @@ from longwall.storage.pages.orientation import (
 from longwall.storage.pages.oriented_copy import OrientedCopy
 
 GRAPHS = {
-    "one edge": build_graph(np.array([0]), np.array([1])),
-    "star": build_graph(np.zeros(50, np.int64), np.arange(1, 51)),
-    "rmat": generate("rmat", seed=5, scale=8, edge_factor=6),
-    "even": generate("erdos-renyi", seed=2, vertices=200, edges=900),
+    "one edge": cache(lambda: build_graph(np.array([0]), np.array([1]))),
+    "star": cache(lambda: build_graph(np.zeros(50, np.int64), np.arange(1, 51))),
+    "rmat": cache(lambda: generate("rmat", seed=5, scale=8, edge_factor=6)),
+    "even": cache(lambda: generate("erdos-renyi", seed=2, vertices=200, edges=900)),
 }
 
 
@@ -37,7 +38,7 @@ GRAPHS = {
 def test_rows_have_the_smaller_neighbours(name: str, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(oriented_copy, "_ARCS_AT_ONCE", at_once)
     monkeypatch.setattr(orientation, "_VERTICES_AT_ONCE", at_once)
-    graph = GRAPHS[name]
+    graph = GRAPHS[name]()
     arrays = orient(graph)
     assert arrays.oriented
     assert arrays.num_arcs == graph.num_edges
@@ -57,7 +58,7 @@ def test_pieces_have_every_arc_once_and_few_enough(
     name: str, at_once: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(oriented_copy, "_ARCS_AT_ONCE", at_once)
-    graph = GRAPHS[name]
+    graph = GRAPHS[name]()
     arrays = oriented_arrays(graph, np.empty)
     copy = OrientedCopy(graph, arrays)
     copy.begin()
@@ -82,7 +83,7 @@ def test_pieces_have_every_arc_once_and_few_enough(
 
 def test_an_array_is_filled_from_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(oriented_copy, "_ARCS_AT_ONCE", 50)
-    graph, gate = GRAPHS["even"], threading.Event()
+    graph, gate = GRAPHS["even"](), threading.Event()
     expected, arrays = orient(graph).indices, oriented_arrays(graph, np.zeros)
     copy, plain = OrientedCopy(graph, arrays), oriented_copy._copy_rows
 
@@ -101,7 +102,7 @@ def test_an_array_is_filled_from_its_beginning(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_fault_of_a_thread_is_raised_where_arcs_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = GRAPHS["even"]
+    graph = GRAPHS["even"]()
     copy = OrientedCopy(graph, oriented_arrays(graph, np.zeros))
     monkeypatch.setattr(oriented_copy, "_copy_rows", lambda *_: 1 // 0)
     copy.begin()
@@ -113,7 +114,7 @@ def test_a_fault_of_a_thread_is_raised_where_arcs_are_waited_for(monkeypatch: py
 def test_nothing_is_copied_any_more_where_a_thread_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(oriented_copy, "_ARCS_AT_ONCE", 1)
     monkeypatch.setattr(oriented_copy, "core_count", lambda: 9)
-    graph, started, running = GRAPHS["even"], [], []
+    graph, started, running = GRAPHS["even"](), [], []
     start, plain = threading.Thread.start, oriented_copy._copy_rows
 
     def one(thread: threading.Thread) -> None:
@@ -140,7 +141,7 @@ def test_nothing_is_copied_any_more_where_a_thread_cannot_be_started(monkeypatch
 
 @pytest.mark.parametrize("name", list(GRAPHS))
 def test_arcs_before_a_place_are_counted(name: str) -> None:
-    graph = GRAPHS[name]
+    graph = GRAPHS[name]()
     starts = orient(graph).indptr
     smaller = np.concatenate([[0], np.cumsum(graph.indices < owners(graph))])
     assert [oriented_arc(graph, starts, at) for at in range(len(graph.indices) + 1)] == smaller.tolist()
@@ -150,7 +151,7 @@ def test_arcs_before_a_place_are_counted(name: str) -> None:
 @each_case("page_arcs", [1, 4, 64, 4096])
 def test_bytes_of_pages_are_those_of_all_lists(name: str, page_arcs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(orientation, "_LISTS_AT_ONCE", 37)
-    graph = GRAPHS[name]
+    graph = GRAPHS[name]()
     starts = orient(graph).indptr
     read = np.zeros(graph.num_edges, int)
     for v in range(graph.num_vertices):
@@ -162,7 +163,7 @@ def test_bytes_of_pages_are_those_of_all_lists(name: str, page_arcs: int, monkey
 @each_case("name", list(GRAPHS))
 @each_case("arcs", [1, 5, 300, 1 << 30])
 def test_blocks_have_all_vertices_and_so_many_arcs(name: str, arcs: int) -> None:
-    starts = orient(GRAPHS[name]).indptr
+    starts = orient(GRAPHS[name]()).indptr
     blocks = target_blocks(starts, arcs)
     assert [v for low, high in blocks for v in range(low, high)] == list(range(starts.size - 1))
     for low, high in blocks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from threading import Event
 
@@ -20,9 +21,9 @@ from longwall.storage.observer import NullObserver
 from longwall.storage.streaming.edge_sums import _add_products, add_degree_products
 
 GRAPHS = {
-    "rmat": generate("rmat", seed=7, scale=8, edge_factor=6),
-    "star": build_graph(np.zeros(50, np.int64), np.arange(1, 51)),
-    "one edge": build_graph(np.array([0]), np.array([1])),
+    "rmat": cache(lambda: generate("rmat", seed=7, scale=8, edge_factor=6)),
+    "star": cache(lambda: build_graph(np.zeros(50, np.int64), np.arange(1, 51))),
+    "one edge": cache(lambda: build_graph(np.array([0]), np.array([1]))),
 }
 
 
@@ -37,9 +38,9 @@ def naively(graph: Graph) -> int:
 def test_products_of_degrees_add_up(tmp_path: Path, kind: str, chunk: int) -> None:
     host = MemoryBudget("memory.host", PLENTY)
     with short_chunks(chunk), SpillFolder(tmp_path / "spill") as spill:
-        stored = store_of(GRAPHS[kind], tmp_path / "graph")
+        stored = store_of(GRAPHS[kind](), tmp_path / "graph")
         with closing(lists_of(stored, make_budgets().at(spill))) as lists:
-            assert add_degree_products(stored, lists, host, NullObserver(), Event()) == naively(GRAPHS[kind])
+            assert add_degree_products(stored, lists, host, NullObserver(), Event()) == naively(GRAPHS[kind]())
             assert lists.bytes_read == 4 * stored.num_edges
             assert host.used == 0
             assert host.peak >= 4 * stored.num_vertices
@@ -53,7 +54,7 @@ def test_products_of_degrees_add_up(tmp_path: Path, kind: str, chunk: int) -> No
 
 @pytest.mark.parametrize("kind", list(GRAPHS))
 def test_degrees_of_vertices_are_those_of_the_rows(tmp_path: Path, kind: str) -> None:
-    graph = GRAPHS[kind]
+    graph = GRAPHS[kind]()
     vertices = np.random.default_rng(1).integers(0, graph.num_vertices, 40)
     expected = np.diff(graph.indptr)[vertices].tolist()
     assert graph.degrees_of(vertices).tolist() == expected
