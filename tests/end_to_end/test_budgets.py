@@ -18,7 +18,6 @@ from conftest import set_free_writers
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from kill import left_in
-from selection import slow_but_first
 
 import longwall
 from longwall.pipeline.execution import worker_memory
@@ -94,7 +93,8 @@ def check_kept(memory: dict[str, Any], host: int) -> None:
     assert memory["disk"]["peak"] <= memory["disk"]["limit"]
 
 
-@pytest.mark.parametrize("pattern", slow_but_first(PATTERNS))
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize("pattern", PATTERNS)
 def test_with_plenty_the_rows_are_the_embeddings(lister, pattern):
     rows = lister.rows(pattern)
     assert len(rows) == len(set(rows))
@@ -123,8 +123,9 @@ def test_any_budget_any_chunk_and_any_order_give_the_same_rows(lister, pattern, 
     check_kept(memory, host)
 
 
-@pytest.mark.parametrize("order", slow_but_first(["depth", "levels"]))
-@pytest.mark.parametrize("part", slow_but_first([0.97, 0.0, 0.1, 0.5]))
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize("order", ["depth", "levels"])
+@pytest.mark.parametrize("part", [0.97, 0.0, 0.1, 0.5])
 def test_a_budget_that_is_too_small_is_refused_with_a_message(lister, order, part):
     host = max(int(part * lister.smallest("3-star", order, 3)), 1)
     with pytest.raises((InputError, RunError)) as refusal:
@@ -234,18 +235,17 @@ for config in json.loads(sys.argv[1]):
 _ALLOCATORS = 4 << 20  # what they keep of small objects
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak of resident memory cannot be reset")
 @pytest.mark.parametrize(
     ("workload", "labels", "budget"),
-    slow_but_first(
-        [
-            ({"kind": "cliques", "k": 3, "output": "embeddings"}, 2, 8 << 20),
-            ({"kind": "match", "pattern": "path-4", "output": "embeddings"}, 2, 8 << 20),
-            ({"kind": "frequent", "min_support": 10, "max_edges": 2, "output": "embeddings"}, 2, 8 << 20),
-            ({"kind": "frequent", "min_support": 1, "max_edges": 2}, 500, 128 << 20),  # 150,000 patterns
-            ({"kind": "motifs", "k": 4, "output": "vertices"}, 2, 8 << 20),
-        ]
-    ),
+    [
+        ({"kind": "cliques", "k": 3, "output": "embeddings"}, 2, 8 << 20),
+        ({"kind": "match", "pattern": "path-4", "output": "embeddings"}, 2, 8 << 20),
+        ({"kind": "frequent", "min_support": 10, "max_edges": 2, "output": "embeddings"}, 2, 8 << 20),
+        ({"kind": "frequent", "min_support": 1, "max_edges": 2}, 500, 128 << 20),  # 150,000 patterns
+        ({"kind": "motifs", "k": 4, "output": "vertices"}, 2, 8 << 20),
+    ],
     ids=lambda given: given["kind"] if isinstance(given, dict) else str(given),
 )
 def test_resident_memory_grows_by_the_budget_at_most(

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from breakable import SHARED
 from crash import EDGES, FEW_TASKS, WORKLOADS, moments
-from selection import slow_but_first
 
 import longwall
 from longwall.storage.errors import InputError, RunError
@@ -140,8 +139,9 @@ def check(store: Store, kind: str, act: str, every: bool, new: bool) -> None:
         assert status(NEW) is None
 
 
-@pytest.mark.parametrize("act", slow_but_first(ACTS))
-@pytest.mark.parametrize("new", slow_but_first([False, True]))
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("new", [False, True])
 def test_a_fault_at_a_moment_leaves_what_is_right_or_refused(store: Store, act: str, new: bool) -> None:
     check(store, "listing", act, False, new)
 

@@ -19,7 +19,6 @@ from breakable import EDGES, answer, embeddings_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kill import left_in, status
-from selection import slow_but_first
 from typer.testing import CliRunner
 
 import longwall
@@ -308,9 +307,10 @@ def test_memory_that_is_short_at_random_moments_changes_no_row(
     assert answer(runner.run(workload, engine, order).path) == runner.undisturbed(workload)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("order", ["depth", "levels"])
 @pytest.mark.parametrize("remote", [False, True])
-@pytest.mark.parametrize("most", slow_but_first([5, 1, 12]))
+@pytest.mark.parametrize("most", [5, 1, 12])
 def test_a_listing_with_room_for_few_rows_at_once(runner: Runner, order: str, remote: bool, most: int) -> None:
     engine = TroubledEngine(short_beyond(most), remote=remote)
     assert answer(runner.run("listing", engine, order).path) == runner.undisturbed("listing")
@@ -318,8 +318,9 @@ def test_a_listing_with_room_for_few_rows_at_once(runner: Runner, order: str, re
     assert engine.memory.released > 0
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("workload", ["search", "cliques"])
-@pytest.mark.parametrize("most", slow_but_first([5, 1, 12]))
+@pytest.mark.parametrize("most", [5, 1, 12])
 def test_a_count_with_room_for_few_roots_at_once(runner: Runner, workload: str, most: int) -> None:
     engine = TroubledEngine(short_beyond(most), threads=2)
     assert answer(runner.run(workload, engine).path) == runner.undisturbed(workload)
@@ -335,8 +336,9 @@ def test_pieces_grow_back_when_memory_is_there_again(runner: Runner) -> None:
     assert max(engine.sizes) >= max(whole.sizes) // 2
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("order", ["depth", "levels"])
-@pytest.mark.parametrize("share", slow_but_first([0.3, 0, 0.9]))
+@pytest.mark.parametrize("share", [0.3, 0, 0.9])
 def test_memory_that_stays_short_ends_the_run_with_a_message(
     runner: Runner, eager_commits: None, short_chunks: None, order: str, share: float
 ) -> None:
@@ -496,8 +498,9 @@ def test_chunks_leave_the_device_in_their_order(tmp_path: Path) -> None:
 # The device is lost
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("order", ["depth", "levels"])
-@pytest.mark.parametrize("share", slow_but_first([0.5, 0, 0.1, 0.95]))
+@pytest.mark.parametrize("share", [0.5, 0, 0.1, 0.95])
 def test_a_lost_device_ends_the_run_and_resume_completes_it(
     runner: Runner, eager_commits: None, short_chunks: None, order: str, share: float
 ) -> None:

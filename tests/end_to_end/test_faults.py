@@ -18,7 +18,6 @@ import pytest
 from breakable import EDGES, KINDS, Workshop, answer
 from conftest import set_free_writers
 from kill import Fault, Outcome, check_whole, left_in, status
-from selection import slow_but_first
 
 import longwall
 from longwall.stages import source
@@ -83,8 +82,9 @@ def test_a_disk_that_is_full_at_any_moment(workshop, kind):
         mended(workshop, kind, folder)
 
 
-@pytest.mark.parametrize("kind", slow_but_first(BROKEN_KINDS))
-@pytest.mark.parametrize("largest", slow_but_first([1000, 0, 300, 3000, 10_000]))
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize("kind", BROKEN_KINDS)
+@pytest.mark.parametrize("largest", [1000, 0, 300, 3000, 10_000])
 def test_a_disk_that_takes_only_so_many_bytes(workshop, kind, largest):
     """Here the system itself refuses, in the middle of a write."""
     folder = workshop.folder(kind)
@@ -97,7 +97,8 @@ def test_a_disk_that_takes_only_so_many_bytes(workshop, kind, largest):
     mended(workshop, kind, folder)
 
 
-@pytest.mark.parametrize("kind", slow_but_first(BROKEN_KINDS))
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize("kind", BROKEN_KINDS)
 def test_an_interrupted_run_leaves_no_spill_files_and_is_resumed(workshop, kind):
     draw, whole = random.Random(kind), workshop.undisturbed(kind)
     struck = 0
@@ -319,7 +320,8 @@ def damage_store(store: Path, how) -> None:
     chunk.write_bytes(how(chunk.read_bytes()))
 
 
-@pytest.mark.parametrize("how", slow_but_first([flip, truncate, "deleted", "chunk deleted"]))
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize("how", [flip, truncate, "deleted", "chunk deleted"])
 def test_a_store_that_is_damaged_while_a_run_is_down(workshop, stored, how):
     store, kept = stored / "graph.zarr", stored / "kept.zarr"
     shutil.copytree(store, kept)

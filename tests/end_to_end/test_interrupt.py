@@ -22,7 +22,6 @@ import pytest
 from breakable import EXAMPLES
 from llvmlite.binding.executionengine import ExecutionEngine
 from numba.core.compiler_lock import global_compiler_lock
-from selection import slow_but_first
 
 import longwall
 from longwall.__main__ import main
@@ -103,7 +102,8 @@ def begin_run(folder: Path, name: str) -> tuple[subprocess.Popen[str], Path]:
     return process, run
 
 
-@pytest.mark.parametrize("name", slow_but_first(LONG))
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize("name", LONG)
 def test_a_run_stops_and_leaves_nothing_that_looks_whole(tmp_path, name):
     process, run = begin_run(tmp_path, name)
     interrupt(process)
@@ -193,7 +193,8 @@ assert signal.getsignal(signal.SIGTERM) is before
 """
 
 
-@pytest.mark.parametrize("handler", slow_but_first(["none", "own handler"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("handler", ["none", "own handler"])
 def test_a_script_that_runs_longwall_keeps_its_handler(tmp_path, handler):
     (tmp_path / "graph.txt").write_text("1 2\n2 3\n3 1\n")
     text = 'graph.path = "graph.txt"\nengine.kind = "cpu"\nworkload = { kind = "match", pattern = "0-1,1-2,2-0,0-3" }\n'
@@ -239,7 +240,8 @@ class Endless(longwall.Algorithm):
 """
 
 
-@pytest.mark.parametrize("by", slow_but_first([signal.SIGTERM, signal.SIGINT, signal.SIGHUP]))
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_second_signal_ends_code_that_never_returns(tmp_path, by):
     (tmp_path / "endless.py").write_text(ENDLESS)
     workload = 'kind = "custom"\nalgorithm = "endless.py:Endless"'
@@ -317,7 +319,8 @@ def test_it_may_be_interrupted_as_it_makes_its_commands(monkeypatch, capsys):
     assert capsys.readouterr().err == "\ninterrupted: nothing is left behind\n"
 
 
-@pytest.mark.parametrize("by", slow_but_first([signal.SIGINT, signal.SIGTERM]))
+@pytest.mark.slow
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
 def test_generating_stops_and_leaves_nothing(tmp_path, by):
     process = start(tmp_path, "generate", "rmat", "big.zarr", "--scale", "22", "--edge-factor", "16")
     wait_for(lambda: any(tmp_path.iterdir()), process)  # the store is begun, or something is spilled

@@ -19,7 +19,6 @@ import networkx as nx
 import pytest
 from breakable import CONSTANTS, EDGES, KINDS, LABELS, LIMIT, Workshop, embeddings_of
 from kill import Fault, status
-from selection import slow_but_first
 
 import longwall
 from longwall.kernels.patterns.pattern_codes import code_edges, connected_codes
@@ -55,12 +54,14 @@ def test_there_are_fifty_kills():
     assert KILLS_OF_EACH_KIND * len(KINDS) >= 50
 
 
-@pytest.mark.parametrize("kind", slow_but_first(KINDS))
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_killed_run_is_resumed_to_the_same_results(workshop, kind):
     break_often(workshop, kind, KILLS_OF_EACH_KIND, ["kill"], kind)
 
 
-@pytest.mark.parametrize("kind", slow_but_first([*SHORT[::-1], "listing by levels", "triangles per vertex"]))
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize("kind", [*SHORT[::-1], "listing by levels", "triangles per vertex"])
 def test_a_power_cut_loses_nothing_that_was_recorded(workshop, kind):
     break_often(workshop, kind, 5, ["power cut"], kind)
 
@@ -88,7 +89,8 @@ def test_any_run_may_be_killed_at_each_of_its_moments(workshop, kind):
         workshop.check(kind, [Fault("kill", event=event)], often=False)
 
 
-@pytest.mark.parametrize("kind", slow_but_first(KINDS))
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_undisturbed_run_is_right(workshop, kind):
     found = workshop.undisturbed(kind).answer
     match kind:
@@ -193,7 +195,8 @@ def test_what_is_finished_is_not_done_again(workshop):
     workshop.compare("listing", run)
 
 
-@pytest.mark.parametrize("kind", slow_but_first(["count by search", "listing", "listing by levels"]))
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize("kind", ["count by search", "listing", "listing by levels"])
 def test_commits_that_were_not_made_are_made_again(workshop, kind):
     """The last commits are gone, and the next one was being written."""
     folder, run = begun(workshop, kind)

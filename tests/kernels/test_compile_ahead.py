@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from selection import slow_but_first
 
 from longwall.kernels import compile_ahead
 from longwall.kernels.compile_ahead import CompilingAhead, Wanted
@@ -68,20 +67,20 @@ def test_what_processes_compile_is_called_without_numba(tmp_path: Path) -> None:
     assert list((tmp_path / "cache").rglob("*.nbo"))
 
 
+@pytest.mark.slow
 def test_other_arguments_are_compiled_by_the_caller(tmp_path: Path) -> None:
     assert run(tmp_path, after="assert kernels.twice(1.5) == 3.0")
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     "before",
-    slow_but_first(
-        [
-            "os.killpg(compiling._process.pid, signal.SIGKILL)",
-            "compiling._process.terminate()",
-            "compiling.close()",
-            "compiling.instead([])",
-        ]
-    ),
+    [
+        "os.killpg(compiling._process.pid, signal.SIGKILL)",
+        "compiling._process.terminate()",
+        "compiling.close()",
+        "compiling.instead([])",
+    ],
 )
 def test_processes_that_end_do_no_harm(tmp_path: Path, before: str) -> None:
     run(tmp_path, before)

@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from selection import slow_but_first
 
 from longwall.kernels import kernel_cache, private_folder
 from longwall.kernels.cuda.runtime import device
@@ -96,6 +95,7 @@ def test_kernels_are_kept_in_a_folder_of_the_user(sources: Path, tmp_path: Path)
     assert not indices(sources)
 
 
+@pytest.mark.slow
 def test_compiling_leaves_the_standard_streams_alone(tmp_path: Path) -> None:
     pytest.importorskip("colorama", reason="without colorama Numba does not colour its messages")
     (tmp_path / "streams.py").write_text(STREAMS)
@@ -157,8 +157,9 @@ def test_a_folder_that_is_not_private_is_refused(tmp_path: Path) -> None:
             open_private(own)
 
 
-@pytest.mark.parametrize("damage", slow_but_first([b"\x80\x04garbage", b"", b"\0" * 40]))
-@pytest.mark.parametrize("ending", slow_but_first(["nbi", "nbc"]))
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize("damage", [b"\x80\x04garbage", b"", b"\0" * 40])
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
 def test_what_is_damaged_is_compiled_again(sources: Path, tmp_path: Path, damage: bytes, ending: str) -> None:
     assert call(sources, XDG_CACHE_HOME=tmp_path) == (40, 0)
     for path in tmp_path.rglob(f"*.{ending}"):
@@ -197,6 +198,7 @@ def test_kernels_of_the_newest_states_of_the_sources_are_kept(tmp_path: Path) ->
     assert len(list(tmp_path.glob("sources_of_others_*"))) == 12
 
 
+@pytest.mark.slow
 def test_a_full_disk_keeps_no_kernel_from_its_work(sources: Path, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-B", "-c", CALL],

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 from cases import each_case
-from selection import slow_but_first
 from typer.testing import CliRunner
 
 import longwall
@@ -50,6 +49,7 @@ def config(tmp_path) -> Path:
     return path
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize(
     "words",
     [["--help"], ["--version"], ["run", "--help"], ["explain", "-h"], ["generate", "--help"], ["rnu"]],
@@ -173,7 +173,7 @@ def test_explain_predicts_the_levels_of_a_search(config):
 
 def test_explain_says_the_same_twice(config):
     config.write_text(
-        '[graph]\ngenerator = { kind = "rmat", scale = 10, edge_factor = 16, seed = 1 }\n'
+        '[graph]\ngenerator = { kind = "rmat", scale = 8, edge_factor = 8, seed = 1 }\n'
         '[workload]\nkind = "match"\npattern = "house"\noutput = "embeddings"\n'
         '[engine]\nkind = "cpu"\n[memory]\nhost = "1GiB"\ndisk = "1GiB"\n'
     )
@@ -444,6 +444,7 @@ def test_an_interrupted_run_says_how_to_resume(config, monkeypatch):
     assert not Path("runs/mine/results").exists()
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_real_run_within_two_seconds(tmp_path):
     path = tmp_path / "long.toml"
     path.write_text(
@@ -477,18 +478,17 @@ def test_a_run_may_start_a_cluster(config):
     assert json.loads(output.splitlines()[-1])["count"] == 1
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     ("redirected", "code", "said"),
-    slow_but_first(
-        [
-            ("--json > /dev/full", 1, "the run is done, its results are in runs/mine/results"),
-            ("> /dev/full", 1, "standard output cannot be written"),
-            ("2> /dev/full", 0, ""),
-            ("2>&-", 0, ""),
-            (">&- 2>&-", 0, ""),
-            ("2> >(true)", 0, ""),
-        ]
-    ),
+    [
+        ("--json > /dev/full", 1, "the run is done, its results are in runs/mine/results"),
+        ("> /dev/full", 1, "standard output cannot be written"),
+        ("2> /dev/full", 0, ""),
+        ("2>&-", 0, ""),
+        (">&- 2>&-", 0, ""),
+        ("2> >(true)", 0, ""),
+    ],
 )
 def test_a_run_is_done_whether_or_not_it_can_be_reported(config, tmp_path, redirected, code, said):
     command = f"{sys.executable} -m longwall run mine.toml {redirected}"
@@ -533,9 +533,8 @@ def test_patterns_are_listed():
         assert name in result.stdout
 
 
-@pytest.mark.parametrize(
-    "words", slow_but_first([["info", "graph.txt"], ["run", "run.toml"], ["ingest", "graph.txt", "graph.zarr"]])
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [["info", "graph.txt"], ["run", "run.toml"], ["ingest", "graph.txt", "graph.zarr"]])
 def test_a_limit_of_the_address_space_that_is_too_low_is_said(tmp_path, words):
     (tmp_path / "graph.txt").write_text("1 2\n2 3\n3 1\n")
     (tmp_path / "run.toml").write_text('graph.path = "graph.txt"\nworkload.kind = "triangles"\nengine.kind = "cpu"\n')

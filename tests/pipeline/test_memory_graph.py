@@ -98,6 +98,7 @@ def test_a_cluster_elsewhere_cannot_have_it(graph):
         longwall.run(config(graph, scheduler=section))
 
 
+@pytest.mark.slow
 @pytest.mark.cluster
 def test_processes_of_this_machine_read_a_copy(graph):
     result = longwall.run(config(graph, scheduler={"kind": "dask", "workers": 2}))

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 import tomli_w
-from selection import slow_but_first
 
 import longwall
 
@@ -45,7 +44,8 @@ WORKLOADS = {
 }
 
 
-@pytest.mark.parametrize("name", slow_but_first(WORKLOADS))
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize("name", WORKLOADS)
 def test_a_small_run_imports_little(tmp_path: Path, name: str) -> None:
     edges = [(u, v) for u in range(20) for v in range(u) if (u * 7 + v * 3) % 5 < 2]
     (tmp_path / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in edges))

@@ -78,6 +78,7 @@ def test_bad_options_are_refused(tmp_path):
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_call_returns_its_value_and_its_peak_memory():
     """From a small process: a child's peak counts what its parent held when it forked."""
     program = """
@@ -116,6 +117,7 @@ def test_the_graph_of_the_gpu_benchmark_is_the_one_that_its_edges_make():
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     "options",
     [

@@ -41,6 +41,7 @@ def test_python_lines_are_python(text: str) -> None:
     ast.parse(text)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("command", ["scheduler", "worker", "ssh"])
 def test_the_options_on_the_page_are_dask_s(command: str) -> None:
     pytest.importorskip("distributed", reason="Dask is not installed: pip install 'longwall[cluster]'")

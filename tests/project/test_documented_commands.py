@@ -343,8 +343,8 @@ SMALLER = {
 }
 """Page -> what is smaller in the test than on the page, so that it takes no GPU and seconds in place of hours."""
 SLOW = (
-    *("README.md", "configs"),
-    *("docs/how-to/budgets.md", "docs/how-to/limit-and-resume.md"),
+    *("README.md", "configs", "help", "docs/start.md", "docs/scale.md", "docs/reference/exit-codes.md"),
+    *("docs/how-to/budgets.md", "docs/how-to/engines.md", "docs/how-to/limit-and-resume.md"),
     *("docs/tutorials/billion-edges.md", "docs/tutorials/payments.md"),
 )
 CLUSTER = ("docs/tutorials/dask.md",)

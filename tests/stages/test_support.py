@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from selection import slow_but_first
 
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.interface.pattern_growth import TypedGraph
@@ -97,8 +96,9 @@ def level() -> Level:
     return Level()
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("workers", [1, 3])
-@pytest.mark.parametrize("chunks", slow_but_first([4, 1]))
+@pytest.mark.parametrize("chunks", [4, 1])
 def test_rows_and_supports_are_those_of_brute_force(level: Level, workers: int, chunks: int) -> None:
     rows, least = level.by_brute_force()
     stage = level.grower(Support("images", level.num_vertices, 10**6), workers)

@@ -91,7 +91,8 @@ def test_erdos_renyi_has_exactly_its_edges(vertices: int, edges: int) -> None:
     assert graph.original_ids.max() < vertices
 
 
-@pytest.mark.parametrize("edges", [2, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("edges", [2, 4])
 def test_erdos_renyi_is_uniform(edges: int) -> None:
     # 4 vertices, 6 possible edges: C(6, 2) = C(6, 4) = 15 graphs.
     seen: dict[str, int] = {}

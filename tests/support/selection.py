@@ -1,13 +1,15 @@
 """Which tests are quick, slow or long, and what is left out where.
 
 A test that takes more than about a second on a core is `slow`, such as one that kills runs, fills
-disks, or starts a cluster. Of each kind of them one case stays among the quick ones: see `slow_but_first`.
+disks, or starts a cluster. Of each kind of them one case stays among the quick ones: `quick_cases(n)` marks all cases
+of a test as slow but the first n ones, of the GPU and of the CPU each.
 Where slow tests are left out, tests of hypothesis draw fewer examples; the step of slow tests draws all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -20,16 +22,6 @@ settings.load_profile("longwall")
 
 _left_out = pytest.StashKey[int]()
 _SHARE, _LEAST = 6, 5  # of the examples of hypothesis that are drawn where slow tests are left out
-
-
-def slow_but_first(cases: Iterable[Any]) -> list[Any]:
-    """The cases of a parameter, all but the first one marked as slow; tuples are the values of several parameters."""
-    first, *others = cases
-    return [first, *(pytest.param(*_values(case), marks=pytest.mark.slow) for case in others)]
-
-
-def _values(case: Any) -> tuple[Any, ...]:
-    return case if isinstance(case, tuple) else (case,)
 
 
 @cache
@@ -60,9 +52,20 @@ def on_device(value: Any, emulated_value: Any) -> Any:
     return emulated_value if emulated() else value
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    if item.get_closest_marker("long"):
-        item.add_marker("slow")
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--first-cases", action="store_true", help="run one case of each test function only, the first")
+
+
+def _mark_slow(items: Iterable[pytest.Item]) -> None:
+    cases: Counter[tuple[str, bool]] = Counter()
+    for item in items:
+        if item.get_closest_marker("long"):
+            item.add_marker("slow")
+        if quick := item.get_closest_marker("quick_cases"):
+            test = item.nodeid.partition("[")[0], item.get_closest_marker("gpu") is not None
+            cases[test] += 1
+            if cases[test] > quick.args[0]:
+                item.add_marker("slow")
 
 
 def _draw_fewer(tests: Iterable[Any]) -> None:
@@ -75,7 +78,24 @@ def _draw_fewer(tests: Iterable[Any]) -> None:
             test._hypothesis_internal_use_settings = settings(all_of_them, max_examples=fewer)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def _keep_first_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave one case of each test function, of those that the options select."""
+    first = {item.nodeid.partition("[")[0]: item for item in reversed(items)}
+    others = [item for item in items if first[item.nodeid.partition("[")[0]] is not item]
+    items[:] = reversed(first.values())
+    config.hook.pytest_deselected(items=others)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
+    _mark_slow(items)
+    _choose(config, items)
+    yield  # pytest selects by marks
+    if config.option.first_cases:
+        _keep_first_cases(config, items)
+
+
+def _choose(config: pytest.Config, items: list[pytest.Item]) -> None:
     if "not slow" in config.option.markexpr:
         _draw_fewer({item.obj for item in items if isinstance(item, pytest.Function)})
     tests = [item for item in items if item.get_closest_marker("gpu")]

@@ -10,7 +10,7 @@ from typing import Any
 import first_device_runs
 import pytest
 from first_device_runs import SOURCES, WORK, WORK_ON_A_PART
-from selection import emulated, slow_but_first
+from selection import emulated
 
 from longwall.kernels import device_ahead
 from longwall.kernels.cuda.runtime import compile as compiler
@@ -36,8 +36,9 @@ def recorded(
         compiler.forget()
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.gpu
-@pytest.mark.parametrize("work", slow_but_first(WORK), ids=[" ".join(map(str, work[0].values())) for work in WORK])
+@pytest.mark.parametrize("work", WORK, ids=[" ".join(map(str, work[0].values())) for work in WORK])
 def test_the_table_has_what_a_run_compiles(
     work: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

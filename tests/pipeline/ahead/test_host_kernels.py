@@ -14,7 +14,6 @@ from typing import Any
 import first_runs
 import pytest
 from first_runs import CASES, Called, Case
-from selection import slow_but_first
 
 from longwall.kernels import compile_ahead
 from longwall.kernels.jit import Kernel
@@ -44,7 +43,8 @@ def do(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         yield made
 
 
-@pytest.mark.parametrize("case", slow_but_first(CASES), ids=[case.name for case in CASES])
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_the_table_has_what_a_run_calls(do: Any, folder: Path, case: Case) -> None:
     """If this fails, write the table anew: see `first_runs`."""
     names, called = do(case, folder)

@@ -11,7 +11,6 @@ from typing import Any
 import naive
 import pytest
 from breakable import EDGES, answer
-from selection import slow_but_first
 
 import longwall
 
@@ -80,7 +79,8 @@ def total(result: longwall.Result) -> int:
     return sum(one.count or 0 for one in result.patterns)
 
 
-@pytest.mark.parametrize("name", slow_but_first(ROWS))
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize("name", ROWS)
 def test_a_row_counts_what_igraph_counts(tmp_path: Path, engine_kind: str, name: str) -> None:
     row = ROWS[name]
     assert total(longwall.run(config(tmp_path, row, engine_kind, "local"))) == row.expected() > 10

@@ -97,6 +97,7 @@ def in_shared_memory(graph: Graph, sharer: GraphSharer) -> Graph:
     return dataclasses.replace(graph, indices=indices)
 
 
+@pytest.mark.quick_cases(1)
 def test_another_process_has_the_same_graph(graph: Graph, tmp_path: Path) -> None:
     sharer, budget = GraphSharer(), MemoryBudget("memory.host", 1 << 20)
     mine = in_shared_memory(graph, sharer)
@@ -130,6 +131,7 @@ def test_memory_is_freed(graph: Graph) -> None:
     assert not Path(path).exists()
 
 
+@pytest.mark.slow
 def test_workers_do_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed", reason="Dask is not installed: pip install 'longwall[cluster]'")
     (tmp_path / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in EDGES.tolist()))

@@ -53,6 +53,7 @@ def test_a_session_stays_inside_its_budget_and_spills(graph, network, tmp_path):
     assert sum(batch.num_rows for batch in table.batches()) == len(whole)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -100,6 +101,7 @@ def test_a_part_that_is_too_large_for_memory_is_cut(graph):
     assert {row["key"]: row["count"] for row in found} == {0: len(wedges) - len(kept), 1: len(kept)}
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     ("fault", "message"),
     [

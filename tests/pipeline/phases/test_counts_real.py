@@ -12,7 +12,6 @@ from pathlib import Path
 import naive
 import pytest
 from real import load, queries
-from selection import slow_but_first
 
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern, make_pattern
@@ -112,8 +111,9 @@ def test_small_patterns(graph, truth, count, name, matching):
     assert found == want
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.real_gpu("real graphs take minutes")
-@pytest.mark.parametrize("name", slow_but_first(["citeseer", "socfb-Reed98", "ca-GrQc"]))
+@pytest.mark.parametrize("name", ["citeseer", "socfb-Reed98", "ca-GrQc"])
 @pytest.mark.parametrize("matching", ["non_induced", "induced"])
 def test_small_patterns_by_search(graph, truth, count, name, matching):
     want = truth[name][matching]
@@ -155,6 +155,7 @@ def _check_motifs(data, graph, count, file, number, how="chosen"):
         assert count(citeseer, make_pattern(query.edges), induced, how) == want, query
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.real_gpu("real graphs take minutes")
 @pytest.mark.parametrize(
     ("file", "number"),
@@ -165,7 +166,7 @@ def _check_motifs(data, graph, count, file, number, how="chosen"):
         ("citeseer-motifs-5m-edge.txt", 21),
     ],
 )
-@pytest.mark.parametrize("how", slow_but_first(["chosen", "search"]))
+@pytest.mark.parametrize("how", ["chosen", "search"])
 def test_published_motifs_of_citeseer(data, graph, count, file, number, how):
     _check_motifs(data, graph, count, file, number, how)
 

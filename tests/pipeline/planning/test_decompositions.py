@@ -165,6 +165,7 @@ def test_a_number_that_no_primes_hold_is_refused():
         moduli_for(1e300, PRIMES[:2])
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     ("name", "edges", "want"),
     [

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from selection import slow_but_first
 from strategies import graphs, queries
 
 from longwall.pipeline.execution.device_graph import load_graph
@@ -97,21 +96,20 @@ def test_a_small_search_is_predicted_exactly(lab, predict, small, query, countin
     )
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.real_gpu("hundreds of searches take minutes")
 @pytest.mark.parametrize("counting", [False, True])
 @pytest.mark.parametrize(
     ("pattern", "labels", "induced"),
-    slow_but_first(
-        [
-            ("diamond", None, True),
-            ("triangle", None, False),
-            ("clique-4", None, False),
-            ("diamond", None, False),
-            ("path-4", (0, 1, 2, 0), False),
-            ("house", None, False),
-            ("house", (0, 0, 1, 0, 1), True),
-        ]
-    ),
+    [
+        ("diamond", None, True),
+        ("triangle", None, False),
+        ("clique-4", None, False),
+        ("diamond", None, False),
+        ("path-4", (0, 1, 2, 0), False),
+        ("house", None, False),
+        ("house", (0, 0, 1, 0, 1), True),
+    ],
 )
 def test_estimates_are_right_on_average(predict, tiny, pattern, labels, induced, counting):
     graph = generate("rmat", scale=7, edge_factor=6, seed=3, **LABELLED)
@@ -219,6 +217,7 @@ def test_predicted_rows_are_those_that_the_stages_report(lab, engine_kind, predi
         assert predicted[row.level] == row.rows_out
 
 
+@pytest.mark.slow
 def test_memory_is_kept(lab):
     graph = generate("rmat", scale=10, edge_factor=8, seed=1)
     plan = plan_match(parse_pattern("house"), graph.stats, counting=False)

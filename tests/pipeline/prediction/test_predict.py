@@ -19,7 +19,7 @@ from longwall.pipeline.execution.thread_executor import ThreadExecutor
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.by_label.plans import plan_count
 from longwall.pipeline.phases.cores.core_plan import CountInCore
-from longwall.pipeline.prediction import predict
+from longwall.pipeline.prediction import predict, rates
 from longwall.pipeline.prediction.predict import sample_plan
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
@@ -140,6 +140,12 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+@pytest.fixture(autouse=True)
+def known_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the seconds of a tiny run, which would take as long as its kernels need to be compiled."""
+    monkeypatch.setattr(rates, "_start", lambda engine, folder: {"start_seconds": 1.5})
+
+
 def explain(*words: str | Path) -> Any:
     return CliRunner().invoke(app, ["explain", *map(str, words), "--quiet"])
 
@@ -150,9 +156,9 @@ def test_explain_predicts_this_machine_and_others(config: Path) -> None:
     assert re.search(r"^cost         about .* s on this machine of \d+ threads; most of it is start", here.stdout, re.M)
     assert "sampled      all phases were done for it" in here.stdout
     assert re.search(r"^bytes        moved: disk 16 B, network 0 B; held at most: each host ", here.stdout, re.M)
-    rates = config.with_name("rates.toml")
-    rates.write_text("devices = 8\nthreads = 64\nsteps = 7.3e11\nstart_seconds = 30\n")
-    many = explain(config, "--workers", "16", "--rates", rates)
+    file = config.with_name("rates.toml")
+    file.write_text("devices = 8\nthreads = 64\nsteps = 7.3e11\nstart_seconds = 30\n")
+    many = explain(config, "--workers", "16", "--rates", file)
     assert "on 16 machines of 8 devices; most of it is start" in many.stdout
     assert re.search(r"^dispatching .* requests$", many.stdout, re.M)
     assert re.search(r"moved: disk 16 B, network 256 B; held at most: each host .*, each device ", many.stdout)
@@ -160,13 +166,13 @@ def test_explain_predicts_this_machine_and_others(config: Path) -> None:
 
 
 def test_a_wrong_file_of_rates_ends_with_one_line(config: Path) -> None:
-    rates = config.with_name("rates.toml")
-    rates.write_text("cores = 8\n")
-    for words in (["--rates", rates], ["--rates", "none.toml"], ["--workers", "0"]):
+    file = config.with_name("rates.toml")
+    file.write_text("cores = 8\n")
+    for words in (["--rates", file], ["--rates", "none.toml"], ["--workers", "0"]):
         ended = explain(config, *words)
         assert ended.exit_code == 2
         assert "Traceback" not in ended.output
-    assert "rates.toml: cores: there is no such rate" in explain(config, "--rates", rates).output
+    assert "rates.toml: cores: there is no such rate" in explain(config, "--rates", file).output
 
 
 def test_plans_whose_phases_are_not_known_say_so(config: Path) -> None:

@@ -91,6 +91,7 @@ def test_no_descriptor_stays_open(cache: Path, tmp_path: Path) -> None:
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
+@pytest.mark.slow
 def test_a_run_of_a_tiny_graph_is_timed(tmp_path: Path) -> None:
     assert 0.1 < rates.start_seconds("cpu", tmp_path) < 60
     assert not list(tmp_path.iterdir())

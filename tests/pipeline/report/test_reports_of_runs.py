@@ -303,6 +303,7 @@ def test_the_report_of_a_run_out_of_the_gpus_memory(tmp_path: Path, monkeypatch:
         assert part in text
 
 
+@pytest.mark.slow
 @pytest.mark.cluster
 def test_the_report_of_a_run_on_a_cluster(graph: Path, tmp_path: Path) -> None:
     scheduler = {"kind": "dask", "workers": 2, "threads_per_worker": 1}

@@ -85,6 +85,7 @@ def test_a_run_that_fails_leaves_the_old_one(
     assert answer(tmp_path / "runs" / "one") == 2
 
 
+@pytest.mark.quick_cases(1)
 def test_a_new_attempt_replaces_one_that_failed(
     config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,6 +116,7 @@ def test_an_abandoned_run_is_replaced(config: dict[str, Any], tmp_path: Path) ->
     assert answer(tmp_path / "runs" / "one") == 2
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("moment", ["before", "while the old run is removed", "between", "after"])
 def test_an_exchange_that_was_interrupted_is_completed(
     config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str

@@ -66,6 +66,7 @@ def expected(config: dict[str, Any]) -> list[tuple[int, ...]]:
     return rows(longwall.run(config | {"run": config["run"] | {"name": "whole"}}))
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(("began", "resumed"), [("depth", "levels"), ("levels", "depth")])
 def test_a_listing_is_resumed_in_the_order_that_it_began_with(config: dict[str, Any], began: str, resumed: str) -> None:
     config, made = config | {"scheduler": {"order": began}}, []
@@ -166,6 +167,7 @@ def commits_of(run: Path) -> list[Path]:
     return sorted((run / "checkpoint" / "commits").iterdir())
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("deed", ["repeat the last", "drop", "drop the last", "swap"])
 def test_commits_that_were_moved_never_count_wrong(config: dict[str, Any], deed: str) -> None:
     whole = expected(config)
@@ -282,6 +284,7 @@ def flip(file: Path, at: int) -> None:
     file.write_bytes(content)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("at", [10, -100])
 def test_a_flipped_bit_in_a_finished_file_is_noticed(config: dict[str, Any], at: int) -> None:
     run = begin(config)

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from breakable import CONSTANTS, EDGES, KINDS, LABELS, LIMIT, Workshop, answer
 from kill import Fault, Launcher, Outcome, check_whole, left_in, status
-from selection import slow_but_first
 from typer.testing import CliRunner
 
 import longwall
@@ -61,7 +60,8 @@ def check(folder: Path, kind: str) -> None:
     assert answer(run) == local(folder, kind)
 
 
-@pytest.mark.parametrize("kind", slow_but_first(SOME))
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize("kind", SOME)
 def test_a_run_at_a_url_has_the_results_of_one_in_a_folder(
     folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,7 +117,8 @@ def resume_or_start(launch: Launcher, folder: Path, fault: Fault | None) -> Outc
     return launch(*words, "--quiet", folder=folder, fault=fault, constants=CONSTANTS)
 
 
-@pytest.mark.parametrize("kind", slow_but_first(SOME))
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize("kind", SOME)
 def test_a_killed_run_is_resumed_at_its_url(
     launch: Launcher, tmp_path_factory: pytest.TempPathFactory, kind: str
 ) -> None:
@@ -248,6 +249,7 @@ def break_off(monkeypatch: pytest.MonkeyPatch, commits: int) -> None:
     monkeypatch.setattr(RemoteFolder, "_create", lossy)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("kind", ["count by search", "listing", "listing by levels"])
 def test_a_lost_connection_ends_the_run_and_it_is_resumed(
     folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch

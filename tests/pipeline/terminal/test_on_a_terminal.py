@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from selection import slow_but_first
 
 LONGWALL = [sys.executable, "-m", "longwall"]
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -73,7 +72,8 @@ def widest(text: str) -> int:
     return max(len(line) for line in lines if not line.startswith(("seconds", "results")))
 
 
-@pytest.mark.parametrize(("columns", "colour"), slow_but_first([(60, False), (60, True), (100, False)]))
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize(("columns", "colour"), [(60, False), (60, True), (100, False)])
 def test_a_run_shows_progress_and_an_aligned_table(folder: Path, columns: int, colour: bool) -> None:
     variables = {} if colour else {"NO_COLOR": "1"}
     words = ["run", "motifs.toml", "--overwrite", "--set", "engine.threads=1"]
@@ -91,17 +91,16 @@ def test_a_run_shows_progress_and_an_aligned_table(folder: Path, columns: int, c
     assert all(re.fullmatch(r"  \d-\d.*", row[len(count) :]) for row, count in zip(rows, counts, strict=True))
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     "words",
-    slow_but_first(
-        [
-            ["show", "runs/rows", "embeddings"],
-            ["runs"],
-            ["patterns", "--draw"],
-            ["report", "runs/rows"],
-            ["doctor"],
-        ]
-    ),
+    [
+        ["show", "runs/rows", "embeddings"],
+        ["runs"],
+        ["patterns", "--draw"],
+        ["report", "runs/rows"],
+        ["doctor"],
+    ],
 )
 @pytest.mark.parametrize("columns", [60, pytest.param(100, marks=pytest.mark.slow)])
 def test_commands_work_without_colours(folder: Path, words: list[str], columns: int) -> None:
@@ -122,19 +121,18 @@ def test_a_terminal_that_only_prints_gets_no_escapes(folder: Path) -> None:
     assert "generating the erdos-renyi graph\n" in text
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     "words",
-    slow_but_first(
-        [
-            ["show", "runs/rows", "embeddings", "--csv"],
-            ["show", "runs/rows", "embeddings", "--limit", "5000"],
-            ["run", "motifs.toml", "--overwrite", "-q", "--set", "run.name=unread"],
-            ["runs"],
-            ["report", "runs/rows"],
-            ["patterns", "--draw"],
-            ["doctor"],
-        ]
-    ),
+    [
+        ["show", "runs/rows", "embeddings", "--csv"],
+        ["show", "runs/rows", "embeddings", "--limit", "5000"],
+        ["run", "motifs.toml", "--overwrite", "-q", "--set", "run.name=unread"],
+        ["runs"],
+        ["report", "runs/rows"],
+        ["patterns", "--draw"],
+        ["doctor"],
+    ],
 )
 def test_a_reader_that_goes_away_ends_a_command_quietly(folder: Path, words: list[str]) -> None:
     reader, writer = os.pipe()
@@ -149,6 +147,7 @@ def test_a_reader_that_goes_away_ends_a_command_quietly(folder: Path, words: lis
     assert re.fullmatch(expected, done.stderr), done.stderr
 
 
+@pytest.mark.slow
 def test_logs_go_to_standard_error_from_a_level_up(folder: Path) -> None:
     def log_of(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([*LONGWALL, *words], cwd=folder, capture_output=True, text=True, timeout=120, check=False)

@@ -129,6 +129,7 @@ def test_doctor_says_what_works(tmp_path: Path) -> None:
     assert "runs work on" in CliRunner().invoke(app, ["doctor", "--disk", str(tmp_path / "none")]).stdout
 
 
+@pytest.mark.slow
 def test_doctor_knows_a_driver_that_cupy_is_missing_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from longwall.pipeline.terminal import doctor
 

@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from selection import slow_but_first
 
 import longwall
 from longwall.pipeline.workloads.custom.loading import AlgorithmClass, find_class
@@ -400,16 +399,15 @@ class Plan:
 '''
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     ("value", "says"),
-    slow_but_first(
-        [
-            ("order_workload:Order", ""),
-            ("order_workload:Missing", "cannot be loaded"),
-            ("order_workload:Plan", "is no class that is derived from longwall.Workload"),
-            ("longwall.pipeline.workloads.match:Match", "has the kind 'match'"),
-        ]
-    ),
+    [
+        ("order_workload:Order", ""),
+        ("order_workload:Missing", "cannot be loaded"),
+        ("order_workload:Plan", "is no class that is derived from longwall.Workload"),
+        ("longwall.pipeline.workloads.match:Match", "has the kind 'match'"),
+    ],
 )
 def test_an_installed_package_adds_a_workload(tmp_path: Path, value: str, says: str) -> None:
     (tmp_path / "order_workload.py").write_text(PACKAGE)

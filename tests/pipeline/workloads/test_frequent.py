@@ -12,7 +12,6 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from selection import slow_but_first
 
 import longwall
 from longwall.kernels.cpu import pattern_growth
@@ -46,7 +45,8 @@ def mine(
     return longwall.run(config | {"run": {"directory": str(folder / "runs"), "name": name}})
 
 
-@pytest.mark.parametrize("support", slow_but_first(["mni", "instances"]))
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize("support", ["mni", "instances"])
 def test_budgets_and_threads_change_nothing(engine_kind: str, tmp_path: Path, support: str) -> None:
     graph = labelled_graph(tmp_path, vertices=200, edges=2000, labels=2)
     wanted = {"support": support, "min_support": 50}
@@ -61,6 +61,7 @@ def test_budgets_and_threads_change_nothing(engine_kind: str, tmp_path: Path, su
     assert not (tmp_path / "spill").exists()
 
 
+@pytest.mark.slow
 def test_patterns_grow_in_batches(engine_kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of a few patterns each, of chunks that were put together from many pieces."""
     graph = labelled_graph(tmp_path, vertices=40, edges=90)
@@ -238,6 +239,7 @@ def test_an_embedding_that_grows_into_too_many_is_refused_with_a_message(
         mine(tmp_path, section, "cpu", memory={"host": "20MiB"})
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("host", ["1800KiB", "2600KiB"])
 def test_chunks_make_room_for_what_grows_them(tmp_path: Path, host: str) -> None:
     section = labelled_graph(tmp_path, vertices=4000, edges=12000, labels=6)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from selection import slow_but_first
 
 import longwall
 from longwall.pipeline.execution.environment import Coordinator, PatternCount
@@ -47,9 +46,10 @@ def mine(env: Coordinator) -> list[PatternCount]:
     return found
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     ("alone", "output"),
-    slow_but_first([(True, "embeddings"), (True, "count"), (False, "embeddings"), (False, "count")]),
+    [(True, "embeddings"), (True, "count"), (False, "embeddings"), (False, "count")],
 )
 def test_what_many_patterns_take_is_reserved(lab: Any, graph: Graph, alone: bool, output: str) -> None:
     def run(host: int, **more: Any) -> tuple[Coordinator, int]:
@@ -79,7 +79,8 @@ def test_what_many_patterns_take_is_reserved(lab: Any, graph: Graph, alone: bool
     assert host.used == before
 
 
-@pytest.mark.parametrize("host", slow_but_first(["4MiB", "5MiB"]))
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize("host", ["4MiB", "5MiB"])
 def test_too_many_patterns_are_refused_with_a_message(tmp_path: Path, host: str) -> None:
     config = {
         "graph": {"generator": {"kind": "erdos-renyi", "seed": 1, "vertices": 600, "edges": 1500, "num_labels": 200}},

@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from selection import slow_but_first
 
 from longwall.pipeline.execution.environment import Coordinator, Environment, PatternCount
 from longwall.pipeline.execution.phase import Phase
@@ -195,8 +194,9 @@ def graph_of(kind: str) -> Graph:
     return random_graph(60, 180, edge_labels=2 if kind == "instances" else None)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("kind", SECTIONS)
-@pytest.mark.parametrize("partitions", slow_but_first([3, 1, 7]))
+@pytest.mark.parametrize("partitions", [3, 1, 7])
 def test_partitions_change_nothing(
     lab: Any, engine_kind: str, monkeypatch: pytest.MonkeyPatch, kind: str, partitions: int
 ) -> None:
@@ -229,8 +229,9 @@ def test_small_budgets_change_nothing(lab: Any) -> None:
     assert mine(lab, graph, InTurn(8), section, host=600 << 10) == whole
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("kind", SECTIONS)
-@pytest.mark.parametrize(("processes", "step"), slow_but_first([(3, 2), (2, 1)]))
+@pytest.mark.parametrize(("processes", "step"), [(3, 2), (2, 1)])
 def test_processes_in_any_order_find_what_one_finds(
     lab: Any, monkeypatch: pytest.MonkeyPatch, kind: str, processes: int, step: int
 ) -> None:
@@ -273,6 +274,7 @@ def test_a_task_of_a_level_that_is_finished_is_refused(lab: Any) -> None:
     assert phases[0].name == "rows of 1 edges, batch 0"
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("kind", SECTIONS)
 def test_phases_are_small(lab: Any, kind: str) -> None:
     """About 450 bytes, and 150 for every file that they name (measured)."""
@@ -301,7 +303,8 @@ class Stopping(InTurn):
         super().commit(record, first, last, found)
 
 
-@pytest.mark.parametrize("kind", slow_but_first(SECTIONS))
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize("kind", SECTIONS)
 def test_runs_are_resumed_wherever_they_ended(
     lab: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str
 ) -> None:

@@ -103,6 +103,7 @@ def compounds(data: Path) -> dict[str, str]:
     return {"path": str(data / "transactions" / "Compound_422.gz")}
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     "least",
     [

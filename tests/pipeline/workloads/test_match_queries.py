@@ -91,6 +91,7 @@ def test_every_query_ends_at_the_limit(folder: Path, limit: int, threads: int) -
     assert found.truncated == any(n >= limit for n in wanted.values())
 
 
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("induced", [False, True])
 def test_a_count_ends_at_the_limit(tmp_path: Path, engine_kind: str, pattern: str, induced: bool) -> None:

@@ -165,6 +165,7 @@ def test_cliques_are_listed_with_ascending_ids_whatever_these_are(tmp_path: Path
     assert listed(longwall.run(config(tmp_path, output="embeddings") | ids)) == found_by_networkx(edges)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("output", ["count", "vertices", "embeddings"])
 def test_budgets_that_are_too_small_are_named(tmp_path: Path, output: str) -> None:
     made = {"kind": "erdos-renyi", "vertices": 20_000, "edges": 60_000, "seed": 1}

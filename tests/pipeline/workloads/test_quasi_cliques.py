@@ -87,6 +87,7 @@ def test_patterns_are_all_there_are(k: int, missing: int, number: int) -> None:
     assert not any(nx.faster_could_be_isomorphic(a, b) and nx.is_isomorphic(a, b) for a, b in combinations(graphs, 2))
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("limit", [None, 60])
 def test_a_run_that_failed_between_two_patterns_is_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int | None

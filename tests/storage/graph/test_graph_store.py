@@ -380,6 +380,7 @@ def begin_store(path: Path) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.quick_cases(1)
 def test_what_a_killed_process_left_of_a_store_goes_when_it_is_made_again(tmp_path: Path, graph: Graph) -> None:
     other, killed = begin_store(tmp_path / "store2"), begin_store(tmp_path / "store")
     killed.communicate("x")
@@ -395,6 +396,7 @@ def test_what_a_killed_process_left_of_a_store_goes_when_it_is_made_again(tmp_pa
     other.communicate("x")
 
 
+@pytest.mark.quick_cases(1)
 def test_a_second_process_that_makes_the_same_store_is_refused(tmp_path: Path, graph: Graph) -> None:
     first = begin_store(tmp_path / "store")
     (tmp_path / "edges.txt").write_text("1 2\n")

@@ -176,6 +176,7 @@ def test_rows_ascend_where_one_read_ends_and_the_next_begins(
     assert tried == 20
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.usefixtures("cut")
 def test_every_wrong_neighbour_is_found(tmp_path: Path) -> None:
     """Whichever check it is that finds it."""

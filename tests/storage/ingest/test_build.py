@@ -17,7 +17,6 @@ from budgets import make_budgets
 from cases import each_case
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from selection import slow_but_first
 from typer.testing import CliRunner
 
 from longwall.pipeline.cli import app
@@ -330,7 +329,8 @@ class BadDisk:
         return self._write(file, written, offset)
 
 
-@pytest.mark.parametrize("kind", slow_but_first(["near ids", "sparse ids", "wide ids", "labelled"]))
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize("kind", ["near ids", "sparse ids", "wide ids", "labelled"])
 @pytest.mark.parametrize("to", ["memory", "store"])
 def test_no_graph_is_made_of_damaged_scratch_files(tmp_path: Path, kind: str, to: str) -> None:
     random = np.random.Generator(np.random.Philox(5))

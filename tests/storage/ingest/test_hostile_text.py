@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from selection import slow_but_first
 
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.readers.edge_stream import EdgeStream
@@ -100,8 +99,9 @@ def test_a_line_of_carriage_returns_is_looked_at_once(tmp_path: Path, ahead: str
     assert "a carriage return without a newline" in refused(path)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("line", ["\n", "\r\n", "# a comment\n", " \t# 1 2\r\n", " \v\f\r\r\n", "%\n"])
-@pytest.mark.parametrize("suffix", slow_but_first([".txt", ".tsv"]))
+@pytest.mark.parametrize("suffix", [".txt", ".tsv"])
 def test_blank_lines_and_comments_ahead_of_the_rows_are_passed_block_by_block(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, suffix: str
 ) -> None:

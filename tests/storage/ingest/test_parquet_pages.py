@@ -74,6 +74,7 @@ def claim(content: bytes, field: int, value: int) -> bytes:
     return content[: at + 1] + varint(2 * value) + content[end_of_number(content, at + 1) :]
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_whole_files_pass_and_their_largest_pages_are_known(codec: str, layout: dict[str, Any]) -> None:

@@ -9,7 +9,6 @@ import pytest
 from budgets import make_budgets
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from selection import slow_but_first
 
 from longwall.kernels.interface.sorting import KeyLayout
 from longwall.storage.errors import RunError
@@ -88,8 +87,9 @@ def test_what_fits_stays_in_memory_and_is_not_copied(tmp_path: Path) -> None:
         assert columns[0].read(0, 10_000).tolist() == list(range(10_000))
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("shape", ["random", "equal"])
-@pytest.mark.parametrize("reduce", slow_but_first(["distinct", "none"]))
+@pytest.mark.parametrize("reduce", ["distinct", "none"])
 def test_windows_may_have_far_less_memory_than_chunks_had(tmp_path: Path, shape: str, reduce: str) -> None:
     """The work space shrinks while a graph's arrays are made: then more lies between two checkpoints than fits."""
     keys = np.random.Generator(np.random.Philox(2)).integers(0, 2**60, 60_000).astype(np.uint64)

@@ -92,6 +92,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         yield Place(tmp_path_factory.mktemp("streamed"), generate(**RMAT))
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("workload", ["triangles", "4-cliques"])
 def test_what_a_budget_has_room_for_a_larger_one_has(place: Place, workload: str) -> None:
     expected = place.answer(workload, "cpu", 1 << 28)[0]
@@ -241,6 +242,7 @@ def test_counts_of_random_graphs(tmp_path_factory: pytest.TempPathFactory, seed:
         assert place.answer("tailed triangles", "cpu", budget)[0] == tailed_triangles(pairs)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("workload", ["4-cliques", "paths of 4", "tailed triangles"])
 def test_no_budget_is_too_small_for_a_message(place: Place, workload: str) -> None:
     counts, count = set(), place.answer(workload, "cpu", 1 << 26)[0]

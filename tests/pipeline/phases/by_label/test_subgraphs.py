@@ -135,6 +135,7 @@ def test_the_plan_is_that_of_embeddings_where_both_are_the_same(karate: longwall
         assert longwall.count(karate, text, count="subgraphs") == longwall.count(karate, text)
 
 
+@pytest.mark.slow
 def test_too_many_terms_are_refused(karate: longwall.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     star = "(a:0)-(b), (b)-(c), (b)-(d), (b)-(e)"
     wanted = longwall.count(karate, star, count="subgraphs", engine="cpu")

@@ -47,6 +47,7 @@ def connected(chance: random.Random, size: int) -> tuple[Edge, ...]:
     return tuple(sorted(tree | {pair for pair in combinations(range(size), 2) if chance.random() < more}))
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("slice_", range(8))
 def test_counts_equal_igraph(lab: Any, engine_kind: str, slice_: int) -> None:
     cases = CASES // 8 if engine_kind == "cpu" else 1

@@ -39,6 +39,7 @@ def check(lab: Any, edges: Any, labels: dict[int, int], pattern: str, want: int,
         assert min(plan.count_up_to(limit, lab.context(context.graph, threads=threads)), limit) == min(want, limit)
 
 
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize(
     "sizes",
     [
@@ -63,6 +64,7 @@ def test_paths_through_wide_layers(lab: Any, sizes: list[int]) -> None:
     check(lab, *layered(sizes), path(len(sizes)), prod(sizes), threads=2)
 
 
+@pytest.mark.quick_cases(6)
 @pytest.mark.parametrize("number", AROUND)
 def test_numbers_around_powers_of_two(lab: Any, number: int) -> None:
     edges, labels = paths_of_number(number, 33, 16)

@@ -45,6 +45,7 @@ def text(graph: nx.Graph) -> str:
     return str(longwall.pattern(graph).name)
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("induced", [False, True])
 def test_counts_are_those_of_networkx(tmp_path: Path, engine_kind: str, seed: int, induced: bool) -> None:
