@@ -1,5 +1,6 @@
 """Read a config before any key is checked: a file of a bounded size, TOML, and values that TOML can hold."""
 
+import math
 import os
 import re
 import sys
@@ -96,8 +97,8 @@ def to_plain(source: Mapping[Any, Any], origin: str, above: tuple[str | int, ...
     Raises
     ------
     InputError
-        If it is nested too deeply, a key is no text, a text is not UTF-8 or has a NUL, or an integer has more than 64
-        bits.
+        If it is nested too deeply, a key is no text, a text is not UTF-8 or has a NUL, an integer has more than 64
+        bits, or another number is not finite.
     """
     found = {}
     for key, value in source.items():
@@ -123,6 +124,8 @@ def _plain_value(value: Any, origin: str, keys: tuple[str | int, ...]) -> Any:
         _require_text(value, f"{where}: {quote(value)}")
     elif isinstance(value, int) and value not in _INTEGERS:
         raise InputError(f"{where}: a whole number has at most 64 bits")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise InputError(f"{where}: expected a finite number, not {value}")
     return value
 
 

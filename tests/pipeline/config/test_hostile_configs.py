@@ -98,6 +98,29 @@ def test_a_mapping_may_be_anything():
     assert len(faults(TRIANGLES | {f"x{number}": 1 for number in range(1000)})) == 21
 
 
+@pytest.mark.parametrize("text", ["nan", "inf", "-inf"])
+@pytest.mark.parametrize(
+    ("section", "key"),
+    [
+        ('[graph.generator]\nkind = "rmat"\nscale = 4\nedge_factor = 4\n', "graph.generator.a"),
+        ('[workload]\nkind = "custom"\nalgorithm = "mine.py:Mine"\n[workload.parameters]\n', "workload.parameters.x"),
+        ("[memory]\n", "memory.host"),
+        ("[engine]\n", "engine.threads"),
+    ],
+)
+def test_a_number_that_is_not_finite_is_named_by_its_key(tmp_path, section, key, text):
+    said = f"{key}: expected a finite number, not {text}"
+    path = write(tmp_path, f"{section}{key.split('.')[-1]} = {text}\n")
+    assert f"{path}: {said}" in faults(path)
+    assert f"--set: {said}" in faults(TRIANGLES, [f"{key}={text}"])
+    *above, last = key.split(".")
+    nested: dict = {last: np.float64(text)}
+    for one in reversed(above):
+        nested = {one: nested}
+    assert f"config: {said}" in faults(nested)
+    assert any("expected a finite number" in line for line in faults(TRIANGLES, [f"{key}=[0.5, {text}]"]))
+
+
 def test_a_path_that_is_not_utf_8_cannot_be_written_down(tmp_path, monkeypatch):
     folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/odd \xff"))
     folder.mkdir()
