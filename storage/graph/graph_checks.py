@@ -4,6 +4,7 @@ Kernels use ids as positions in arrays and take sizes of buffers from the statis
 be those of a graph before anything is done with them. A store's hashes only say that they are what was written.
 """
 
+import os
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from longwall.storage.concurrency import map_all
 from longwall.storage.graph.degree_histogram import DegreeHistogram
 from longwall.storage.graph.stats import GraphStats, summarize_graph
+from longwall.storage.ingest.names.texts import Texts, hash_spans
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.stored_files import Damage
 
@@ -23,6 +25,7 @@ Int64s = npt.NDArray[np.int64]
 
 _PIECE = 2**13  # items that are looked at together, where much is made of them
 _BITS = 64  # of a word
+_KEYS_TRIED = 4  # of 2^32 names, a third has two with the same hash of 64 bits
 
 
 class Facts(NamedTuple):
@@ -45,7 +48,7 @@ class GraphChecks:
 
     Any threads `examine` blocks, in any order; what they found is joined in the order of the array. No two arcs are
     seen at once: that rows ascend, fit `split`, and hold both directions of each edge is the business of `RowChecks`,
-    and that ids are distinct that of `check_distinct`.
+    and that ids and names are distinct that of `check_distinct` and `check_names_distinct`.
 
     Parameters
     ----------
@@ -275,10 +278,53 @@ def check_distinct(ids: Int64s, largest: int, space: Int64s, pool: ThreadPoolExe
         distinct = all(all(map_all(pool, workers, work, range(number))) for work in (mark, compare))
     else:
         space[:] = ids
-        space.sort()
-        pieces = (space[low : low + _PIECE + 1] for low in range(0, len(space), _PIECE))
-        distinct = all(bool((piece[1:] > piece[:-1]).all()) for piece in pieces)
+        distinct = _sorted_distinct(space)
     require(distinct, "original_ids: two vertices have the same id")
+
+
+def check_names_distinct(names: Texts, numbers: Int64s, space: Int64s, pool: ThreadPoolExecutor, workers: int) -> None:
+    """Refuse names that two vertices have.
+
+    Their hashes are compared, by a key that nobody knows before. Where two are the same, another key tells whether the
+    names are.
+
+    Parameters
+    ----------
+    names
+        All names.
+    numbers : int64[n]
+        The number of the name of each vertex.
+    space : int64[n]
+        Is overwritten.
+    pool, workers
+        Threads, and how many of them to use.
+
+    Raises
+    ------
+    Damage
+        If there are any.
+    """
+    begins, ends = names.starts[:-1], names.starts[1:]
+
+    def hash_piece(low: int) -> None:
+        here = slice(low, low + _PIECE)
+        # Numbers are distinct: where each name is that of a vertex, their order does not matter.
+        rows = here if len(names) == len(numbers) else numbers[here]
+        space[here] = hash_spans(names.data, begins[rows], ends[rows], key).view(np.int64)
+
+    for _ in range(_KEYS_TRIED):
+        key = np.frombuffer(os.urandom(16), np.uint64)
+        map_all(pool, workers, hash_piece, range(0, len(numbers), _PIECE))
+        if _sorted_distinct(space):
+            return
+    raise Damage("name_bytes: two vertices have the same name")
+
+
+def _sorted_distinct(values: Int64s) -> bool:
+    """Sort values; return whether none is there twice."""
+    values.sort()
+    pieces = (values[low : low + _PIECE + 1] for low in range(0, len(values), _PIECE))
+    return all(bool((piece[1:] > piece[:-1]).all()) for piece in pieces)
 
 
 def require(good: bool, fault: str) -> None:

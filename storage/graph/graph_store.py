@@ -21,12 +21,13 @@ from longwall.storage.arrays.array_reader import StoredArray
 from longwall.storage.concurrency import core_count, map_all
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Ahead, Graph, NewArray, no_copies
-from longwall.storage.graph.graph_checks import Facts, GraphChecks, check_distinct
+from longwall.storage.graph.graph_checks import Facts, GraphChecks, check_distinct, check_names_distinct
 from longwall.storage.graph.graph_sink import HASHED, Array, content_hash
 from longwall.storage.graph.info import id_facts, named_labels, note_facts
 from longwall.storage.graph.row_checks import RowChecks, check_sum
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.graph.store_header import DTYPES, StoreHeader, is_store, read_header
+from longwall.storage.ingest.names.texts import Texts
 from longwall.storage.ingest.text.input_file import input_errors
 from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 from longwall.storage.stored_files import Damage
@@ -117,7 +118,7 @@ def describe_store(path: str | Path) -> dict[str, Any]:
     """Say what a store holds, as `info.info` of a graph, and check it on the way, some blocks in memory at a time.
 
     All that is said is computed, but for `closed_wedge_fraction`. Less is checked than by `open_store`: not that rows
-    ascend, are split where they should be, and hold both directions of each edge, nor that all ids are distinct.
+    ascend, are split where they should be, and hold both directions of each edge, nor that ids and names are distinct.
 
     Raises
     ------
@@ -303,10 +304,12 @@ class StoreReader:
             self.checks.join(name, start, facts)
         return [result for _, result in found]
 
-    def check_distinct(self, ids: Array, space: Array) -> None:
-        """Refuse ids that are there twice; `space` has as many items, and is overwritten."""
-        low, high = self.checks.id_range
-        check_distinct(ids.view(np.int64), high if low >= 0 else 2**63, space, self._pool, self._workers)
+    def check_distinct(self, ids: Array, names: Texts | None, space: Array) -> None:
+        """Refuse ids, or names by these numbers, that are there twice; `space` is as long, and is overwritten."""
+        (low, high), numbers = self.checks.id_range, ids.view(np.int64)
+        check_distinct(numbers, high if low >= 0 else 2**63, space, self._pool, self._workers)
+        if names is not None:
+            check_names_distinct(names, numbers, space, self._pool, self._workers)
 
     def blocks(self, name: str) -> list[tuple[int, int]]:
         """The blocks of an array: the first item, and the one behind the last one."""
@@ -361,17 +364,18 @@ def _load(reader: StoreReader, adjacency: NewArray, ahead: Ahead, files: "Mapped
         for name in reader.stored:
             if name == "split":
                 # The array is not filled yet: telling ids apart takes no memory of its own.
-                reader.check_distinct(arrays["original_ids"], arrays["split"])
+                texts = Texts(arrays["name_bytes"], arrays["name_starts"]) if "name_bytes" in reader.stored else None
+                reader.check_distinct(arrays["original_ids"], texts, arrays["split"])
             if name not in ("indices", "edge_labels"):
                 reader.read(name, arrays[name], put=puts.get(name))
         _load_rows(reader, arrays, puts)
-    texts = reader.header.label_names
+    labels = reader.header.label_names
     graph = Graph(
         **arrays,
         stats=reader.stats(),
         content_hash=reader.header.content_hash,
-        label_names=texts.get("vertices"),
-        edge_label_names=texts.get("edges"),
+        label_names=labels.get("vertices"),
+        edge_label_names=labels.get("edges"),
         notes=reader.header.notes,
         files=files,
     )

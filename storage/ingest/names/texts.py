@@ -120,8 +120,16 @@ class HashedTexts:
 def hash_texts(texts: Texts) -> HashedTexts:
     """Hash texts by SipHash-2-4 with 128 bits (Aumasson and Bernstein, 2012)."""
     ids, checks = np.empty(len(texts), np.int64), np.empty(len(texts), np.uint64)
-    _sip_hash(texts.data, texts.starts, np.uint64(_KEYS[0]), np.uint64(_KEYS[1]), ids, checks)
+    key0, key1 = np.uint64(_KEYS[0]), np.uint64(_KEYS[1])
+    _sip_hash(texts.data, texts.starts[:-1], texts.starts[1:], key0, key1, ids, checks)
     return HashedTexts(texts, ids, checks)
+
+
+def hash_spans(data: Bytes, begins: Int64s, ends: Int64s, key: UInt64s) -> UInt64s:
+    """Return 64 bits of a hash of each text from one of `begins` to one of `ends`; `key` has two words."""
+    ids, checks = np.empty(len(begins), np.int64), np.empty(len(begins), np.uint64)
+    _sip_hash(data, begins, ends, key[0], key[1], ids, checks)
+    return checks
 
 
 def gather_spans(block: Bytes, spans: Int64s) -> Texts:
@@ -167,9 +175,11 @@ def _copy_spans(block: Bytes, spans: Int64s, starts: Int64s, data: Bytes) -> int
 
 
 @lazy_kernel
-def _sip_hash(data: Bytes, starts: Int64s, key0: np.uint64, key1: np.uint64, ids: Int64s, checks: UInt64s) -> None:
+def _sip_hash(
+    data: Bytes, begins: Int64s, ends: Int64s, key0: np.uint64, key1: np.uint64, ids: Int64s, checks: UInt64s
+) -> None:
     for row in range(ids.size):
-        begin, end = starts[row], starts[row + 1]
+        begin, end = begins[row], ends[row]
         v0 = np.uint64(0x736F6D6570736575) ^ key0
         v1 = np.uint64(0x646F72616E646F6D) ^ key1 ^ np.uint64(0xEE)
         v2 = np.uint64(0x6C7967656E657261) ^ key0

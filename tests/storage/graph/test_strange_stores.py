@@ -17,6 +17,7 @@ from cases import each_case
 
 from longwall.storage.arrays import array_hash, layout
 from longwall.storage.errors import InputError
+from longwall.storage.graph import graph_checks
 from longwall.storage.graph.graph import Graph
 from longwall.storage.graph.graph_store import describe_store, open_store
 from longwall.storage.graph.info import info
@@ -24,6 +25,7 @@ from longwall.storage.graph.stats import GraphStats
 from longwall.storage.graph.store_header import _checksum
 from longwall.storage.graph.store_writer import write_graph
 from longwall.storage.ingest.build import build_graph
+from longwall.storage.ingest.ingest import load_graph
 from longwall.storage.memory.reservations import MemoryBudget
 
 READERS = (open_store, describe_store)
@@ -154,6 +156,58 @@ def test_arrays_of_no_graph_are_refused_with_all_hashes_right(tmp_path: Path, pl
     else:
         refused(tmp_path / "store", says, (open_store,))
         describe_store(tmp_path / "store")
+
+
+@pytest.fixture
+def named(tmp_path: Path) -> Graph:
+    """Names of one to three bytes, and the name ``a1`` alone in the bytes of a vertex without an edge."""
+    rows = [f"a{i},{'b' * (1 + i % 3)}{i}" for i in range(1, 40)] + ["a1,c1", "a2,c1", "b2,b2"]
+    (tmp_path / "named.csv").write_text("source,target\n" + "\n".join(rows) + "\n")
+    return load_graph(tmp_path / "named.csv")
+
+
+def renamed(graph: Graph, name: str, to: str) -> Graph:
+    assert graph.names is not None
+    return with_names(graph, [to if one == name else one for one in graph.names.to_pylist()])
+
+
+def with_names(graph: Graph, names: list[str]) -> Graph:
+    ends = np.cumsum([0, *(len(one.encode()) for one in names)])
+    return replace(graph, name_starts=ends, name_bytes=np.frombuffer("".join(names).encode(), np.uint8))
+
+
+@pytest.mark.usefixtures("cut")
+@pytest.mark.parametrize(("name", "to"), [("a2", "a1"), ("c1", "a1"), ("a39", "a38")])
+def test_two_vertices_of_one_name_are_refused(tmp_path: Path, named: Graph, name: str, to: str) -> None:
+    """Of one degree or two, with all hashes right."""
+    write_graph(named, tmp_path / "good")
+    assert open_store(tmp_path / "good").all_ids().to_pylist() == named.all_ids().to_pylist()
+    twice = renamed(named, name, to)
+    write_graph(twice, tmp_path / "store")
+    refused(tmp_path / "store", r"\(name_bytes: two vertices have the same name\)", (open_store,))
+    write_graph(with_names(twice, [*twice.names.to_pylist(), "of no vertex"]), tmp_path / "more")
+    refused(tmp_path / "more", r"\(name_bytes: two vertices have the same name\)", (open_store,))
+
+
+def test_a_name_of_no_vertex_may_be_there_twice(tmp_path: Path, named: Graph) -> None:
+    names = [*named.names.to_pylist(), "a1", "a1"]
+    write_graph(with_names(named, names), tmp_path / "store")
+    assert open_store(tmp_path / "store").all_ids().to_pylist() == named.all_ids().to_pylist()
+
+
+def test_names_with_the_same_hash_are_told_apart_by_another_key(
+    tmp_path: Path, named: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashed, tries = graph_checks.hash_spans, []
+
+    def poor(data: Any, begins: Any, ends: Any, key: Any) -> Any:
+        tries.append(key.tobytes())
+        return np.zeros(len(begins), np.uint64) if len(tries) < 4 else hashed(data, begins, ends, key)
+
+    monkeypatch.setattr(graph_checks, "hash_spans", poor)
+    write_graph(named, tmp_path / "store")
+    open_store(tmp_path / "store")
+    assert len(set(tries)) == 4
 
 
 def test_rows_ascend_where_one_read_ends_and_the_next_begins(
