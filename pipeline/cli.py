@@ -11,11 +11,19 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from longwall.pipeline.cli_output import ExitCode, print_result, readable, report_error, write_stderr, write_stdout
+from longwall.pipeline.cli_output import (
+    ExitCode,
+    print_result,
+    readable,
+    report_error,
+    results_of,
+    write_stderr,
+    write_stdout,
+)
 from longwall.pipeline.terminal import completion
 from longwall.pipeline.terminal.commands import add_commands
 from longwall.pipeline.terminal.logs import LEVELS, log_to_stderr
@@ -47,6 +55,9 @@ from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError, RunError, reason_of
 from longwall.storage.memory.address_space import require_address_space
 from longwall.storage.paths import user_path
+
+if TYPE_CHECKING:
+    from longwall.pipeline.result import Result
 
 app = typer.Typer(
     name="longwall",
@@ -120,7 +131,7 @@ def run(
 
                     observer = choose_observer(quiet)
                     result = ending.enter_context(running(config, overrides=[*overrides, *more], observer=observer))
-                print_result(result, as_json=as_json, quiet=quiet)
+                _print(result, as_json, quiet)
         except typer.Exit as end:
             if end.exit_code > ExitCode.BAD_INPUT or len(configs) == 1:  # an interrupt stops all
                 raise
@@ -163,7 +174,7 @@ def resume(
             from longwall.pipeline.run import resuming
 
             result = ending.enter_context(resuming(path, overrides=overrides, observer=choose_observer(quiet)))
-        print_result(result, as_json=as_json, quiet=quiet)
+        _print(result, as_json, quiet)
 
 
 @app.command(epilog="Example:  longwall explain configs/match.toml --set workload.pattern=clique-5")
@@ -426,6 +437,15 @@ def patterns(
     if not names:
         more = 'Any other connected pattern: "0-1,1-2,2-0", "(a)-(b)-(c), (a)-(c)", or a .graph or .graphml file.'
         write_stdout(f"\n{more}")
+
+
+def _print(result: "Result", as_json: bool, quiet: bool) -> None:
+    """Print the result of a run that is done, whatever comes now."""
+    try:
+        print_result(result, as_json=as_json, quiet=quiet)
+    except KeyboardInterrupt:
+        write_stderr(f"\ninterrupted: the run is done, its results are in {results_of(result)}")
+        raise typer.Exit(signals.exit_code()) from None
 
 
 def main() -> None:

@@ -60,10 +60,10 @@ def print_result(result: "Result", *, as_json: bool, quiet: bool) -> None:
     if as_json and not quiet:
         write_stderr(_summary(result))
     text = json.dumps(result.to_json()) if as_json else _summary(result, table=sys.stdout.isatty())
-    write_stdout(text, besides=f"; the run is done, its results are in {_results(result)}")
+    write_stdout(text, besides=f"; the run is done, its results are in {results_of(result)}")
 
 
-def _results(result: "Result") -> str:
+def results_of(result: "Result") -> str:
     """Return where the results of a run are, relative to the working folder if they are below it."""
     path = result.path
     if isinstance(path, Path) and path.is_relative_to(Path.cwd()):
@@ -83,7 +83,7 @@ def _summary(result: "Result", *, table: bool = False) -> str:
     parts = ", ".join(f"{name} {seconds:.2f}" for name, seconds in result.timings.items())
     lines.append(f"seconds  {result.seconds:.2f} ({parts})")
     lines.append(f"engine   {result.engine}")
-    lines.append(f"results  {_results(result)}")
+    lines.append(f"results  {results_of(result)}")
     return "\n".join(lines)
 
 

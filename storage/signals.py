@@ -14,8 +14,8 @@ from types import FrameType
 from typing import Any
 
 from longwall.storage.errors import InputError, RunError
+from longwall.storage.first_signals import ENDING, PYTHONS, leave
 
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _COMPILING = "numba:compiler_lock"  # a thread takes the lock, or frees it
 _CALLBACKS = "_raw_object_cache_"  # of llvmlite
 _IMPORTS, _CALLS_DEEP = "<frozen importlib", 4  # files of Python's own; the locks of modules call what is no deeper
@@ -133,8 +133,8 @@ def interrupting() -> Iterator[None]:
     if main := _in_main_thread():
         _last = signal.SIGINT
         _raised = False
-    ours = (signal.SIG_DFL, signal.default_int_handler)
-    taken = {number: signal.getsignal(number) for number in _ENDING if main and signal.getsignal(number) in ours}
+    ours = (*PYTHONS, leave)
+    taken = {number: signal.getsignal(number) for number in ENDING if main and signal.getsignal(number) in ours}
     for number in taken:
         signal.signal(number, _raise)
     report = sys.unraisablehook
@@ -297,9 +297,7 @@ def _ours() -> list[signal.Signals]:
     """Return those that raise KeyboardInterrupt here: they belong to the main thread, and to a caller with handlers."""
     if not _in_main_thread():
         return []
-    return [
-        number for number in _ENDING if signal.getsignal(number) in (signal.default_int_handler, _raise, *_in_place)
-    ]
+    return [number for number in ENDING if signal.getsignal(number) in (signal.default_int_handler, _raise, *_in_place)]
 
 
 def _in_main_thread() -> bool:

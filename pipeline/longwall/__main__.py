@@ -7,11 +7,13 @@ import sys
 from contextlib import suppress
 from io import TextIOWrapper
 
-from longwall.storage import signals
+from longwall.storage.first_signals import NOTHING_LEFT, leave_at_signals
 
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
+    from longwall.storage import signals
+
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # they have no say here; to look for some takes 20 ms
     gc.set_threshold(100_000, *gc.get_threshold()[1:])  # what is imported stays: looking through it takes time
     # Where they were closed, the next files to be opened would take their places.
@@ -25,16 +27,24 @@ def main() -> None:
                 from longwall.pipeline.cli import main as command_line
 
                 command_line()
-        except KeyboardInterrupt:  # before a command began: they say themselves what is left
+        except (KeyboardInterrupt, SystemExit) as end:  # before a command began: they say themselves what is left
+            if isinstance(end, SystemExit) and not _of_an_interrupt(end):
+                raise
             signals.ignore()
-            print("\ninterrupted: nothing is left behind", file=sys.stderr)
+            print(NOTHING_LEFT, file=sys.stderr)
             sys.exit(signals.exit_code())
         finally:
             signals.ignore()
 
 
+def _of_an_interrupt(end: SystemExit) -> bool:
+    """Say whether the parser of the command line made this end of KeyboardInterrupt, without a word."""
+    return isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt)
+
+
 def script() -> None:
     """Run the command line as a program, which leaves without taking itself apart: that takes a tenth of a second."""
+    leave_at_signals()
     codes: list[int] = []
     if atexit._ncallbacks() == 0:  # then this one is the last to be called
         atexit.register(_leave, codes)

@@ -319,6 +319,52 @@ def test_it_may_be_interrupted_as_it_makes_its_commands(monkeypatch, capsys):
     assert capsys.readouterr().err == "\ninterrupted: nothing is left behind\n"
 
 
+@pytest.mark.usefixtures("handlers")
+@pytest.mark.parametrize(("by", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_it_may_be_interrupted_as_it_reads_its_arguments(monkeypatch, capsys, by, code):
+    """Typer makes 130 of each signal, without a word."""
+    monkeypatch.setattr("typer.core.TyperGroup.make_context", lambda *_, **__: signal.raise_signal(by))
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == code
+    assert capsys.readouterr().err == "\ninterrupted: nothing is left behind\n"
+
+
+FIRST, LATER = "longwall.storage.signals", ["longwall.pipeline.cli", "typer.core", "longwall.pipeline.run", "numpy"]
+
+
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("module", [FIRST, *(pytest.param(one, marks=pytest.mark.slow) for one in LATER)])
+def test_a_signal_before_the_command_begins_ends_it_with_its_code(tmp_path, module, by):
+    """From the first line of the program on."""
+    (tmp_path / "mine.toml").write_text(RUN)
+    program = f"""
+import signal, sys
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            signal.raise_signal({int(by)})
+sys.meta_path.insert(0, Interrupting())
+sys.argv = ["longwall", "run", "mine.toml"]
+from longwall.__main__ import script
+script()
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 128 + by
+    assert len(done.stderr.split("interrupted: ")) == 2, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+RUN = """
+[graph]
+generator = { kind = "rmat", scale = 4, edge_factor = 4 }
+[workload]
+kind = "triangles"
+[engine]
+kind = "cpu"
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
 def test_generating_stops_and_leaves_nothing(tmp_path, by):

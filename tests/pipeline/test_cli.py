@@ -444,6 +444,16 @@ def test_an_interrupted_run_says_how_to_resume(config, monkeypatch):
     assert not Path("runs/mine/results").exists()
 
 
+def test_a_run_that_is_done_says_so_when_it_is_interrupted(config, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("longwall.pipeline.cli.print_result", interrupt)
+    result = call("run", config)
+    assert result.exit_code == 130
+    assert "interrupted: the run is done, its results are in runs/mine/results" in result.stderr
+
+
 @pytest.mark.slow
 def test_ctrl_c_ends_a_real_run_within_two_seconds(tmp_path):
     path = tmp_path / "long.toml"
