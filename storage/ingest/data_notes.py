@@ -32,6 +32,7 @@ KINDS = {
     "unused-labels": _Kind(
         "{:,} label of a vertex without an edge is ignored", "{:,} labels of vertices without an edge are ignored"
     ),
+    "zeros": _Kind("the leading zeros of {:,} id are dropped", "the leading zeros of {:,} ids are dropped"),
     "names": _Kind("{:,} vertex may have a name that is not read", "{:,} vertices may have names that are not read"),
     "rows": _Kind("{:,} row without both ends is dropped", "{:,} rows without both ends are dropped"),
     "comments": _Kind("{:,} comment line is skipped", "{:,} comment lines are skipped", warns=False),

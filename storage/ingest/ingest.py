@@ -68,13 +68,14 @@ _SUFFIXES = {
     ".col": "dimacs",
     ".clq": "dimacs",
     ".dimacs": "dimacs",
+    ".gr": "dimacs",
     ".graphml": "graphml",
     ".gexf": "gexf",
     ".gml": "gml",
 }
 _OTHER_COMPRESSIONS = (".bz2", ".xz", ".lzma", ".lz4", ".br", ".snappy", ".zip", ".7z", ".rar", ".tar", ".tgz")
 _OTHER_FORMATS = (
-    *(".xml", ".json", ".net", ".paj", ".metis", ".gr", ".dot", ".rdf", ".nt"),
+    *(".xml", ".json", ".net", ".paj", ".metis", ".dot", ".rdf", ".nt"),
     *(".ttl", ".npz", ".npy", ".mat", ".h5", ".hdf5", ".xlsx", ".feather", ".arrow", ".orc", ".avro"),
 )
 _WHAT_IS_READ = (

@@ -1,4 +1,4 @@
-"""Graphs of the DIMACS challenge on colouring and cliques: `c` comments, `p edge VERTICES EDGES`, `e U V` lines."""
+"""Graphs of the DIMACS challenges: `c` comments, `p edge VERTICES EDGES` and `e U V`, or `p sp` and `a U V LENGTH`."""
 
 import re
 from collections.abc import Generator
@@ -11,21 +11,24 @@ from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, Edg
 from longwall.storage.ingest.text.input_file import Progress
 from longwall.storage.ingest.text.text_file import TextFile, whole_number
 
-_EDGE = ord("e")
+_NODE = ord("n")
 _SHOWN = 40
-BEGINNING = re.compile(rb"(?:[ \t]*c(?:[ \t][^\n]*)?\r?\n)*+[ \t]*p[ \t]+(?:edge|col)[ \t]")
+BEGINNING = re.compile(rb"(?:[ \t]*c(?:[ \t][^\n]*)?\r?\n)*+[ \t]*p[ \t]+[a-z]+(?:[ \t]+\d+){2}[ \t]*\r?\n")
 """How such a file begins."""
 
 
 def open_dimacs(
     path: Path, memory: int, workers: int, progress: Progress | None = None, notes: DataNotes | None = None
 ) -> EdgeStream:
-    """Read `e U V` lines; `n` lines, values of vertices, are ignored. See `edge_stream` for the parameters.
+    """Read `e U V` lines, or the arcs `a U V LENGTH` of shortest paths: both of an edge, or one that has a direction.
+
+    `n` lines, values of vertices, are ignored, as lengths are. See `edge_stream` for the parameters.
 
     Raises
     ------
     InputError
-        From the iteration, with file and line: no line `p edge` or `p col`, a vertex out of range, another line.
+        From the iteration, with file and line: no line `p edge`, `p col` or `p sp`, a vertex out of range, another
+        line.
     """
     declared, notes = Declared(), notes or DataNotes()
     return EdgeStream(
@@ -37,25 +40,27 @@ def _blocks(
     path: Path, memory: int, workers: int, progress: Progress | None, declared: Declared, notes: DataNotes
 ) -> Generator[EdgeBlock, None, None]:
     with TextFile(path, memory, workers, progress) as text:
-        size, announced = _sizes(text)
+        kind, size, announced = _sizes(text)
+        declared.matrix = kind == "sp"
         declared.id_range, declared.vertices, declared.may_be_empty = (1, size), size, size > announced == 0
         found = 0
-        for lines in text.parse_tagged(b"en", comments=b"c"):
-            edges = lines.select(lines.tags == _EDGE)
-            ends = edges.columns[:2]
+        for lines in text.parse_tagged(b"a" if declared.matrix else b"en", comments=b"c", width=2):
+            edges = lines.select(lines.tags != _NODE)
+            ends = edges.columns
             bad = ((ends < 1) | (ends > size)).any(axis=0)
             if bad.any():
                 row = int(np.argmax(bad))
-                what = f"the edge {ends[0, row]} {ends[1, row]} is outside 1..{size}; correct it or the line 'p edge'"
+                what = f"the edge {ends[0, row]} {ends[1, row]} is outside 1..{size}; correct it or the line 'p {kind}'"
                 raise text.error(edges.number(row), what)
             found += ends.shape[1]
             yield EdgeBlock(ends[0].copy(), ends[1].copy())
         if found != announced:
-            notes.say(f"{path}: {announced:,} edges are announced, and the file has {found:,}")
+            what = "arcs" if declared.matrix else "edges"
+            notes.say(f"{path}: {announced:,} {what} are announced, and the file has {found:,}")
 
 
-def _sizes(text: TextFile) -> tuple[int, int]:
-    """Take the comments and the line `p edge`, and return the numbers of vertices and edges."""
+def _sizes(text: TextFile) -> tuple[str, int, int]:
+    """Take the comments and the line `p edge`, and return its second word, and the numbers of vertices and edges."""
     while True:
         number, line = text.peek()
         words = line.split(None, 4)
@@ -63,11 +68,11 @@ def _sizes(text: TextFile) -> tuple[int, int]:
             break
         text.take()
     sizes = [size for word in words[2:] if (size := whole_number(word)) is not None and size < 2**63]
-    if words[:1] != ["p"] or words[1:2] not in (["edge"], ["col"]) or len(words) != 4 or len(sizes) != 2:
+    if words[:1] != ["p"] or words[1:2] not in (["edge"], ["col"], ["sp"]) or len(words) != 4 or len(sizes) != 2:
         raise text.error(
             number,
-            f"{line[:_SHOWN]!r} is not the header of a DIMACS graph; write 'p edge VERTICES EDGES' (other problems of "
-            "DIMACS, such as 'p sp', are not read: write one edge a line)",
+            f"{line[:_SHOWN]!r} is not the header of a DIMACS graph; write 'p edge VERTICES EDGES' or 'p sp VERTICES "
+            "ARCS' (other problems, such as 'p max' and 'p tw', are not read: write one edge a line)",
         )
     text.take()
-    return sizes[0], sizes[1]
+    return words[1], sizes[0], sizes[1]

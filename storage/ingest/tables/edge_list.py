@@ -15,8 +15,10 @@ from longwall.storage.ingest.readers.dimacs import BEGINNING
 from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeNames, EdgeStream
 from longwall.storage.ingest.tables.columns import (
     EDGE_COLUMNS,
+    EDGES,
     LABEL_COLUMNS,
     ColumnRequest,
+    separator_of,
 )
 from longwall.storage.ingest.tables.named_rows import BYTES_PER_BYTE, NamedColumns, NamedRows
 from longwall.storage.ingest.tables.text_layout import TextLayout, look_at_rows
@@ -24,12 +26,15 @@ from longwall.storage.ingest.text.input_file import Progress
 from longwall.storage.ingest.text.parsed_rows import COMMENTS
 from longwall.storage.ingest.text.text_errors import MISSING
 from longwall.storage.ingest.text.text_file import BYTES_OF_INTEGERS, Lines, TextFile
+from longwall.storage.ingest.text.text_kernel import OWN_SEPARATOR
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
 
 Int64s = npt.NDArray[np.int64]
 
 _LABEL_LIMIT = 2**31
 _KONECT = re.compile(r"%\s*(bip|asym|sym)(?:\s|$)")
+_SHOWN = 40
+_TAGGED = re.compile(rb"(?:[veta](?:[ \t]+\d+){2,}[ \t]*(?:\r?\n|\Z)){2}")
 _OTHER_FORMATS = {"<": "XML", "{": "JSON", "[": "JSON"}
 
 
@@ -173,7 +178,9 @@ def _rows(
 ) -> Generator[tuple[Lines, TextLayout], None, None]:
     """Yield rows whose first columns, one or two, are vertices."""
     with TextFile(path, memory, workers) as text:
-        layout = _layout(text, request, named)
+        number, line = text.peek()
+        layout = _layout(text, number, line, request, named)
+        layout = _with_text_labels(text, line, layout, ends)
     texts = any(layout.texts)
     with TextFile(path, memory, workers, progress, BYTES_PER_BYTE if texts else BYTES_OF_INTEGERS) as text:
         if layout.header:
@@ -189,6 +196,18 @@ def _rows(
                 raise _missing(path, lines)
             yield lines, layout
         request.notes.add("comments", text.comments)
+        request.notes.add("zeros", text.padded, 'graph.ids = "names" keeps them' if request.names is EDGES else "")
+
+
+def _with_text_labels(text: TextFile, line: str, layout: TextLayout, ends: int) -> TextLayout:
+    """Return a layout with labels as texts, if one of those in the first part of the file is no integer."""
+    column = len(layout.texts) - 1
+    if column < ends or any(layout.texts):
+        return layout
+    if not text.has_texts(column, layout.places, layout.separator, layout.fields, ends):
+        return layout
+    separator = separator_of(line, True) if layout.separator == OWN_SEPARATOR else layout.separator
+    return replace(layout, separator=separator, texts=(*layout.texts[:-1], True))
 
 
 def _missing(path: Path, lines: Lines) -> InputError:
@@ -202,9 +221,7 @@ def _missing(path: Path, lines: Lines) -> InputError:
     )
 
 
-def _layout(text: TextFile, request: ColumnRequest, named: bool | None) -> TextLayout:
-    number, line = text.peek()
-
+def _layout(text: TextFile, number: int, line: str, request: ColumnRequest, named: bool | None) -> TextLayout:
     def error(what: str) -> InputError:
         return text.error(number, what)
 
@@ -212,6 +229,11 @@ def _layout(text: TextFile, request: ColumnRequest, named: bool | None) -> TextL
         raise error(f"this looks like {_OTHER_FORMATS[line[0]]}, not like an edge; convert the file")
     if text.begins_like(BEGINNING):
         raise error(
-            'this is a DIMACS graph; name the file .col or .clq, or give --format dimacs (file_format="dimacs")'
+            'this is a DIMACS graph; name the file .col, .clq or .gr, or give --format dimacs (file_format="dimacs")'
+        )
+    if request.names is EDGES and request.chosen is None and text.begins_like(_TAGGED):
+        raise error(
+            f"{line[:_SHOWN]!r} begins with a letter, as lines of DIMACS, .lg and gSpan files do; name the file by its "
+            "format (.col, .lg, .gspan), or give --columns 2,3 (graph.columns = [2, 3]) to read a list"
         )
     return look_at_rows(text, line, request, named, error)

@@ -79,8 +79,9 @@ def _first_missing(
     """Return the first of the spans that is one of the words and does not stand in quotes, -1 if none is."""
     for row in range(spans.size):
         begin, length = spans[row] >> np.int64(32), spans[row] & np.int64(0xFFFF_FFFF)
-        if length > words.shape[1] or (text[begin] != 78 and text[begin] != 110 and text[begin] != 60):  # "N", "n", "<"
-            continue
+        first = text[begin]
+        if length > words.shape[1] or (first != 78 and first != 110 and first != 60 and first != 35 and first != 45):
+            continue  # none begins with "N", "n", "<", "#" or "-"
         if begin > 0 and text[begin - 1] == 34:
             continue
         for word in range(lengths.size):

@@ -19,7 +19,7 @@ from longwall.storage.ingest.tables.columns import (
 from longwall.storage.ingest.text.text_file import TextFile
 from longwall.storage.ingest.text.text_kernel import BLANKS, OWN_SEPARATOR
 
-_LIKE_A_NUMBER = re.compile(r"[-+.]*\d[\d.eE+-]*")
+_LIKE_A_NUMBER = re.compile(r"[-+.]*\d[\d.eE+-]*|[-+]?\d{1,3}(?:[,_' ]\d{3})+")
 _INTEGER = re.compile(r"\d+")
 
 

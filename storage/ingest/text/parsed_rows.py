@@ -98,7 +98,7 @@ def parse_block(block: Block, rows: Rows) -> Parsed:
     columns = np.empty((rows.width, most), np.int64)
     tags, lines = np.empty(most if rows.letters else 0, np.uint8), np.empty(most, np.int32)
     letters, comments = np.frombuffer(rows.letters, np.uint8), np.frombuffer(rows.comments, np.uint8)
-    beyond, wide = np.empty(3, np.int64), np.arange(rows.width) < rows.wide
+    beyond, wide = np.empty(4, np.int64), np.arange(rows.width) < rows.wide
     texts = np.zeros(rows.width, bool)
     if rows.convert is not None:
         texts[list(rows.convert.texts)] = True

@@ -65,11 +65,14 @@ def parse_plain_lines(
 
 @lazy_kernel
 def _number(block: npt.NDArray[np.uint8], address: int, at: int) -> tuple[int, int]:
-    """Return the number that begins at a byte, and where it ends; -1 where there is none, or it is too long."""
+    """Return the number that begins at a byte, and where it ends; -1: it is too long, begins with 0s, or is none."""
     word = np.uint64(load_word(address + at)) ^ np.uint64(0x3030303030303030)
     # The top bit of each byte that is no digit; the lowest one is right, whatever carries come from it.
     others = ((word + np.uint64(0x7676767676767676)) | word) & np.uint64(0x8080808080808080)
+    zero = word & np.uint64(0xFF) == 0
     if others == 0:
+        if zero:
+            return 0, -1
         value, digits, end = _eight(word), 8, at + 8
         while True:
             digit = block[end] - np.uint8(48)  # wraps round for bytes below "0"
@@ -85,7 +88,7 @@ def _number(block: npt.NDArray[np.uint8], address: int, at: int) -> tuple[int, i
     # Bytes ahead of the first other one: the bits below its top bit, in ones and then counted by a product.
     ones = ((lowest - np.uint64(1)) >> np.uint64(7)) & np.uint64(0x0101010101010101)
     digits = int(np.int64((ones * np.uint64(0x0101010101010101)) >> np.uint64(56)))
-    if digits == 0:
+    if digits == 0 or (zero and digits > 1):
         return 0, -1
     return int(np.int64(_eight(word << np.uint64(64 - 8 * digits)))), at + digits
 

@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from longwall.storage.ingest.text import text_kernel
 
 _SHOWN = 40
-MISSING = ("NaN", "nan", "NA", "N/A", "n/a", "<NA>", "null", "NULL", "None")
+MISSING = (
+    *("NaN", "nan", "NAN", "-NaN", "-nan", "NA", "N/A", "n/a", "<NA>", "#N/A", "#NA"),
+    *("null", "NULL", "Null", "None", "none"),
+)
 """What pandas, R and databases write for a missing value."""
-_TOKEN = re.compile(rb"[^\s,;|]+")
+_TOKEN = re.compile(rb'"[^"\n]*"|[^\s,;|]+')
 _NOT_TEXT = re.compile(rb"[^\t-\r -~]")
 NOT_A_LINE = re.compile(rb"[\x00-\x08\x0e-\x1f]|\r[^\r\n]")
 """What no line may hold: control characters, and a carriage return ahead of anything but its end."""
@@ -93,10 +96,10 @@ def explain(
         return f"different separators in {_shorten(line)!r}; separate all fields of a line by the same one"
     if code == text_kernel.OPEN_QUOTE:
         return f"a quote that the line does not close, in {_shorten(line)!r}; give every row one line"
-    return _explain_word(code, line, shown)
+    return _explain_word(code, line, shown, wide=wide)
 
 
-def _explain_word(code: int, line: bytes, shown: str) -> str:
+def _explain_word(code: int, line: bytes, shown: str, *, wide: bool) -> str:
     """Return the message for a line that begins wrongly, or has a word in place of an integer."""
     if code == text_kernel.LONE_RETURN:
         return "a carriage return without a newline; convert the file to Unix line ends"
@@ -110,6 +113,8 @@ def _explain_word(code: int, line: bytes, shown: str) -> str:
         return f"{_shorten(line)!r} is not an edge; a database of graphs is read in the format transactions"
     if shown in MISSING:
         return f"{shown} in {_shorten(line)!r} stands for a missing value; fill it, or remove the line"
+    if not wide:  # vertices of other formats have no names
+        return f"{shown!r} is not an integer; write whole numbers from 0 up"
     return f'{shown!r} is not an integer; write whole numbers, or set graph.ids = "names" if vertices have names'
 
 

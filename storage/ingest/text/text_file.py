@@ -86,6 +86,8 @@ class TextFile:
     ----------
     comments
         How many comments were skipped so far.
+    padded
+        How many wide integers began with zeros so far.
     """
 
     def __init__(
@@ -104,7 +106,7 @@ class TextFile:
         self._workers, self._block_bytes = _divide(memory - decompression_bytes(path), workers, bytes_per_byte)
         self._buffers: deque[mmap.mmap] = deque()
         self._source = Source(path)
-        self._line, self.comments = 1, 0
+        self._line, self.comments, self.padded = 1, 0, 0
         self._rest = b""
         self._ended = False
         self._parsing: Generator[tuple[Block, Parsed], None, None] | None = None
@@ -228,7 +230,12 @@ class TextFile:
         yield from self._parse(rows, roles=roles)
 
     def parse_tagged(
-        self, letters: bytes, end: bytes | None = None, convert: "Convert | None" = None, comments: bytes = COMMENTS
+        self,
+        letters: bytes,
+        end: bytes | None = None,
+        convert: "Convert | None" = None,
+        comments: bytes = COMMENTS,
+        width: int = 3,
     ) -> Generator[Lines, None, None]:
         """Parse the rest of the file: a letter, then two or three integers; what follows them is ignored.
 
@@ -242,6 +249,8 @@ class TextFile:
             As of `parse`; see `text_kernel.parse_lines` for texts behind letters.
         comments
             Bytes that begin a comment.
+        width
+            Integers that are looked at, two or three.
 
         Yields
         ------
@@ -253,11 +262,11 @@ class TextFile:
         InputError
             As `parse`.
         """
-        yield from self._parse(self._tagged(letters, convert, comments), end)
+        yield from self._parse(self._tagged(letters, convert, comments, width), end)
 
-    def _tagged(self, letters: bytes, convert: "Convert | None", comments: bytes = COMMENTS) -> Rows:
+    def _tagged(self, letters: bytes, convert: "Convert | None", comments: bytes = COMMENTS, width: int = 3) -> Rows:
         separator = BLANKS if convert is not None else OWN_SEPARATOR
-        return Rows(self._kinds, np.arange(3), 2, separator, 0, letters, comments, convert)
+        return Rows(self._kinds, np.arange(width), 2, separator, 0, letters, comments, convert)
 
     def tagged_texts(self, letters: bytes) -> tuple[bool, bool]:
         """Say whether labels of `v` lines, and of other lines, are texts in the first block of what is left."""
@@ -271,6 +280,18 @@ class TextFile:
             texts.append(column)
         return 1 in texts, 2 in texts
 
+    def has_texts(self, column: int, places: tuple[int, ...], separator: int, fields: int, wide: int) -> bool:
+        """Say whether a column of integers has a text in the first block of what is left; parameters as of `parse`."""
+        if self._header is None:
+            return False
+        kinds = byte_kinds(True) if separator == _TAB else self._kinds
+        wanted = np.array(places, np.int64)
+        parsed = parse_block(
+            self._header, Rows(kinds, wanted, int((wanted >= 0).sum()), separator, fields, b"", b"", wide=wide)
+        )
+        found = places[parsed.fields] if parsed.fields < len(places) else -1
+        return parsed.code == text_kernel.NOT_INTEGER and found == column
+
     def _parse(self, rows: Rows, end: bytes | None = None, roles: Sequence[str] = ()) -> Generator[Lines, None, None]:
         self._parsing = in_order(self._read, lambda block: parse_block(block, rows), self._workers)
         seen = np.full(2, -1, np.int64)  # lines of the first integers below 0, and from 2^63 on
@@ -278,6 +299,7 @@ class TextFile:
             for block, parsed in self._parsing:
                 self._require_one_sign(parsed, seen)
                 self.comments += int(parsed.beyond[2])
+                self.padded += int(parsed.beyond[3])
                 ended = parsed.code != text_kernel.OK and line_of(block.buffer, parsed.line_at, block.end) == end
                 if parsed.code != text_kernel.OK and not ended:
                     fault = parsed.code, parsed.line_at, parsed.token_at

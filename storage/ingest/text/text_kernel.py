@@ -97,9 +97,9 @@ def parse_lines(
         Receives the letter of each row where there are `letters`.
     lines : int32[rows]
         Receives the line of each row, counted from 0 within the block.
-    beyond : int64[3]
-        Receives the first row with an integer below 0, and the first one with an integer from 2^63 on; -1: none; and
-        the number of comments.
+    beyond : int64[4]
+        Receives the first row with an integer below 0, and the first one with an integer from 2^63 on; -1: none; the
+        number of comments; and the number of wide integers that begin with a zero and have further digits.
 
     Returns
     -------
@@ -109,7 +109,7 @@ def parse_lines(
     width = columns.shape[0]
     tagged = letters.size > 0
     limit = np.uint64(0x7FFF_FFFF_FFFF_FFFF)
-    beyond[:2], beyond[2] = -1, 0
+    beyond[:2], beyond[2:] = -1, 0
     at = start
     row = 0
     line = 0
@@ -195,6 +195,8 @@ def parse_lines(
                         return row, line, code, line_start, token, field
                     if at == begin:
                         return row, line, NOT_INTEGER if negative else EMPTY_FIELD, line_start, token, field
+                    if block[begin] == 48 and at - closed - begin > 1 and wide[place]:
+                        beyond[3] += 1
                     columns[place, row] = -np.int64(value) if negative else np.int64(value)
                     if columns[place, row] < 0 and beyond[0 if negative else 1] < 0:
                         beyond[0 if negative else 1] = row

@@ -104,7 +104,10 @@ def test_dimacs(tmp_path: Path, name: str) -> None:
     [
         ("d.col", "p col 3 2\ne 1 2\ne 2 9\n", "line 3: the edge 2 9 is outside 1..3"),
         ("d.col", "p col 3 2\ne 1 2\ne 0 2\n", "line 3: the edge 0 2 is outside 1..3"),
-        ("d.dimacs", "c\np sp 3 2\na 1 2 3\n", "line 2: 'p sp 3 2' is not the header of a DIMACS graph"),
+        ("d.dimacs", "c\np max 3 2\nn 1 s\na 1 2 3\n", "line 2: 'p max 3 2' is not the header of a DIMACS graph"),
+        ("d.gr", "p tw 3 2\n1 2\n2 3\n", "line 1: 'p tw 3 2' is not the header of a DIMACS graph"),
+        ("d.gr", "p sp 3 1\ne 1 2\n", "line 2: 'e 1 2' is neither"),
+        ("d.txt", "p sp 3 2\na 1 2 3\n", "line 1: this is a DIMACS graph"),
         ("d.dimacs", "p cnf 3 2\n1 -2 0\n", "is not the header of a DIMACS graph"),
         ("d.txt", DIMACS, "line 1: this is a DIMACS graph; name the file .col"),
         ("d.txt", "p col 3 2\ne 1 2\n", "line 1: this is a DIMACS graph"),
@@ -112,6 +115,19 @@ def test_dimacs(tmp_path: Path, name: str) -> None:
 )
 def test_what_is_no_dimacs_graph(tmp_path: Path, name: str, content: str, says: str) -> None:
     assert says in refusal(tmp_path, name, content)
+
+
+def test_arcs_of_shortest_paths_are_edges(tmp_path: Path) -> None:
+    content = "c roads\np sp 4 5\nc arcs\na 1 2 17\na 2 1 17\na 2 3 5\na 3 2 1.5\na 1 3 x\n"
+    (tmp_path / "d.gr").write_text(content)
+    graph = load_graph(tmp_path / "d.gr")
+    assert graph.num_edges == 3
+    assert {note.kind: note.count for note in graph.notes} == {"directions": 1, "isolated": 1}
+
+
+def test_further_columns_of_dimacs_are_ignored(tmp_path: Path) -> None:
+    (tmp_path / "d.col").write_text("p edge 3 2\ne 1 2 2.5\ne 2 3 x y\n")
+    assert load_graph(tmp_path / "d.col").num_edges == 2
 
 
 def test_dimacs_says_another_number_of_edges(tmp_path: Path) -> None:

@@ -55,7 +55,6 @@ def test_tabs_of_any_file_separate_fields_of_which_the_last_is_empty(tmp_path: P
         ("note,source,target\nx,1,\n", {}, "line 2: an empty field"),
         ("1,2,a\n2,3,\n", {"edge_label": 3}, "line 2: the label is missing"),
         ("1,2,a\n2,3\n", {"edge_label": 3}, "line 2: the label is missing"),
-        ("1,2,1\n2,3,a\n", {"edge_label": 3}, "line 2: the label a is no integer, as that of the first row is"),
     ],
 )
 def test_what_is_missing_is_named(tmp_path: Path, content: str, options: dict[str, object], says: str) -> None:
@@ -71,7 +70,10 @@ def test_a_missing_label_of_a_vertex_is_named(tmp_path: Path) -> None:
         load_graph(tmp_path / "g.txt", tmp_path / "labels.csv")
 
 
-MARKERS = ["NaN", "nan", "NA", "N/A", "n/a", "<NA>", "null", "NULL", "None"]
+MARKERS = [
+    *("NaN", "nan", "NAN", "-NaN", "-nan", "NA", "N/A", "n/a", "<NA>", "#N/A", "#NA"),
+    *("null", "NULL", "Null", "None", "none"),
+]
 
 
 @pytest.mark.parametrize("marker", MARKERS)
@@ -170,3 +172,83 @@ def test_an_index_may_hold_the_vertices_of_labels(tmp_path: Path) -> None:
     (tmp_path / "g.txt").write_text("1 2\n")
     (tmp_path / "labels.csv").write_text(",label\n1,x\n2,y\n")
     assert load_graph(tmp_path / "g.txt", tmp_path / "labels.csv").label_names == ("x", "y")
+
+
+@pytest.mark.parametrize(
+    "content", ["007 8\n7 8\n00 1\n0 2\n", "source,target\n007,8\n7,8\n00,1\n0,2\n", '"007",8\n7,8\n"00",1\n0,2\n']
+)
+def test_ids_with_leading_zeros_are_counted(tmp_path: Path, content: str) -> None:
+    graph = read(tmp_path, "g.csv", content)
+    assert sorted(graph.all_ids().to_pylist()) == [0, 1, 2, 7, 8]
+    assert [(note.kind, note.count) for note in graph.notes if note.kind == "zeros"] == [("zeros", 2)]
+    named = read(tmp_path, "g.csv", content, ids="names")
+    assert sorted(named.all_ids().to_pylist()) == ["0", "00", "007", "1", "2", "7", "8"]
+    assert not [note for note in named.notes if note.kind == "zeros"]
+
+
+@pytest.mark.parametrize("width", range(1, 21))
+def test_zeros_are_counted_in_numbers_of_any_length(tmp_path: Path, width: int) -> None:
+    rows = [(row, row + 1) for row in range(100)]
+    content = "".join(f"{u:0{width}d} {v}\n" for u, v in rows)
+    graph = read(tmp_path, "g.txt", content)
+    assert graph.num_edges == 100
+    padded = sum(len(str(u)) < width for u, _ in rows)
+    assert sum(note.count for note in graph.notes if note.kind == "zeros") == padded
+
+
+FORMS = ["1.0", "+1", "1e3", "1.", "1.5", "1E5", '"1,234"', "1_000", "1'000", "1.000"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_numbers_in_other_forms_are_refused(tmp_path: Path, form: str) -> None:
+    for rows in ((f"{form},2", "2,3"), ("2,3", f"{form},2"), (f"{form},{form}", f"{form},{form}", f"2,{form}")):
+        content = "source,target\n" + "\n".join(rows) + "\n"
+        said = refusal(tmp_path, "g.csv", content)
+        assert "is not an integer; write whole numbers, or set graph.ids" in said
+        assert form in said
+        assert form.strip('"') in read(tmp_path, "g.csv", content, ids="names").all_ids().to_pylist()
+
+
+def test_names_may_have_commas_and_digits(tmp_path: Path) -> None:
+    graph = read(tmp_path, "g.csv", '"1,2","1,3"\n"1,3","0x10"\n')
+    assert sorted(graph.all_ids().to_pylist()) == ["0x10", "1,2", "1,3"]
+
+
+@pytest.mark.parametrize("separator", [",", " ", "\t"])
+def test_labels_are_texts_if_one_of_the_first_is(tmp_path: Path, separator: str) -> None:
+    content = "1,2,5\n2,3,a\n3,4,5\n".replace(",", separator)
+    graph = read(tmp_path, "g.txt", content, edge_label=3)
+    assert graph.edge_label_names is not None
+    assert sorted(graph.edge_label_names) == ["5", "a"]
+    (tmp_path / "labels.txt").write_text("1,5\n2,a\n3,5\n4,b\n".replace(",", separator))
+    labelled = load_graph(tmp_path / "g.txt", tmp_path / "labels.txt")
+    assert labelled.label_names is not None
+    assert sorted(labelled.label_names) == ["5", "a", "b"]
+
+
+def test_a_late_text_among_labels_is_refused(tmp_path: Path) -> None:
+    content = "".join(f"{row} {row + 1} 5\n" for row in range(400_000)) + "1 3 a\n"
+    said = refusal(tmp_path, "g.txt", content, edge_label=3)
+    assert "line 400001: the label a is no integer, as that of the first row is" in said
+    assert "graph.ids" not in said
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("g.lg", "t # 1\nv a 1\nv b 2\ne a b\n"),
+        ("g.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 1\n2 x\n"),
+        ("g.col", "p edge 3 1\ne 1 x\n"),
+    ],
+)
+def test_formats_without_names_are_not_told_of_them(tmp_path: Path, name: str, content: str) -> None:
+    said = refusal(tmp_path, name, content)
+    assert "is not an integer; write whole numbers from 0 up" in said
+    assert "graph.ids" not in said
+
+
+@pytest.mark.parametrize("content", ["e 1 2\ne 2 3\n", "v 0 1\nv 1 1\ne 0 1\n", "# x\na 1 2 5\na 2 1 5"])
+def test_a_letter_ahead_of_numbers_is_no_vertex(tmp_path: Path, content: str) -> None:
+    assert "begins with a letter, as lines of DIMACS" in refusal(tmp_path, "g.txt", content)
+    assert read(tmp_path, "g.txt", "e 1 2\ne 2 3\n", columns=(2, 3)).num_edges == 2
+    assert read(tmp_path, "g.txt", "e 1\nf 2\n").num_edges == 2
