@@ -21,11 +21,11 @@ _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\r]")
 
 
 class BadLine(Exception):
-    """The first line that cannot be read; its number."""
+    """The first line that cannot be read: its number, and whether only its label is no integer, but a text."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, *, text: bool = False) -> None:
         super().__init__(number)
-        self.number = number
+        self.number, self.text = number, text
 
 
 def read_rows(content: bytes, name: str = "g.txt", request: ColumnRequest = EDGE_COLUMNS, wide: int = 0) -> Rows:
@@ -71,7 +71,9 @@ def read_rows(content: bytes, name: str = "g.txt", request: ColumnRequest = EDGE
             raise BadLine(number)
         fields = fields or len(found) + _ends_empty(lines[number - 1 :], tabs, comments, len(found))
         if not all(_fits(found[place], at < wide) for at, place in enumerate(wanted)):
-            raise BadLine(number)
+            label = _unquoted(found[wanted[1]])
+            text_label = wide == 1 and _fits(found[wanted[0]], True) and label != b""
+            raise BadLine(number, text=text_label)
         ids = [_unquoted(found[at]) for at in wanted]
         signs |= {"below" if int(one) < 0 else "above" for one in ids if not 0 <= int(one) < 2**63}
         if len(signs) > 1:

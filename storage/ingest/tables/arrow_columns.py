@@ -11,6 +11,7 @@ from longwall.storage.ingest.id_words import ID_RANGE
 from longwall.storage.ingest.names.texts import HashedTexts, Texts, hash_texts
 from longwall.storage.ingest.tables.columns import (
     EDGES,
+    TRANSACTIONS,
     ColumnRequest,
     choose_columns,
     describe_choice,
@@ -72,6 +73,9 @@ def choose_pair(where: object, schema: Any, request: ColumnRequest) -> tuple[int
             f"columns {names[wanted[0]]} and {names[wanted[1]]} hold {schema.field(wanted[0]).type} and "
             f"{schema.field(wanted[1]).type}; give both the same type"
         )
+    if request.names is TRANSACTIONS and second:
+        kind = schema.field(wanted[1]).type
+        raise error(f"column {names[wanted[1]]} holds {kind}; number the transactions from 0 up")
     named = (first or request.ids == "names") and request.names is EDGES
     request.notes.say(describe_choice(where, [names[place] for place in wanted], len(set(shown) - set(wanted)), named))
     return wanted

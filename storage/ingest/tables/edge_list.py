@@ -18,15 +18,13 @@ from longwall.storage.ingest.tables.columns import (
     EDGES,
     LABEL_COLUMNS,
     ColumnRequest,
-    separator_of,
 )
 from longwall.storage.ingest.tables.named_rows import BYTES_PER_BYTE, NamedColumns, NamedRows
-from longwall.storage.ingest.tables.text_layout import TextLayout, look_at_rows
+from longwall.storage.ingest.tables.text_layout import TextLayout, look_at_rows, with_text_labels
 from longwall.storage.ingest.text.input_file import Progress
 from longwall.storage.ingest.text.parsed_rows import COMMENTS
 from longwall.storage.ingest.text.text_errors import MISSING
 from longwall.storage.ingest.text.text_file import BYTES_OF_INTEGERS, Lines, TextFile
-from longwall.storage.ingest.text.text_kernel import OWN_SEPARATOR
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
 
 Int64s = npt.NDArray[np.int64]
@@ -180,7 +178,7 @@ def _rows(
     with TextFile(path, memory, workers) as text:
         number, line = text.peek()
         layout = _layout(text, number, line, request, named)
-        layout = _with_text_labels(text, line, layout, ends)
+        layout = with_text_labels(text, line, layout, request, ends)
     texts = any(layout.texts)
     with TextFile(path, memory, workers, progress, BYTES_PER_BYTE if texts else BYTES_OF_INTEGERS) as text:
         if layout.header:
@@ -197,17 +195,6 @@ def _rows(
             yield lines, layout
         request.notes.add("comments", text.comments)
         request.notes.add("zeros", text.padded, 'graph.ids = "names" keeps them' if request.names is EDGES else "")
-
-
-def _with_text_labels(text: TextFile, line: str, layout: TextLayout, ends: int) -> TextLayout:
-    """Return a layout with labels as texts, if one of those in the first part of the file is no integer."""
-    column = len(layout.texts) - 1
-    if column < ends or any(layout.texts):
-        return layout
-    if not text.has_texts(column, layout.places, layout.separator, layout.fields, ends):
-        return layout
-    separator = separator_of(line, True) if layout.separator == OWN_SEPARATOR else layout.separator
-    return replace(layout, separator=separator, texts=(*layout.texts[:-1], True))
 
 
 def _missing(path: Path, lines: Lines) -> InputError:

@@ -3,11 +3,12 @@
 import csv
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.tables.columns import (
+    TRANSACTIONS,
     ColumnRequest,
     choose_columns,
     describe_choice,
@@ -106,7 +107,7 @@ def look_at_rows(
         named = request.ids == "names" or (request.ids == "auto" and like_names)
         texts = [named, named]
     else:
-        texts = [named, request.ids != "integers" and not _is_integer(fields, wanted[1])]
+        texts = [named, _may_be_texts(request) and not _is_integer(fields, wanted[1])]
     if len(wanted) == 3:
         texts.append(not _is_integer(fields, wanted[2]))
     if any(texts) or request.label is not None or request.chosen is not None or header is not None:
@@ -186,6 +187,36 @@ def _names(line: str, wanted: tuple[int, ...]) -> int:
     fields = _fields(line, separator_of(line, True))
     ends = (fields[place].split() for place in wanted[:2] if place < len(fields))
     return sum(not all(map(_LIKE_A_NUMBER.fullmatch, parts)) for parts in ends)
+
+
+def _may_be_texts(request: ColumnRequest) -> bool:
+    """Whether what stands beside vertices may be texts, as labels."""
+    return request.ids != "integers" and request.names is not TRANSACTIONS
+
+
+def with_text_labels(text: TextFile, line: str, layout: TextLayout, request: ColumnRequest, ends: int) -> TextLayout:
+    """Return a layout with labels as texts, if one of those in the first block of the file is no integer.
+
+    Parameters
+    ----------
+    text
+        The file; its first row may be consumed.
+    line
+        Its first row.
+    layout
+        What was found by looking at the first rows.
+    request
+        What is wanted.
+    ends
+        How many of the columns are vertices.
+    """
+    column = len(layout.texts) - 1
+    if column < ends or any(layout.texts) or (ends == 1 and not _may_be_texts(request)):
+        return layout
+    if not text.has_texts(column, layout.places, layout.separator, layout.fields, ends):
+        return layout
+    separator = separator_of(line, True) if layout.separator == OWN_SEPARATOR else layout.separator
+    return replace(layout, separator=separator, texts=(*layout.texts[:-1], True))
 
 
 def _is_integer(fields: Sequence[str], place: int) -> bool:

@@ -70,6 +70,8 @@ def explain(
     role = roles[fields[0]] if fields[0] < len(roles) else ""
     if role and code in (text_kernel.FEW_COLUMNS, text_kernel.EMPTY_FIELD):
         return f"the {role} is missing in {_shorten(line)!r}; write one, or remove the line"
+    if role == "transaction" and code == text_kernel.NOT_INTEGER:
+        return f"the {role} {shown} is no integer; number the transactions from 0 up"
     if role and code == text_kernel.NOT_INTEGER:
         return (
             f"the {role} {shown} is no integer, as that of the first row is; write integers alone, or begin with a row "

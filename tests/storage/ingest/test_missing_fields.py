@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from cases import each_case
 
@@ -252,3 +254,14 @@ def test_a_letter_ahead_of_numbers_is_no_vertex(tmp_path: Path, content: str) ->
     assert "begins with a letter, as lines of DIMACS" in refusal(tmp_path, "g.txt", content)
     assert read(tmp_path, "g.txt", "e 1 2\ne 2 3\n", columns=(2, 3)).num_edges == 2
     assert read(tmp_path, "g.txt", "e 1\nf 2\n").num_edges == 2
+
+
+@pytest.mark.parametrize("content", ["1 0\n2 x\n", "1 x\n2 0\n", "id,transaction\n1,x\n2,x\n"])
+def test_transactions_are_integers(tmp_path: Path, content: str) -> None:
+    (tmp_path / "g.txt").write_text("1 2\n")
+    (tmp_path / "t.txt").write_text(content)
+    with pytest.raises(InputError, match="the transaction x is no integer; number the transactions from 0 up"):
+        load_graph(tmp_path / "g.txt", transactions=tmp_path / "t.txt")
+    pq.write_table(pa.table({"id": [1, 2], "transaction": ["x", "x"]}), tmp_path / "t.parquet")
+    with pytest.raises(InputError, match="column transaction holds string; number the transactions from 0 up"):
+        load_graph(tmp_path / "g.txt", transactions=tmp_path / "t.parquet")
