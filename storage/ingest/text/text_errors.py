@@ -68,15 +68,8 @@ def explain(
             f"{_shorten(line)!r} is a row: below names of columns there are no comments; remove the line, if it is one"
         )
     role = roles[fields[0]] if fields[0] < len(roles) else ""
-    if role and code in (text_kernel.FEW_COLUMNS, text_kernel.EMPTY_FIELD):
-        return f"the {role} is missing in {_shorten(line)!r}; write one, or remove the line"
-    if role == "transaction" and code == text_kernel.NOT_INTEGER:
-        return f"the {role} {shown} is no integer; number the transactions from 0 up"
-    if role and code == text_kernel.NOT_INTEGER:
-        return (
-            f"the {role} {shown} is no integer, as that of the first row is; write integers alone, or begin with a row "
-            f"whose {role} is a text, and all are texts"
-        )
+    if role and code in (text_kernel.FEW_COLUMNS, text_kernel.EMPTY_FIELD, text_kernel.NOT_INTEGER):
+        return _explain_role(code, role, line, shown)
     if code == text_kernel.FEW_COLUMNS:
         return f"too few columns in {_shorten(line)!r}, {needed} integers are needed; complete the line"
     if code == text_kernel.NEGATIVE:
@@ -99,6 +92,18 @@ def explain(
     if code == text_kernel.OPEN_QUOTE:
         return f"a quote that the line does not close, in {_shorten(line)!r}; give every row one line"
     return _explain_word(code, line, shown, wide=wide)
+
+
+def _explain_role(code: int, role: str, line: bytes, shown: str) -> str:
+    """Return the message for what is no vertex: a label, or a transaction."""
+    if code != text_kernel.NOT_INTEGER:
+        return f"the {role} is missing in {_shorten(line)!r}; write one, or remove the line"
+    if role == "transaction":
+        return f"the {role} {shown} is no integer; number the transactions from 0 up"
+    return (
+        f"the {role} {shown} is no integer, as that of the first row is; write integers alone, or begin with a row "
+        f"whose {role} is a text, and all are texts"
+    )
 
 
 def _explain_word(code: int, line: bytes, shown: str, *, wide: bool) -> str:
