@@ -7,7 +7,7 @@ of a set is not enumerated.
 """
 
 from longwall.kernels.jit import compiled
-from longwall.kernels.stars.polynomials import multiply, set_one
+from longwall.kernels.stars.polynomials import add_vertices, multiply, set_one
 
 TAKEN, CUT = 1, 2
 FORK = 3  # neighbours of a vertex that is on no path and no cycle
@@ -62,29 +62,31 @@ def _take_apart(start, near, queue, begin, end, left, state, order, parent, cut,
 
 
 @compiled
-def _add_forest(order, taken, parent, place, blocked, without, within, factor, found, depth, degree, primes):
-    """Add the polynomial of the forest, times x**depth, to `found`."""
-    most = degree - depth
+def _add_forest(order, taken, parent, place, blocked, own, without, within, factor, chosen, found, most, terms, primes):
+    """Add the polynomial of the forest, up to a degree, times that of what is chosen already to `found`."""
+    number, starts, first, second = terms[4][most], terms[1], terms[2], terms[3]
     for at in range(taken):
-        set_one(without[at], most)
-        for j in range(most + 1):
-            for r in range(primes.size):
-                within[at, j, r] = 1 if j == 1 and blocked[order[at]] == 0 else 0
+        set_one(without[at], number)
+        within[at, :number] = 0
+        if blocked[order[at]] == 0:
+            add_vertices(within[at], without[at], own[order[at]], 1, number, terms, primes)
         place[order[at]] = at
-    set_one(factor[1], most)
+    set_one(factor[1], number)
     for at in range(taken):
-        for j in range(most + 1):
+        for s in range(number):
             for r in range(primes.size):
-                factor[0, j, r] = (without[at, j, r] + within[at, j, r]) % primes[r]
+                factor[0, s, r] = (without[at, s, r] + within[at, s, r]) % primes[r]
         above = parent[order[at]]
         if above < 0:
-            multiply(factor[1], factor[0], most, primes)
+            multiply(factor[1], factor[0], number, terms, primes)
         else:
-            multiply(without[place[above]], factor[0], most, primes)
-            multiply(within[place[above]], without[at], most, primes)
-    for j in range(most + 1):
-        for r in range(primes.size):
-            found[j + depth, r] = (found[j + depth, r] + factor[1, j, r]) % primes[r]
+            multiply(without[place[above]], factor[0], number, terms, primes)
+            multiply(within[place[above]], without[at], number, terms, primes)
+    for s in range(found.shape[0]):
+        for i in range(starts[s], starts[s + 1]):
+            if second[i] < number:
+                for r in range(primes.size):
+                    found[s, r] = (found[s, r] + chosen[first[i], r] * factor[1, second[i], r]) % primes[r]
 
 
 @compiled
@@ -94,46 +96,58 @@ def _block(start, near, v, blocked, by):
 
 
 @compiled
-def _free(vertices, first, last, blocked):
-    """Return how many of some vertices are not blocked."""
-    free = 0
+def _count_free(vertices, first, last, blocked, own, counts):
+    """Count, by kind, how many of some vertices are not blocked."""
     for at in range(first, last):
-        free += blocked[vertices[at]] == 0
-    return free
+        if blocked[vertices[at]] == 0:
+            counts[own[vertices[at]]] += 1
 
 
 @compiled
 def component(
-    start, near, queue, begin, end, left, state, order, parent, cut, stack, place, blocked, chosen, without, within,
-    factor, found, degree, primes, most_steps,
+    start, near, queue, begin, end, left, state, order, parent, cut, stack, place, blocked, own, chosen, free, without,
+    within, factor, prefix, found, degree, terms, primes, most_steps,
 ):  # fmt: skip
     """Make `found` the polynomial of the connected vertices queue[begin:end], up to a degree; return the steps.
 
-    It is incomplete where these are more than `most_steps`. The degree is 1 at least.
+    It is incomplete where these are more than `most_steps`. The degree is 1 at least. `own` are the kinds of the
+    vertices; `free`, a number for each kind, is all zero and is left all zero.
     """
     taken, cuts, steps = _take_apart(start, near, queue, begin, end, left, state, order, parent, cut, stack)
-    set_one(found, degree)
-    found[0, :] = 0
+    number, starts, upto = found.shape[0], terms[1], terms[4]
+    found[:] = 0
+    set_one(prefix[0], number)
     for at in range(begin, end):
         blocked[queue[at]] = 0
     depth, following, entered = 0, 0, True
     while steps <= most_steps:
         if entered and depth == degree - 1:  # one more vertex completes a set
-            free = _free(order, 0, taken, blocked) + _free(cut, following, cuts, blocked)
-            for r in range(primes.size):
-                found[depth, r] = (found[depth, r] + 1) % primes[r]
-                found[degree, r] = (found[degree, r] + free) % primes[r]
+            for s in range(number):
+                for r in range(primes.size):
+                    found[s, r] = (found[s, r] + prefix[depth, s, r]) % primes[r]
+            _count_free(order, 0, taken, blocked, own, free)
+            _count_free(cut, following, cuts, blocked, own, free)
+            for kind in range(free.size):
+                if free[kind] > 0:
+                    add_vertices(found, prefix[depth], kind, free[kind], number, terms, primes)
+                free[kind] = 0
             steps += taken + cuts
             following = cuts
         elif entered:
-            _add_forest(order, taken, parent, place, blocked, without, within, factor, found, depth, degree, primes)
-            steps += taken * (degree - depth + 1) * (degree - depth + 4) * primes.size
+            most = degree - depth
+            _add_forest(
+                order, taken, parent, place, blocked, own, without, within, factor, prefix[depth], found, most, terms,
+                primes,
+            )  # fmt: skip
+            steps += 2 * taken * (starts[upto[most]] + upto[most]) * primes.size
         while following < cuts and blocked[cut[following]] > 0:
             following += 1
         entered = following < cuts
         if entered:
             chosen[depth] = following
             _block(start, near, cut[following], blocked, 1)
+            prefix[depth + 1] = 0
+            add_vertices(prefix[depth + 1], prefix[depth], own[cut[following]], 1, number, terms, primes)
             depth, following = depth + 1, following + 1
         elif depth > 0:
             depth -= 1

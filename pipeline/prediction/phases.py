@@ -38,7 +38,7 @@ from longwall.pipeline.phases.hubs.hub_plan import CountAroundHubs
 from longwall.pipeline.phases.queries.plans import CountByCandidates
 from longwall.pipeline.phases.search_count import SearchCount
 from longwall.pipeline.phases.search_list import SearchList
-from longwall.pipeline.phases.stars.star_plan import CountInducedStars
+from longwall.pipeline.phases.stars.star_plan import CountStarsByCentre
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.prediction.phase_sample import PhaseSample
 from longwall.pipeline.workloads.cliques.plan import CliquePlan
@@ -113,7 +113,7 @@ def _(plan: Any, env: Environment) -> Phases:  # noqa: ARG001
 
 @phases_of.register(CountInCore)
 @phases_of.register(CountAroundHubs)
-@phases_of.register(CountInducedStars)
+@phases_of.register(CountStarsByCentre)
 def _(plan: Any, env: Environment) -> Phases:
     yield from phases_of(plan.whole, env)  # it is this or less, which only the run finds out
 

@@ -125,9 +125,11 @@ def plan_pattern(
         return plan_match(pattern, graph.stats, induced=induced, counting=False)
     if pattern.labels is not None:
         from longwall.pipeline.phases.queries.plans import plan_query
+        from longwall.pipeline.phases.stars.star_plan import plan_labelled_star
 
         if (query := plan_query(pattern, graph, induced=induced)) is not None:
-            return query
+            searches = induced and limit is not None
+            return query if searches else plan_labelled_star(pattern, graph, query, induced=induced)
     if limit is not None:
         from longwall.pipeline.phases.limited_count import plan_limited_count
 
@@ -136,9 +138,12 @@ def plan_pattern(
         from longwall.pipeline.phases.count_plans import plan_unlabelled
 
         return plan_unlabelled(pattern, graph.stats, induced=induced)
-    from longwall.pipeline.phases.stars.star_plan import plan_by_degrees
+    from longwall.pipeline.phases.stars.star_plan import plan_by_degrees, plan_labelled_star
 
-    return plan_by_degrees(pattern, graph, induced=induced)
+    plan = plan_by_degrees(pattern, graph, induced=induced)
+    if pattern.labels is None or not induced:
+        return plan
+    return plan_labelled_star(pattern, graph, plan, induced=True)
 
 
 def count_or_list(

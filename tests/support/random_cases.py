@@ -28,7 +28,7 @@ from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.phases.hubs.hub_plan import CountAroundHubs
 from longwall.pipeline.phases.queries.plans import CountByCandidates
 from longwall.pipeline.phases.range_count import RangeCount
-from longwall.pipeline.phases.stars.star_plan import CountInducedStars
+from longwall.pipeline.phases.stars.star_plan import CountStarsByCentre
 from longwall.pipeline.planning.homomorphisms import denser, plan_homomorphisms
 from longwall.pipeline.planning.pattern_core import PassCosts
 from longwall.pipeline.planning.search_planner import plan_edge_joins, plan_match
@@ -187,6 +187,8 @@ def methods(case: Case, graph: Graph) -> dict[str, Count]:
     }
     if least_neighbours(pattern) > 1:
         plans["core"] = CountInCore(pattern, 0.0, chosen, induced)
+    if query.size > 2 and sorted(map(len, pattern.neighbours))[-2] == 1:
+        plans["leaves by centre"] = CountStarsByCentre(pattern, inf, chosen, induced)
     found: dict[str, Count] = {}
     if query.labels is None and query.size > 2:
         plans |= _formulas(pattern, graph, induced=induced)
@@ -212,8 +214,6 @@ def _formulas(pattern: Pattern, graph: Graph, *, induced: bool) -> dict[str, Cou
         found["degrees"] = CountStars(pattern, 0.0)
     hubs = min(1 + graph.num_edges % MOST_HUBS, graph.num_vertices)
     found["around hubs"] = CountAroundHubs(pattern, inf, whole, induced, hubs)
-    if induced and k > 3 and degrees[-2] == 1:
-        found["independent sets"] = CountInducedStars(pattern, inf, whole)
     absent = k * (k - 1) // 2 - len(pattern.edges)
     if induced and k > count_plans.MAX_INDUCED_VERTICES and absent > count_plans.FEW_ABSENT_EDGES:
         return found

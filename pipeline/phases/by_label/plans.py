@@ -121,7 +121,7 @@ def plan_labelled(pattern: Pattern, stats: GraphStats, *, induced: bool) -> Coun
     """
     search = plan_match(pattern, stats, induced=induced)
     searched = CountBySearch(pattern, search.cost, search)
-    if not _there_are_labels(pattern, stats):
+    if not labels_are_there(pattern, stats):
         return searched
     bare = Pattern(pattern.num_vertices, pattern.edges, name=pattern.name)
     if pattern.num_vertices >= 3 and (layout := one_label(pattern)) is not None:
@@ -172,10 +172,10 @@ def count_by_search(search: MatchPlan, stats: GraphStats) -> CountPlan:
 
 def layout_of(search: MatchPlan, stats: GraphStats) -> LabelLayout | None:
     """Return the layout for a search; None where labels do not matter, or the graph has not all of them."""
-    return search_layout(search) if _there_are_labels(search.pattern, stats) else None
+    return search_layout(search) if labels_are_there(search.pattern, stats) else None
 
 
-def _there_are_labels(pattern: Pattern, stats: GraphStats) -> bool:
+def labels_are_there(pattern: Pattern, stats: GraphStats) -> bool:
     """Whether the graph has vertices with each label of the pattern; if not, a search finds nothing at once."""
     return all(stats.label_counts.get(label) for label in pattern.labels or () if label != ANY_LABEL)
 

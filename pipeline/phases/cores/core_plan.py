@@ -172,7 +172,7 @@ def peels_many_edges(graph: Graph, least: int) -> bool:
 
 def worth_making(cost: float, graph: Graph) -> bool:
     """Return whether a count of so many steps takes much longer than to make a part of the graph on the host."""
-    return cost >= _least_cost(graph)
+    return cost >= least_cost(graph)
 
 
 def pays_on_engine(cost: float, env: Environment) -> bool:
@@ -180,10 +180,11 @@ def pays_on_engine(cost: float, env: Environment) -> bool:
 
     R-MAT 16 on an H200: its 5-cycles take 7 ms, its core 35.
     """
-    return not env.resources.on_device or cost >= _DEVICE * _least_cost(env.graph)
+    return not env.resources.on_device or cost >= _DEVICE * least_cost(env.graph)
 
 
-def _least_cost(graph: Graph) -> float:
+def least_cost(graph: Graph) -> float:
+    """Return the steps that take much longer than to make a part of the graph on the host."""
     return max(_LONG, _STEPS_PER_ARC * 2 * graph.num_edges)
 
 

@@ -1,4 +1,4 @@
-"""Count induced stars around every vertex, modulo primes, on the host."""
+"""Count stars around every vertex, modulo primes, on the host."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
-from longwall.kernels.stars.counter import StarCounter, TakesLong, bytes_for
+import numpy as np
+from numpy.typing import NDArray
+
+from longwall.kernels.stars.counter import ChoiceCounter, Counter, StarCounter, TakesLong, bytes_for
 from longwall.kernels.stars.independent_sets import most_joined
+from longwall.kernels.stars.polynomials import Leaves
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Phase, Task, Worker, equal_tasks, host_threads
+from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.base import Aggregation
 from longwall.stages.stage_timer import StageTimer
@@ -22,17 +27,56 @@ from longwall.storage.memory.reservations import BudgetExceeded
 _TASKS = 32  # of a thread
 _STEPS = 1 << 26  # between two looks whether the run is to end: about a tenth of a second
 _MOST_STEPS = 1 << 31  # around one vertex, which are not interrupted
+_FITTING_BYTES = 3  # of a vertex, while it is found out which leaves it can be
 _MOST_JOINED = (1 << 30) - 1  # edges between the neighbours of a vertex: both of their arcs have places of 32 bits
 
 
 @dataclass(frozen=True)
-class InducedStarCount(Phase):
-    """Count induced stars; every partial result is a list of numbers modulo the primes.
+class Star:
+    """A star of two leaves at least.
 
     Attributes
     ----------
+    centre
+        The label of the centre; ``ANY_LABEL``: any.
+    wanted
+        The labels that leaves want, ascending.
     leaves
-        Leaves of a star, three at least.
+        The leaves.
+    induced
+        Whether leaves must not be adjacent.
+    """
+
+    centre: int
+    wanted: tuple[int, ...]
+    leaves: Leaves
+    induced: bool
+
+    @classmethod
+    def of(cls, pattern: Pattern, *, induced: bool) -> Star:
+        """Return what a pattern wants that is a star."""
+        degrees = [len(near) for near in pattern.neighbours]
+        centre = degrees.index(max(degrees))
+        labels = [pattern.label(v) for v in range(pattern.num_vertices) if v != centre]
+        wanted = tuple(sorted(set(labels) - {ANY_LABEL}))
+        leaves = Leaves(tuple(map(labels.count, wanted)), labels.count(ANY_LABEL))
+        return cls(pattern.label(centre), wanted, leaves, induced)
+
+    def __str__(self) -> str:
+        named = [f"{number} x {label}" for label, number in zip(self.wanted, self.leaves.named, strict=True)]
+        labels = f", labels {', '.join(named)}" if named else ""
+        centre = f", centre {self.centre}" if self.centre != ANY_LABEL else ""
+        return f"{'induced ' if self.induced else ''}stars of {self.leaves.number} leaves{labels}{centre}"
+
+
+@dataclass(frozen=True)
+class StarCount(Phase):
+    """Count stars; every partial result is a list of numbers modulo the primes.
+
+    Attributes
+    ----------
+    star
+        Which stars.
     primes
         Below 2**31.
     patience
@@ -41,14 +85,14 @@ class InducedStarCount(Phase):
 
     on_host: ClassVar[bool] = True
 
-    leaves: int
+    star: Star
     primes: tuple[int, ...]
     patience: int
 
     @property
     def name(self) -> str:
         """See `Phase`."""
-        return f"induced stars of {self.leaves} leaves"
+        return str(self.star)
 
     @property
     def activity(self) -> str:
@@ -67,17 +111,42 @@ class InducedStarCount(Phase):
 
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return tasks over the vertices that have enough neighbours."""
-        return equal_tasks(centres(env.graph, self.leaves), _TASKS * host_threads(env))
+        return equal_tasks(centres(env.graph, self.star.leaves.number), _TASKS * host_threads(env))
 
     @contextmanager
     def open(self, env: Environment) -> Iterator[MakeWorker]:
-        """Find out how large the workers' tables are."""
-        graph = env.graph
-        edges = int(most_joined(graph.indptr, graph.indices, graph.split, centres(graph, self.leaves)))
-        edges = min(edges, graph.num_edges)
+        """Find out which vertices the leaves and the centre may be, and how large the workers' tables are."""
+        graph, edges = env.graph, 0
+        if self.star.induced:
+            edges = int(most_joined(graph.indptr, graph.indices, graph.split, centres(graph, self.star.leaves.number)))
+            edges = min(edges, graph.num_edges)
         if edges > _MOST_JOINED:
             raise DoesNotFit("a vertex may have too many edges between its neighbours")
-        yield lambda: _StarWorker(self, env, edges)
+        try:
+            memory = env.resources.host.reserve(_FITTING_BYTES * graph.num_vertices, "which leaves vertices can be")
+        except BudgetExceeded as error:
+            raise DoesNotFit(str(error)) from None
+        with memory:
+            fitting = _fitting(self.star, graph)
+            yield lambda: _StarWorker(self, env, fitting, edges)
+
+
+class _Fitting(NamedTuple):
+    """Which leaves each vertex can be, and whether it can be the centre; see `ChoiceCounter`."""
+
+    kinds: NDArray[np.int8]
+    centres: NDArray[np.bool_]
+
+
+def _fitting(star: Star, graph: Graph) -> _Fitting:
+    kinds = np.full(graph.num_vertices, len(star.wanted) if star.leaves.free else -1, np.int8)
+    fits = np.ones(graph.num_vertices, np.bool_)
+    if graph.labels is not None:
+        for kind, label in enumerate(star.wanted):
+            kinds[graph.labels == label] = kind
+        if star.centre != ANY_LABEL:
+            fits = graph.labels == star.centre
+    return _Fitting(kinds, fits)
 
 
 def centres(graph: Graph, leaves: int) -> int:
@@ -90,17 +159,24 @@ def _added(values: Sequence[Sequence[int]], primes: Sequence[int]) -> list[int]:
 
 
 class _StarWorker(Worker):
-    def __init__(self, phase: InducedStarCount, env: Environment, edges: int):
-        graph, primes = env.graph, phase.primes
-        size = bytes_for(graph.num_vertices, graph.stats.max_degree, phase.leaves, len(primes), edges)
+    def __init__(self, phase: StarCount, env: Environment, fitting: _Fitting, edges: int):
+        graph, primes, leaves = env.graph, phase.primes, phase.star.leaves
+        size = 0
+        if phase.star.induced:
+            size = bytes_for(graph.num_vertices, graph.stats.max_degree, leaves, len(primes), edges)
         try:
             self._memory = env.resources.host.reserve(size, "a worker's stars")
         except BudgetExceeded as error:
             raise DoesNotFit(str(error)) from None
-        most = min(phase.patience, _MOST_STEPS)
-        self._counter = StarCounter(graph.indptr, graph.indices, graph.split, phase.leaves, primes, edges, most)
+        most, counter = (
+            min(phase.patience, _MOST_STEPS),
+            ChoiceCounter(graph.indptr, graph.indices, *fitting, leaves, primes),
+        )
+        self._counter: Counter = counter
+        if phase.star.induced:
+            self._counter = StarCounter(graph.indptr, graph.indices, graph.split, *fitting, leaves, primes, edges, most)
         self._left, self._env = phase.patience, env
-        self._timer, self._level = StageTimer(), phase.leaves
+        self._timer, self._level = StageTimer(), leaves.number
 
     def run(self, first: int, last: int) -> None:
         """See `Worker`."""

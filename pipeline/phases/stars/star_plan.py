@@ -1,9 +1,10 @@
-"""Plans for induced stars, which are independent sets among the neighbours of a vertex."""
+"""Plans for stars that are induced or have labels: their leaves are chosen among the neighbours of each vertex."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from math import factorial, prod
 from typing import Any
 
 from longwall.kernels.exact_numbers import PRIMES, combine
@@ -11,63 +12,83 @@ from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit, host_threads
 from longwall.pipeline.execution.stage_metrics import record_levels
 from longwall.pipeline.patterns.pattern import Pattern
-from longwall.pipeline.phases.cores.core_plan import pays_on_engine, worth_making
+from longwall.pipeline.patterns.symmetry import automorphism_count
+from longwall.pipeline.phases.by_label.plans import labels_are_there
+from longwall.pipeline.phases.cores.core_plan import least_cost, pays_on_engine, worth_making
 from longwall.pipeline.phases.count_plans import CountPlan
 from longwall.pipeline.phases.degree_sums import count_stars
 from longwall.pipeline.phases.hubs.hub_plan import plan_around_hubs
-from longwall.pipeline.phases.stars.star_count import InducedStarCount
+from longwall.pipeline.phases.stars.star_count import Star, StarCount
 from longwall.storage.graph.graph import Graph
+from longwall.storage.streaming.stored_graph import StoredGraph
 
 _GAIN = 0.5  # of the steps of the whole count, that independent sets may take
 _MOST_STEPS = 3e9  # of a thread: some seconds
+_MOST_PRODUCTS = 1 << 16  # of coefficients, when two polynomials are multiplied
 _PRIME_BITS = 30  # a prime has more
+_LEAST_LEAVES = 2  # of a star: an edge has no centre
+_LEAST_BARE = 4  # vertices of a star without labels that is counted so: smaller ones are counted by triangles
+_ANY_STEPS = 1 << 62
+_HUGE = 10**300
 
 
 @dataclass(frozen=True)
-class CountInducedStars(CountPlan):
-    """Independent sets, as many vertices as leaves, among the neighbours of every vertex.
+class CountStarsByCentre(CountPlan):
+    """Choices of leaves among the neighbours of every vertex: independent sets where the stars are induced.
 
     Attributes
     ----------
     whole
         How the stars are counted where a neighbourhood is too large and dense.
+    induced
+        Whether leaves must not be adjacent.
     """
 
     whole: CountPlan
+    induced: bool
 
     @property
-    def leaves(self) -> int:
-        """Leaves of a star."""
-        return self.pattern.num_vertices - 1
+    def star(self) -> Star:
+        """What is counted."""
+        return Star.of(self.pattern, induced=self.induced)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
-        return self.whole.to_dict() | {"stars": self.leaves}
+        return self.whole.to_dict() | {"stars": self.star.leaves.number}
 
     def describe(self) -> str:
         """The plan as text."""
+        leaves = self.star.leaves.number
+        how = f"independent sets of {leaves}" if self.induced else f"choices of {leaves}"
         return (
             f"{self.whole.describe()}\n"
-            f"stars        or, if that is less work, by independent sets of {self.leaves} among the neighbours of\n"
+            f"stars        or, if that is less work, by {how} among the neighbours of\n"
             "             every vertex"
         )
 
     def count(self, env: Coordinator) -> int:
         """Count the embeddings."""
-        most = count_stars(env.graph, self.leaves)
+        star = self.star
+        leaves = star.leaves.number
+        most = count_stars(env.graph, leaves) * _orders(self.pattern)
         number = most.bit_length() // _PRIME_BITS + 1
         if most == 0:
             return 0
-        if number > len(PRIMES) or not pays_on_engine(self.whole.cost, env):
+        if number > len(PRIMES) or (self.induced and not pays_on_engine(self.cost, env)):
             return self.whole.count(env)
-        patience = int(min(_GAIN * self.whole.cost / host_threads(env), _MOST_STEPS))
-        phase = InducedStarCount(self.leaves, PRIMES[:number], patience)
+        phase = StarCount(star, PRIMES[:number], self._patience(env))
         with suppress(DoesNotFit):  # what had no room is gone before they are counted otherwise
             record = env.run(phase)
-            record_levels(env, record.partials, {self.leaves: "count"})
+            record_levels(env, record.partials, {leaves: "count"})
             found = phase.aggregation.result(record.values)
             return combine({prime: [one] for prime, one in zip(phase.primes, found, strict=True)})[0]
         return self.whole.count(env)
+
+    def _patience(self, env: Coordinator) -> int:
+        """Return the steps that a worker may take: no fewer than to read the graph a few times."""
+        if not self.induced:
+            return _ANY_STEPS  # it is read once
+        return int(min(max(_GAIN * self.cost / host_threads(env), least_cost(env.graph)), _MOST_STEPS))
 
 
 def plan_by_degrees(pattern: Pattern, graph: Graph, *, induced: bool = False) -> CountPlan:
@@ -76,12 +97,51 @@ def plan_by_degrees(pattern: Pattern, graph: Graph, *, induced: bool = False) ->
     Parameters as of `plan_count`.
     """
     whole = plan_around_hubs(pattern, graph, induced=induced)
-    if not induced or not _is_star(pattern) or not worth_making(whole.cost, graph):
+    if pattern.labels is not None or pattern.num_vertices < _LEAST_BARE or not induced:
         return whole
-    return CountInducedStars(pattern, whole.cost, whole)
+    if not _is_star(pattern) or not worth_making(whole.cost, graph):
+        return whole
+    return CountStarsByCentre(pattern, whole.cost, whole, induced)
+
+
+def plan_labelled_star(pattern: Pattern, graph: Graph, whole: CountPlan, *, induced: bool) -> CountPlan:
+    """Plan how to count a pattern with labels by the choices of leaves, if it is a star and that is less work.
+
+    Parameters
+    ----------
+    pattern
+        The pattern; its edges have no labels.
+    graph
+        The data graph.
+    whole
+        How it is counted otherwise.
+    induced
+        Whether non-edges of the pattern must be non-edges of the graph.
+    """
+    if isinstance(graph, StoredGraph) or not _is_star(pattern) or not labels_are_there(pattern, graph.stats):
+        return whole
+    if induced and Star.of(pattern, induced=True).leaves.products > _MOST_PRODUCTS:
+        return whole
+    cost = max(whole.cost, _search_cost(pattern, graph))
+    if induced and not worth_making(cost, graph):
+        return whole
+    return CountStarsByCentre(pattern, cost, whole, induced)
+
+
+def _search_cost(pattern: Pattern, graph: Graph) -> float:
+    """Estimate the steps of a search for a star, as if labels were random: it reads a list for each row."""
+    stats, star = graph.stats, Star.of(pattern, induced=True)
+    shares = [stats.label_counts[label] / stats.num_vertices for label in star.wanted]
+    share = prod(one**number for one, number in zip(shares, star.leaves.named, strict=True))
+    return float(min(_orders(pattern) * count_stars(graph, star.leaves.number), _HUGE)) * share
+
+
+def _orders(pattern: Pattern) -> int:
+    """Return in how many ways the leaves of a star can be given to as many vertices, at most."""
+    return max(factorial(pattern.num_vertices - 1) // automorphism_count(pattern), 1)
 
 
 def _is_star(pattern: Pattern) -> bool:
-    """Whether a pattern without labels is a star of three leaves at least."""
+    """Whether a pattern is a star of two leaves at least."""
     degrees = sorted(map(len, pattern.neighbours))
-    return pattern.labels is None and pattern.num_vertices > 3 and degrees[-2] == 1
+    return len(degrees) > _LEAST_LEAVES and degrees[-2] == 1

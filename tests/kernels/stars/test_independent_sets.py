@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from itertools import combinations
-from math import comb
+from math import comb, prod
 from typing import Any
 
 import naive
@@ -13,17 +13,30 @@ import numpy as np
 import pytest
 
 from longwall.kernels.stars import counter
-from longwall.kernels.stars.counter import StarCounter, TakesLong
+from longwall.kernels.stars.counter import ChoiceCounter, StarCounter, TakesLong
 from longwall.kernels.stars.independent_sets import most_joined
+from longwall.kernels.stars.polynomials import Leaves
 
 PRIMES = (2**31 - 1, 2**31 - 19)
 
 
 def stars(graph: Any, leaves: int, *, steps: int = 1 << 40, most: int = 1 << 40) -> list[int]:
     """Count induced stars modulo the primes."""
-    roots = int(np.count_nonzero(np.diff(graph.indptr) >= leaves))
+    n = graph.num_vertices
+    return labelled_stars(graph, np.zeros(n, np.int8), np.ones(n, bool), Leaves((), leaves), steps=steps, most=most)
+
+
+def labelled_stars(
+    graph: Any, kinds: Any, centres: Any, leaves: Leaves, *, steps: int = 1 << 40, most: int = 1 << 40
+) -> list[int]:
+    """Count induced stars whose leaves want labels modulo the primes."""
+    roots = int(np.count_nonzero(np.diff(graph.indptr) >= leaves.number))
     edges = int(most_joined(graph.indptr, graph.indices, graph.split, roots))
-    kernel = StarCounter(graph.indptr, graph.indices, graph.split, leaves, PRIMES, edges, most)
+    kernel = StarCounter(graph.indptr, graph.indices, graph.split, kinds, centres, leaves, PRIMES, edges, most)
+    return counted(kernel, roots, steps)
+
+
+def counted(kernel: Any, roots: int, steps: int) -> list[int]:
     at = 0
     while at < roots:
         at, _ = kernel.advance(at, roots, steps)
@@ -75,3 +88,40 @@ def test_what_takes_long_or_has_no_room_is_given_up(lab: Any, monkeypatch: pytes
     monkeypatch.setattr(counter, "MOST_FOREST", 20)
     with pytest.raises(TakesLong):
         stars(graph, 8)
+
+
+def ways(kinds: list[int], leaves: Leaves) -> int:
+    """Ways to give vertices of these kinds to the classes of leaves, each to one."""
+    if -1 in kinds or (not leaves.free and len(leaves.named) in kinds):
+        return 0
+    return prod(comb(kinds.count(c), number) for c, number in enumerate(leaves.named))
+
+
+def test_labelled_stars_of_random_graphs(lab: Any) -> None:
+    """Paths and cycles of many labels, forests and cuts, with leaves that want labels and others that want none."""
+    for seed in range(200):
+        chance = random.Random(seed)
+        n, share = chance.randint(3, 11), chance.choice((0.0, 0.1, 0.2, 0.4))
+        edges = {pair for pair in combinations(range(1, n), 2) if chance.random() < share}
+        edges |= {(0, v) for v in range(1, n)}
+        if chance.random() < 0.4:
+            edges |= {(v, v + 1) for v in range(1, n - 1)}
+        if chance.random() < 0.4 and n > 3:
+            edges |= {(1, n - 1)} | {(v, v + 1) for v in range(1, n - 1)}
+        graph = lab.graph(sorted(edges))
+        named = tuple(chance.randint(1, 2) for _ in range(chance.randint(0, 3)))
+        leaves = Leaves(named, chance.randint(0 if named else 1, 2))
+        kinds = np.array([chance.randint(-1, len(named) if leaves.free else len(named) - 1) for _ in range(n)], np.int8)
+        kinds[chance.randrange(n)] = 0
+        centres = np.array([chance.random() < 0.9 for _ in range(n)])
+        near = {v: set(graph.indices[graph.indptr[v] : graph.indptr[v + 1]].tolist()) for v in range(n)}
+        wanted = {True: 0, False: 0}
+        for v in np.flatnonzero(centres).tolist():
+            for some in combinations(sorted(near[v]), leaves.number):
+                found = ways([int(kinds[u]) for u in some], leaves)
+                wanted[False] += found
+                wanted[True] += found * all(b not in near[a] for a, b in combinations(some, 2))
+        steps = chance.choice((1, 1 << 40))
+        assert labelled_stars(graph, kinds, centres, leaves, steps=steps) == [wanted[True]] * 2, seed
+        every = ChoiceCounter(graph.indptr, graph.indices, kinds, centres, leaves, PRIMES)
+        assert counted(every, n, steps) == [wanted[False]] * 2, seed

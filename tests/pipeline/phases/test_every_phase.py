@@ -10,6 +10,7 @@ import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -48,7 +49,7 @@ from longwall.pipeline.phases.queries.sums import QueryTerms
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.phases.search_count import SearchCount
 from longwall.pipeline.phases.search_list import SearchList
-from longwall.pipeline.phases.stars.star_count import InducedStarCount
+from longwall.pipeline.phases.stars.star_count import Star, StarCount
 from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
 from longwall.pipeline.planning.leaves.leaf_sums import plan_leaf_sums
 from longwall.pipeline.planning.pattern_core import PassCosts
@@ -115,6 +116,11 @@ def homomorphisms(text: str) -> RangeCount:
     assert sums is not None
     count = HomomorphismCount(sums)
     return [*count.listed.values(), *count.phases(WORD)][-1]
+
+
+def stars(env: Coordinator, *, induced: bool) -> StarCount:
+    star = Star.of(parse_pattern("(a)-(b:0), (a)-(c:0), (a)-(d)"), induced=induced)
+    return StarCount(star, (2**31 - 1, 2**31 - 19), 1 << 40)
 
 
 def with_leaves(text: str) -> RangeCount:
@@ -278,7 +284,7 @@ EXAMPLES: dict[type[Phase], list[Example]] = {
         Example(lambda env: WithoutHubs(SearchCount(plan(env, "diamond", counting=True)), 2), aggregated),
         Example(lambda env: WithoutHubs(labelled_count(env), 1), aggregated),
     ],
-    InducedStarCount: [Example(lambda env: InducedStarCount(4, (2**31 - 1, 2**31 - 19), 1 << 40), aggregated)],
+    StarCount: [Example(partial(stars, induced=induced), aggregated) for induced in (False, True)],
     CliqueList: [Example(lambda env: CliqueList(2, None), rows_of)],
     CliquesUpTo: [Example(lambda env: CliquesUpTo(2, 10**6), aggregated)],
 }

@@ -47,7 +47,7 @@ def test_nothing_is_left_of_what_had_no_room(way: str, lab: Any, monkeypatch: py
     elif way == "stars":
         monkeypatch.setattr(star_plan, "pays_on_engine", lambda *_: True)
         env.run = refuse
-        plan = star_plan.CountInducedStars(parse_pattern("star-3"), COST, whole)
+        plan = star_plan.CountStarsByCentre(parse_pattern("star-3"), COST, whole, induced=True)
     elif way == "homomorphisms":
         plan = plan_count(parse_pattern("path-5"), graph)
         assert isinstance(plan, CountByHomomorphisms)

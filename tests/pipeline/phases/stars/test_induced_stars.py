@@ -1,9 +1,9 @@
-"""Induced stars: closed forms at hubs of many leaves, brute force, and the search where it is needed."""
+"""Stars that are induced or have labels: closed forms at large hubs, brute force, and the search where it is needed."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import comb, inf
@@ -11,6 +11,7 @@ from typing import Any
 
 import naive
 import networkx as nx
+import numpy as np
 import pytest
 from selection import on_device
 
@@ -18,8 +19,10 @@ import longwall
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.by_label.plans import plan_count
+from longwall.pipeline.phases.count_plans import CountStars
 from longwall.pipeline.phases.stars import star_count, star_plan
-from longwall.pipeline.phases.stars.star_plan import CountInducedStars, plan_by_degrees
+from longwall.pipeline.phases.stars.star_plan import CountStarsByCentre, plan_by_degrees
+from longwall.pipeline.workloads.base import plan_pattern
 from longwall.storage.graph.graph import Graph
 
 Edge = tuple[int, int]
@@ -29,10 +32,10 @@ def star(leaves: int) -> Iterator[Edge]:
     return ((0, v) for v in range(1, leaves + 1))
 
 
-def plan(graph: Graph, leaves: int) -> CountInducedStars:
+def plan(graph: Graph, leaves: int) -> CountStarsByCentre:
     """The plan, whatever it is worth."""
     pattern = parse_pattern(f"star-{leaves}")
-    return CountInducedStars(pattern, inf, replace(plan_count(pattern, graph, induced=True), cost=inf))
+    return CountStarsByCentre(pattern, inf, replace(plan_count(pattern, graph, induced=True), cost=inf), induced=True)
 
 
 def test_counts_equal_igraph(lab: Any, engine_kind: str) -> None:
@@ -112,17 +115,83 @@ def test_a_budget_without_room_changes_nothing(lab: Any) -> None:
 def test_when_it_is_chosen(lab: Any) -> None:
     graph, pattern = lab.graph(star(20_000)), parse_pattern("star-8")
     chosen = plan_by_degrees(pattern, graph, induced=True)
-    assert isinstance(chosen, CountInducedStars)
+    assert isinstance(chosen, CountStarsByCentre)
     assert "independent sets of 8" in chosen.describe()
     assert chosen.to_dict()["stars"] == 8
-    assert not isinstance(plan_by_degrees(pattern, graph), CountInducedStars)
-    assert not isinstance(plan_by_degrees(pattern, lab.graph(star(5)), induced=True), CountInducedStars)
-    assert not isinstance(plan_by_degrees(parse_pattern("cycle-6"), graph, induced=True), CountInducedStars)
-    labelled = Pattern(pattern.num_vertices, pattern.edges, (0,) * pattern.num_vertices)
-    assert not isinstance(plan_by_degrees(labelled, graph, induced=True), CountInducedStars)
+    assert not isinstance(plan_by_degrees(pattern, graph), CountStarsByCentre)
+    assert not isinstance(plan_by_degrees(pattern, lab.graph(star(5)), induced=True), CountStarsByCentre)
+    assert not isinstance(plan_by_degrees(parse_pattern("cycle-6"), graph, induced=True), CountStarsByCentre)
 
 
 def test_runs_count_so(lab: Any, engine_kind: str) -> None:
     n = on_device(20_000, 200)
     graph = lab.graph(star(n))
     assert longwall.count(graph, "star-8", induced=True, engine=engine_kind) == comb(n, 8)
+
+
+def test_labelled_stars_equal_brute_force(lab: Any, engine_kind: str) -> None:
+    for seed in range(on_device(60, 10)):
+        chance = random.Random(seed)
+        n, leaves, induced = chance.randint(4, 10), chance.randint(2, 5), chance.random() < 0.6
+        edges = {pair for pair in combinations(range(n), 2) if chance.random() < chance.choice((0.1, 0.3))}
+        edges |= {(0, v) for v in range(1, n) if chance.random() < 0.9} | {(0, 1)}
+        labels = {v: chance.randint(0, 2) for v in range(n)}
+        wanted = tuple(chance.choice((-1, 0, 0, 1, 2)) for _ in range(leaves + 1))
+        query = naive.Query(leaves + 1, tuple((0, v) for v in range(1, leaves + 1)), wanted, induced)
+        graph = lab.graph(sorted(edges), labels=labels)
+        pattern = Pattern(query.size, query.edges, None if set(wanted) == {-1} else wanted)
+        run = lab.context(graph, engine=engine_kind, threads=2)
+        chosen = CountStarsByCentre(pattern, inf, CountStars(pattern, inf), induced)
+        assert chosen.count(run) * chosen.automorphisms == naive.count_mappings(sorted(edges), query, labels), seed
+        run.close()
+
+
+def labelled_star(n: int, kinds: int, extra: Sequence[Edge] = ()) -> Graph:
+    """A hub of label 0, and leaves of the labels from 1 on."""
+    edges = np.array([*star(n), *extra])
+    return longwall.graph(edges, labels=(np.arange(n + 1), np.r_[0, 1 + np.arange(n) % kinds]))
+
+
+@pytest.mark.parametrize("induced", [False, True])
+def test_labelled_stars_at_a_large_hub(engine_kind: str, induced: bool) -> None:
+    """Such stars were searched for: a row for each pair of leaves, and much more."""
+    n = on_device(66_000, 600)
+    graph, third = labelled_star(n, 3), n // 3
+    few = "(a:0)-(b:1), (a)-(c:1), (a)-(d:2), (a)-(e)"
+    assert longwall.count(graph, few, induced=induced, engine=engine_kind) == comb(third, 2) * third * (n - 3)
+    many = "(a)-(b1:1), (a)-(b2:1), (a)-(b3:1), (a)-(b4:1), (a)-(b5:1), (a)-(b6:1), (a)-(b7:1), (a)-(b8:1), (a)-(b9:1)"
+    assert longwall.count(graph, many, induced=induced, engine=engine_kind) == comb(third, 9)
+    pair = "(a:0)-(b:1), (a)-(c:2)"
+    assert longwall.count(graph, pair, induced=induced, engine=engine_kind) == third**2
+
+
+def test_labelled_stars_at_a_hub_of_few_edges_between_leaves(engine_kind: str) -> None:
+    """A path through four leaves of the labels 1, 2, 3 and 1: pairs of adjacent ones are left out."""
+    n = on_device(66_000, 600)
+    graph, third = labelled_star(n, 3, [(1, 2), (2, 3), (3, 4)]), n // 3
+    three = "(a:0)-(b:1), (a)-(c:2), (a)-(d:3)"
+    joined = 3 * third - 1  # the path's edges, of labels 1 2, 2 3 and 3 1, with a third leaf; 1 2 3 and 2 3 1 have two
+    assert longwall.count(graph, three, induced=True, engine=engine_kind) == third**3 - joined + 1
+
+
+def test_when_labelled_stars_are_counted_so() -> None:
+    graph = labelled_star(20_000, 2)
+    for text, induced in (("(a:0)-(b:1), (a)-(c:2)", True), ("(a)-(b:1), (a)-(c:1), (a)-(d:1)", True)):
+        plan = plan_pattern(parse_pattern(text), graph, "count", induced=induced)
+        assert isinstance(plan, CountStarsByCentre)
+        assert "independent sets" in plan.describe()
+    nine = parse_pattern("(a:0)-(b:1), " + ", ".join(f"(a)-(c{i}:2)" for i in range(8)))
+    assert "choices of 9" in plan_pattern(nine, graph, "count").describe()
+    assert isinstance(plan_pattern(nine, graph, "count", induced=True), CountStarsByCentre)
+    for text, induced, limit in (
+        ("(a:0)-(b:1), (a)-(c:2)", False, None),
+        ("(a:0)-(b:1)-(c:0)-(d:1)", True, None),
+        ("(a:0)-(b:1), (a)-(c:7)", True, None),
+        ("(a:0)-(b:1), (a)-(c:2)", True, 5),
+    ):
+        plan = plan_pattern(parse_pattern(text), graph, "count", induced=induced, limit=limit)
+        assert not isinstance(plan, CountStarsByCentre), text
+    distinct = "(a:0)" + "".join(f", (a)-(b{i}:{i})" for i in range(1, 13))
+    graph = labelled_star(20_000, 12)
+    assert not isinstance(plan_pattern(parse_pattern(distinct), graph, "count", induced=True), CountStarsByCentre)
+    assert isinstance(plan_pattern(parse_pattern(distinct), graph, "count"), CountStarsByCentre)
