@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -66,25 +67,60 @@ class CountAroundHubs(CountPlan):
 
     def _around(self, env: Coordinator) -> int | None:
         """Count the embeddings; None where that is not much less work than otherwise."""
-        left = self._left(env)
-        kinds = tuple(kind for kind, number in enumerate(left.found.kinds) if number)
         pattern = Pattern(self.pattern.num_vertices, self.pattern.edges)
-        try:
-            terms = hub_terms(pattern, left.found.joined, kinds, induced=self.induced)
-        except TooManyParts:
-            return None
-        counts = plan_parts(terms, left, partial(plan_in_core, induced=self.induced))
-        if counts is None or counts.cost > _GAIN * self.whole.cost:
-            return None
-        assert left.env is None or isinstance(left.env, Coordinator)
-        return embeddings_of(counts.mappings(left.env), self.automorphisms)
+        found = mappings_around_hubs((pattern,), env, self.hubs, self.whole.cost, induced=self.induced)
+        return None if found is None else embeddings_of(found[0], self.automorphisms)
 
-    def _left(self, env: Coordinator) -> HubFreeGraph:
-        began = time.perf_counter()
-        left = hub_free_graph(env, self.hubs)
-        number = 0 if left.env is None else left.env.graph.num_vertices
-        env.metrics.record("without hubs", 0, env.graph.num_vertices, number, time.perf_counter() - began)
-        return left
+
+def mappings_around_hubs(
+    patterns: Sequence[Pattern], env: Coordinator, hubs: int, most: float, *, induced: bool = False, each: float = 0.0
+) -> list[int] | None:
+    """Count the mappings of unlabelled patterns by which of their vertices are mapped to hubs.
+
+    Parameters
+    ----------
+    patterns
+        The patterns.
+    env
+        The run.
+    hubs
+        How many hubs there are.
+    most
+        Steps that another way to count them takes.
+    induced
+        Whether non-edges of a pattern must be non-edges of the graph.
+    each
+        Steps that each count of a part is worth beside its own.
+
+    Returns
+    -------
+    list of int or None
+        None where that is not much less work than the other way.
+
+    Raises
+    ------
+    DoesNotFit
+        If there is no room for the graph without its hubs.
+    """
+    left = _left(env, hubs)
+    kinds = tuple(kind for kind, number in enumerate(left.found.kinds) if number)
+    try:
+        terms = [hub_terms(pattern, left.found.joined, kinds, induced=induced) for pattern in patterns]
+    except TooManyParts:
+        return None
+    counts = plan_parts(terms, left, partial(plan_in_core, induced=induced))
+    if counts is None or counts.cost + each * counts.number > _GAIN * most:
+        return None
+    assert left.env is None or isinstance(left.env, Coordinator)
+    return counts.mappings(left.env)
+
+
+def _left(env: Coordinator, hubs: int) -> HubFreeGraph:
+    began = time.perf_counter()
+    left = hub_free_graph(env, hubs)
+    number = 0 if left.env is None else left.env.graph.num_vertices
+    env.metrics.record("without hubs", 0, env.graph.num_vertices, number, time.perf_counter() - began)
+    return left
 
 
 def plan_around_hubs(pattern: Pattern, graph: Graph, *, induced: bool = False) -> CountPlan:
@@ -95,7 +131,12 @@ def plan_around_hubs(pattern: Pattern, graph: Graph, *, induced: bool = False) -
     whole = plan_in_core(pattern, graph, induced=induced)
     if pattern.labels is not None or not 3 < pattern.num_vertices <= MAX_VERTICES or pattern.is_clique:
         return whole
-    if isinstance(graph, StoredGraph):  # what is left without hubs is made of its rows
-        return whole
-    hubs = count_hubs(graph) if worth_making(whole.cost, graph) else 0
+    hubs = hubs_worth(whole.cost, graph)
     return CountAroundHubs(pattern, whole.cost, whole, induced, hubs) if hubs else whole
+
+
+def hubs_worth(cost: float, graph: Graph) -> int:
+    """Return how many hubs a count of so many steps is worth to be done around; 0: none."""
+    if isinstance(graph, StoredGraph):  # what is left without hubs is made of its rows
+        return 0
+    return count_hubs(graph) if worth_making(cost, graph) else 0

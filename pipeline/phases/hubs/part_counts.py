@@ -1,4 +1,4 @@
-"""Count the maps of connected parts of a pattern into the graph without its hubs."""
+"""Count the maps of connected parts of patterns into the graph without its hubs."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from longwall.pipeline.phases.hubs.hub_free import HubFreeGraph
 from longwall.pipeline.planning.hubs.parts import Part, Parts
 from longwall.storage.graph.graph import Graph
 
+Terms = Sequence[tuple[Parts, int]]
+"""Connected parts of a pattern, whose maps are multiplied, and a coefficient."""
 Planner = Callable[[Pattern, Graph], CountPlan]
 """Plans the count of a pattern in a graph."""
 _MOST_PLANS = 200  # a count of nothing takes milliseconds
@@ -24,12 +26,12 @@ _LABEL_STEPS = 10.0  # of an arc, to lay the graph out for a pattern with labels
 
 @dataclass(frozen=True)
 class PartCounts:
-    """How the maps of a pattern are put together.
+    """How the maps of patterns are put together.
 
     Attributes
     ----------
     terms
-        Connected parts, whose maps are multiplied, and a coefficient.
+        Those of each pattern.
     plans
         What counts the maps of each part; none where it has none.
     vertices
@@ -38,10 +40,15 @@ class PartCounts:
         Arcs of what is left of the graph.
     """
 
-    terms: tuple[tuple[Parts, int], ...]
+    terms: tuple[Terms, ...]
     plans: dict[Part, list[CountPlan]]
     vertices: dict[Part, int]
     arcs: int
+
+    @property
+    def number(self) -> int:
+        """How many counts there are."""
+        return sum(map(len, self.plans.values()))
 
     @property
     def cost(self) -> float:
@@ -50,27 +57,30 @@ class PartCounts:
         labelled = sum(1 for plan in plans if plan.pattern.labels is not None)
         return sum(plan.cost for plan in plans) + _LABEL_STEPS * self.arcs * labelled
 
-    def mappings(self, env: Coordinator | None) -> int:
-        """Count; `env` is what works on what is left of the graph, where there is something to be counted."""
+    def mappings(self, env: Coordinator | None) -> list[int]:
+        """Count for each pattern; `env` works on what is left of the graph, where something is to be counted."""
         found = dict(self.vertices)
         for part, plans in self.plans.items():
             assert env is not None
             found[part] = sum(plan.count(env) * plan.automorphisms for plan in plans)
-        return sum(coefficient * prod(found[part] for part in parts) for parts, coefficient in self.terms)
+        return [sum(times * prod(found[part] for part in parts) for parts, times in terms) for terms in self.terms]
 
 
-def plan_parts(terms: Sequence[tuple[Parts, int]], left: HubFreeGraph, planner: Planner) -> PartCounts | None:
-    """Plan the counts of all parts that some product needs; None where they are too many."""
+def plan_parts(terms: Sequence[Terms], left: HubFreeGraph, planner: Planner) -> PartCounts | None:
+    """Plan the counts of all parts that the terms of some pattern need; None where they are too many."""
     found, graph = left.found, None if left.env is None else left.env.graph
-    parts = {part for some, _ in terms for part in some}
+    parts = {part for one in terms for some, _ in one for part in some}
     vertices = {
         part: sum(number for kind, number in enumerate(found.kinds) if part.needs[0] >> kind & 1)
         for part in parts
         if part.size == 1
     }
     patterns = {part: [] if graph is None else list(_patterns(part, graph)) for part in parts if part.size > 1}
-    kept = tuple((some, number) for some, number in terms if all(part.size == 1 or patterns[part] for part in some))
-    needed = {part for some, _ in kept for part in some if part.size > 1}
+    kept = tuple(
+        tuple((some, number) for some, number in one if all(part.size == 1 or patterns[part] for part in some))
+        for one in terms
+    )
+    needed = {part for one in kept for some, _ in one for part in some if part.size > 1}
     if sum(len(patterns[part]) for part in needed) > _MOST_PLANS:
         return None
     plans: dict[Part, list[CountPlan]] = {}

@@ -22,10 +22,13 @@ from longwall.pipeline.phases.cores.core_plan import (
 )
 from longwall.pipeline.phases.count_plans import CountPlan
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
+from longwall.pipeline.phases.hubs.hub_plan import hubs_worth, mappings_around_hubs
 from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
 from longwall.pipeline.planning.pattern_core import pass_costs
 from longwall.storage.errors import RunError
 from longwall.storage.graph.graph import Graph
+
+_PART = 1e6  # steps in which a part of a pattern is counted that has no embeddings
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,8 @@ class CountingPlan:
         Plans for the others, non-induced.
     in_core
         Whether those that are counted together are counted in the 2-core, if there is room and that is less work.
+    hubs
+        Around how many hubs all are counted, if there is room and that is less work; 0: that is not tried.
     """
 
     k: int
@@ -54,6 +59,7 @@ class CountingPlan:
     together: HomomorphismCount | None
     alone: tuple[CountPlan, ...]
     in_core: bool = False
+    hubs: int = 0
 
     @property
     def shared(self) -> tuple[Pattern, ...]:
@@ -83,12 +89,14 @@ class CountingPlan:
             lines.append(
                 f"alone        {plan.pattern.edge_text:<{width}}  {plan.to_dict()['kind']}, {plan.cost:.3g} steps"
             )
+        if self.hubs:
+            lines += [f"hubs         or, if that is less work, all around the {self.hubs} vertices of highest degree"]
         return "\n".join([*lines, f"estimate     {self.cost:.3g} elementary steps"])
 
     def count(self, env: Coordinator) -> list[int]:
         """Count the induced subgraphs of every connected pattern, in the order of the pattern codes."""
         within = spanning_subgraphs(self.k).tolist()
-        mappings = self._mappings(env)
+        mappings = self._around_hubs(env) or self._mappings(env)
         plans = {plan.pattern: plan for plan in self.alone}
         counts = [0] * len(self.patterns)
         for p in reversed(range(len(self.patterns))):
@@ -101,6 +109,17 @@ class CountingPlan:
             if counts[p] < 0:
                 raise RunError(f"internal fault: {counts[p]} induced subgraphs {pattern.edge_text}")
         return counts
+
+    def _around_hubs(self, env: Coordinator) -> dict[Pattern, int]:
+        """Count the mappings of all patterns around hubs; none where there is no room for that, or it is more work."""
+        if not self.hubs or not pays_on_engine(self.cost, env):
+            return {}
+        try:
+            found = mappings_around_hubs(self.patterns, env, self.hubs, self.cost, each=_PART)
+        except DoesNotFit:
+            env.observer.note("the budget has no room for the graph without its hubs: counting with them")
+            return {}
+        return {} if found is None else dict(zip(self.patterns, found, strict=True))
 
     def _mappings(self, env: Coordinator) -> dict[Pattern, int]:
         """Count the mappings of the patterns that are counted together; none where there is no room for that."""
@@ -136,4 +155,5 @@ def plan_counting(k: int, graph: Graph) -> CountingPlan:
     alone = tuple(plan_in_core(pattern, graph) for pattern in patterns if pattern not in shared)
     cost = sum(plan.cost for plan in alone) + (0.0 if sums is None else sums.cost)
     in_core = sums is not None and worth_a_core(sums.cost, graph, 2)
-    return CountingPlan(k, cost, patterns, None if sums is None else HomomorphismCount(sums), alone, in_core)
+    together = None if sums is None else HomomorphismCount(sums)
+    return CountingPlan(k, cost, patterns, together, alone, in_core, hubs_worth(cost, graph))
