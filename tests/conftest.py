@@ -30,6 +30,7 @@ for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
         signal.signal(number, handler)
 
 if TYPE_CHECKING:
+    from longwall.kernels.interface.engine import Engine
     from longwall.pipeline.execution.environment import Coordinator
     from longwall.storage.graph.graph import Graph
 
@@ -46,6 +47,22 @@ def engine_kind(request: pytest.FixtureRequest) -> str:
     """Each engine in turn."""
     kind: str = request.param
     return kind
+
+
+@pytest.fixture(scope="session")
+def engine(engine_kind: str) -> Engine:
+    """Each engine in turn, with one thread."""
+    from engines import make_engine
+
+    return make_engine(engine_kind)
+
+
+@pytest.fixture
+def cuda() -> Engine:
+    """A CUDA engine of its own, for tests of device memory."""
+    from engines import make_engine
+
+    return make_engine("cuda")
 
 
 @pytest.fixture(scope="session")

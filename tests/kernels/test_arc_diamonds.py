@@ -10,10 +10,10 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
+from engines import make_engine
 from oriented import orient
 
-from longwall.kernels import select_engine
-from longwall.kernels.interface.engine import WorkspaceTooLarge
+from longwall.kernels.interface.engine import Engine, WorkspaceTooLarge
 from longwall.kernels.interface.workspaces import ArcPiece, Corner
 from longwall.stages.source import host_arrays
 from longwall.storage.generators.kinds import generate
@@ -47,12 +47,11 @@ def test_the_oracle_finds_diamonds() -> None:
     assert pairs_of(GRAPHS["one clique"]()).sum() == 6 * len(list(combinations(range(30), 4)))
 
 
-@pytest.mark.parametrize("engine", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 @pytest.mark.parametrize("name", list(GRAPHS))
-def test_pairs_of_triangles_at_ranges_of_arcs(name: str, engine: str) -> None:
-    graph, chosen = GRAPHS[name](), select_engine(engine)
+def test_pairs_of_triangles_at_ranges_of_arcs(name: str, engine: Engine) -> None:
+    graph = GRAPHS[name]()
     host, expected = host_arrays(graph), pairs_of(graph)
-    counter = chosen.kernels.arc_diamond_counter(chosen.device, chosen.load(host), 1 << 28)
+    counter = engine.kernels.arc_diamond_counter(engine.device, engine.load(host), 1 << 28)
     end = host.num_arcs
     assert counter.count(0, end) == expected.sum()
     for first, last in pairwise([0, 1, end // 3, end // 3 + 7, end]):
@@ -62,7 +61,7 @@ def test_pairs_of_triangles_at_ranges_of_arcs(name: str, engine: str) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", list(GRAPHS))
 def test_pairs_of_triangles_block_by_block(name: str) -> None:
-    graph, chosen = GRAPHS[name](), select_engine("cuda")
+    graph, chosen = GRAPHS[name](), make_engine("cuda")
     host, expected = orient(graph), pairs_of(graph)
     expected = expected[graph.indices < np.repeat(np.arange(graph.num_vertices), np.diff(graph.indptr))]
     counter = chosen.kernels.arc_diamond_counter(chosen.device, chosen.load(host), 1 << 28)
@@ -81,7 +80,7 @@ def test_pairs_of_triangles_block_by_block(name: str) -> None:
 @pytest.mark.parametrize("owned", [100, 300, 1000])
 @pytest.mark.parametrize("most", [30, 90, 1000])
 def test_pairs_of_triangles_while_counts_come_in_turn(name: str, owned: int, most: int) -> None:
-    graph, chosen = GRAPHS[name](), select_engine("cuda")
+    graph, chosen = GRAPHS[name](), make_engine("cuda")
     host = orient(graph)
     counter = chosen.kernels.arc_diamond_counter(chosen.device, chosen.load(host), 1 << 28)
     starts = host.indptr
@@ -104,7 +103,7 @@ def test_pairs_of_triangles_while_counts_come_in_turn(name: str, owned: int, mos
 
 @pytest.mark.gpu
 def test_counts_without_room_are_refused_before_anything_is_made() -> None:
-    graph, chosen = GRAPHS["rmat"](), select_engine("cuda")
+    graph, chosen = GRAPHS["rmat"](), make_engine("cuda")
     loaded = chosen.load(host_arrays(graph))
     with pytest.raises(WorkspaceTooLarge):
         chosen.kernels.arc_diamond_counter(chosen.device, loaded, 16 * (graph.num_vertices + 1))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from longwall.kernels import EngineUnavailable, select_engine
+from longwall.kernels import select_engine
 from longwall.kernels.cuda import search
 from longwall.kernels.cuda.runtime.block_pool import BLOCK_BYTES, LEAST_BLOCKS
 from longwall.kernels.cuda.runtime.search_header import stored_sets
@@ -20,14 +20,6 @@ from longwall.storage.generators.kinds import generate
 pytestmark = pytest.mark.gpu
 
 PLENTY = 1 << 24
-
-
-@pytest.fixture
-def cuda() -> Any:
-    try:
-        return select_engine("cuda", 1)
-    except EngineUnavailable as reason:
-        pytest.skip(str(reason))
 
 
 def test_a_row_on_its_own_has_all_blocks_whatever_workspace_it_needs(

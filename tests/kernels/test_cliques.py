@@ -8,6 +8,7 @@ import naive_cliques
 import networkx as nx
 import numpy as np
 import pytest
+from engines import make_engine
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oriented import orient
@@ -26,23 +27,12 @@ from longwall.kernels.interface.cliques.leaves import (
     limbs_needed,
 )
 from longwall.kernels.interface.cliques.tables import table_words
-from longwall.kernels.interface.engine import EngineUnavailable, WorkspaceTooLarge
+from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.stages.source import host_arrays
 from longwall.storage.generators.kinds import generate
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 MEMORY = 1 << 27
-
-
-def make_engine(kind):
-    if kind == "cpu":
-        return CpuEngine(1)
-    from longwall.kernels.cuda.engine import CudaEngine
-
-    try:
-        return CudaEngine()
-    except EngineUnavailable as reason:
-        pytest.skip(str(reason))
 
 
 class Case:
@@ -81,11 +71,6 @@ class Case:
             counter.add(first, last)
         found = zip(self.ids, exact_values(counter.counts()).tolist(), strict=True)
         return {vertex: count for vertex, count in found if count}
-
-
-@pytest.fixture(scope="session")
-def engine(engine_kind):
-    return make_engine(engine_kind)
 
 
 @pytest.fixture(scope="session")

@@ -8,9 +8,9 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
+from engines import make_engine
 
-from longwall.kernels import select_engine
-from longwall.kernels.interface.engine import WorkspaceTooLarge
+from longwall.kernels.interface.engine import Engine, WorkspaceTooLarge
 from longwall.stages.source import host_arrays
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
@@ -22,7 +22,6 @@ GRAPHS = {
     "two hubs": cache(lambda: build_graph(np.repeat([0, 1], 700), np.tile(np.arange(2, 702), 2))),
     "path": cache(lambda: build_graph(np.arange(50), np.arange(1, 51))),
 }
-ENGINES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
 
 def cycles_of(graph: Graph) -> list[int]:
@@ -35,17 +34,16 @@ def cycles_of(graph: Graph) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("window", [None, 400])
 @pytest.mark.parametrize("name", list(GRAPHS))
-def test_cycles_of_ranges(name: str, window: int | None, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    graph, chosen = GRAPHS[name](), select_engine(engine)
+def test_cycles_of_ranges(name: str, window: int | None, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = GRAPHS[name]()
     if (
-        window is not None and engine == "cuda"
+        window is not None and engine.name == "cuda"
     ):  # less shared memory: longer tables than it, and several passes over the columns
-        monkeypatch.setattr(chosen.device, "shared_memory", window)
+        monkeypatch.setattr(engine.device, "shared_memory", window)
     host, expected, n = host_arrays(graph), cycles_of(graph), graph.num_vertices
-    counter = chosen.kernels.column_cycle_counter(chosen.device, chosen.load(host), 1 << 24)
+    counter = engine.kernels.column_cycle_counter(engine.device, engine.load(host), 1 << 24)
     assert counter.arc_room
     for first, last in pairwise([0, 1, n // 3, n // 3 + 2, n]):
         wanted = sum(expected[first:last])
@@ -56,7 +54,7 @@ def test_cycles_of_ranges(name: str, window: int | None, engine: str, monkeypatc
 
 @pytest.mark.gpu
 def test_few_vertices_are_counted_at_once() -> None:
-    graph, chosen = GRAPHS["rmat"](), select_engine("cuda")
+    graph, chosen = GRAPHS["rmat"](), make_engine("cuda")
     host, n = host_arrays(graph), graph.num_vertices
     counter = chosen.kernels.column_cycle_counter(chosen.device, chosen.load(host), 12 * n + 4 * n + 8000)
     assert counter._most < n  # type: ignore[attr-defined]

@@ -8,26 +8,14 @@ import naive_cliques
 import numpy as np
 import pytest
 from cases import each_case
+from engines import make_engine
 from selection import on_device
 
 from longwall.kernels.cpu.cliques.complement import quads_of_bitmap, quads_of_word
 from longwall.kernels.cpu.cliques.roots import add
-from longwall.kernels.cpu.engine import CpuEngine
-from longwall.kernels.interface.engine import EngineUnavailable
 from longwall.stages.source import host_arrays
 
 MEMORY = 1 << 27
-
-
-def make_engine(kind):
-    if kind == "cpu":
-        return CpuEngine(1)
-    from longwall.kernels.cuda.engine import CudaEngine
-
-    try:
-        return CudaEngine()
-    except EngineUnavailable as reason:
-        pytest.skip(str(reason))
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,6 @@ from conftest import make_graph, set_page_size
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longwall.kernels import EngineUnavailable, select_engine
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, GraphArrays
 from longwall.stages.extension.unguided_edges import extend_by_edge
@@ -23,19 +22,6 @@ from longwall.storage.tables.embedding_table import EmbeddingTable
 
 PLENTY = 1 << 20
 SEGMENT = 1024  # kSegment of edge_extension.cu
-
-
-@pytest.fixture(scope="module")
-def engine(engine_kind: str) -> Any:
-    return select_engine(engine_kind, 1)
-
-
-@pytest.fixture(scope="module")
-def cuda() -> Any:
-    try:
-        return select_engine("cuda", 1)
-    except EngineUnavailable as reason:
-        pytest.skip(str(reason))
 
 
 def ends_of(row: list[int]) -> list[int]:

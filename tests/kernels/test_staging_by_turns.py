@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from conftest import set_page_size
 
-from longwall.kernels import EngineUnavailable, select_engine
+from longwall.kernels import select_engine
 from longwall.kernels.cuda.runtime.staging import by_turns
 from longwall.kernels.cuda.runtime.staging.by_turns import LEAST_BY_TURNS
 from longwall.kernels.cuda.runtime.staging.staging import Staging
@@ -29,22 +29,14 @@ ALL = [(0, NeighbourRange.ALL)]
 
 
 @pytest.fixture(scope="module")
-def engine() -> Any:
-    try:
-        return select_engine("cuda", 1)
-    except EngineUnavailable as reason:
-        pytest.skip(str(reason))
-
-
-@pytest.fixture(scope="module")
 def host() -> GraphArrays:
     return host_arrays(generate("rmat", seed=5, scale=11, edge_factor=6))
 
 
 @pytest.fixture(params=[False, True], ids=["at once", "late"])
-def late(request: pytest.FixtureRequest, engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def late(request: pytest.FixtureRequest, cuda: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Copies run as soon as they are launched, and when what waits for them is reached; on a device as they come."""
-    emulated = getattr(engine.xp, "emulated", None)
+    emulated = getattr(cuda.xp, "emulated", None)
     if emulated is not None:
         monkeypatch.setattr(emulated, "late", request.param)
 
@@ -84,15 +76,15 @@ def grown(extender: Any, columns: Any, capacity: int) -> Iterator[tuple[Any, Any
         first = cut.last
 
 
-def paged_of(engine: Any, host: GraphArrays, access: Any) -> GraphArrays:
-    return load_paged(engine, host, access, state_bytes(host.num_arcs) + host.indices.nbytes // 8)
+def paged_of(cuda: Any, host: GraphArrays, access: Any) -> GraphArrays:
+    return load_paged(cuda, host, access, state_bytes(host.num_arcs) + host.indices.nbytes // 8)
 
 
-def check(engine: Any, host: GraphArrays, paged: GraphArrays, rows: Any, memory: int, capacity: int) -> Any:
+def check(cuda: Any, host: GraphArrays, paged: GraphArrays, rows: Any, memory: int, capacity: int) -> Any:
     """Check what rows grow by, and return the extender."""
     offsets, edges = expected_of(host, rows)
-    columns = engine.xp.asarray(rows)
-    extender = engine.kernels.edge_extender(engine.device, paged, len(rows), rows.shape[1], memory)
+    columns = cuda.xp.asarray(rows)
+    extender = cuda.kernels.edge_extender(cuda.device, paged, len(rows), rows.shape[1], memory)
     if paged.pages is not None and paged.pages.staged:
         paged.pages.prepare(1, extender.reads(columns))
     found = [(part.get(), new.get()) for part, new in grown(extender, columns, capacity)]
@@ -105,30 +97,30 @@ def check(engine: Any, host: GraphArrays, paged: GraphArrays, rows: Any, memory:
 @pytest.mark.parametrize("access", ["adaptive", "zero-copy", "managed"])
 @pytest.mark.parametrize("levels", [1, 2])
 def test_edges_grow_alike_with_every_budget_and_access(
-    engine: Any, host: GraphArrays, late: None, access: str, memory: int, levels: int
+    cuda: Any, host: GraphArrays, late: None, access: str, memory: int, levels: int
 ) -> None:
-    with engine.faults():
-        extender = check(engine, host, paged_of(engine, host, access), rows_of(host, levels), memory, 20_000)
+    with cuda.faults():
+        extender = check(cuda, host, paged_of(cuda, host, access), rows_of(host, levels), memory, 20_000)
     assert (extender.staging is None) == (access == "managed")
     if extender.staging is not None:
         assert len(extender.staging.rooms) == (2 if memory >= levels * MEMORY else 1)
 
 
 def test_pieces_are_brought_while_others_are_written(
-    engine: Any, host: GraphArrays, late: None, monkeypatch: pytest.MonkeyPatch
+    cuda: Any, host: GraphArrays, late: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every piece but the first; each once."""
     calls, gather = [], Staging.gather
 
     def watched(self: Staging, *arguments: Any) -> Any:
-        calls.append((engine.xp.cuda.get_current_stream() is engine.device.copies, self))
+        calls.append((cuda.xp.cuda.get_current_stream() is cuda.device.copies, self))
         return gather(self, *arguments)
 
     monkeypatch.setattr(Staging, "gather", watched)
-    with engine.faults():
-        extender = check(engine, host, paged_of(engine, host, "zero-copy"), rows_of(host, 1), MEMORY, 20_000)
+    with cuda.faults():
+        extender = check(cuda, host, paged_of(cuda, host, "zero-copy"), rows_of(host, 1), MEMORY, 20_000)
         rows = rows_of(host, 1)
-        columns, pieces, first = engine.xp.asarray(rows), 0, 0
+        columns, pieces, first = cuda.xp.asarray(rows), 0, 0
         calls.clear()
         while first < rows.shape[1]:
             extender.count(columns, first, rows.shape[1])
@@ -139,24 +131,24 @@ def test_pieces_are_brought_while_others_are_written(
     assert all(one is not other for (_, one), (_, other) in pairwise(calls))
 
 
-def test_lists_of_the_piece_before_do_not_cross_the_link_again(engine: Any, host: GraphArrays, late: None) -> None:
-    with engine.faults():
-        extender = check(engine, host, paged_of(engine, host, "zero-copy"), rows_of(host, 1), MEMORY, 1 << 40)
+def test_lists_of_the_piece_before_do_not_cross_the_link_again(cuda: Any, host: GraphArrays, late: None) -> None:
+    with cuda.faults():
+        extender = check(cuda, host, paged_of(cuda, host, "zero-copy"), rows_of(host, 1), MEMORY, 1 << 40)
         copied, brought = (sum(getattr(one, name) for one in extender.staging.rooms) for name in ("copied", "brought"))
     assert 0 < copied < brought * 3 // 4
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
-def test_another_room_has_some_of_the_lists(engine: Any, host: GraphArrays, late: None, share: float) -> None:
-    with engine.faults():
-        paged = paged_of(engine, host, "zero-copy")
-        one, other = (Staging(engine.device, paged, 1 << 20, beside=True) for _ in range(2))
+def test_another_room_has_some_of_the_lists(cuda: Any, host: GraphArrays, late: None, share: float) -> None:
+    with cuda.faults():
+        paged = paged_of(cuda, host, "zero-copy")
+        one, other = (Staging(cuda.device, paged, 1 << 20, beside=True) for _ in range(2))
         shown = np.random.default_rng(4).permutation(host.num_vertices)[: int(share * host.num_vertices)]
         everyone = np.arange(host.num_vertices)
         if shown.size:
-            one.gather(engine.xp.asarray(shown.astype(np.uint32)[None]), ALL)
+            one.gather(cuda.xp.asarray(shown.astype(np.uint32)[None]), ALL)
         for _ in range(2):  # again, with what the first time gave
-            found = other.gather(engine.xp.asarray(everyone.astype(np.uint32)[None]), ALL, one)
+            found = other.gather(cuda.xp.asarray(everyone.astype(np.uint32)[None]), ALL, one)
             assert found.rows == everyone.size
             begins, arcs = found.begins.get()[0], other._buffer.get()
             at = begins - other._offset()
@@ -170,17 +162,17 @@ def test_another_room_has_some_of_the_lists(engine: Any, host: GraphArrays, late
 
 
 def test_lists_that_were_brought_ahead_are_not_read_where_other_pages_are_by_now(
-    engine: Any, host: GraphArrays, late: None, monkeypatch: pytest.MonkeyPatch
+    cuda: Any, host: GraphArrays, late: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Without a history pages move all the time.
     monkeypatch.setattr("longwall.storage.pages.access_heat.AccessHeat.observe", lambda self, spatial: 1e3 * spatial)
     rows = rows_of(host, 1)
     edges, found, places = expected_of(host, rows)[1], [], []
-    with engine.faults():
-        paged = paged_of(engine, host, "adaptive")
+    with cuda.faults():
+        paged = paged_of(cuda, host, "adaptive")
         pages: Any = paged.pages
-        columns = engine.xp.asarray(rows)
-        extender = engine.kernels.edge_extender(engine.device, paged, 1, rows.shape[1], MEMORY)
+        columns = cuda.xp.asarray(rows)
+        extender = cuda.kernels.edge_extender(cuda.device, paged, 1, rows.shape[1], MEMORY)
         first = 0
         while first < rows.shape[1]:
             extender.count(columns, first, rows.shape[1])
@@ -190,37 +182,37 @@ def test_lists_that_were_brought_ahead_are_not_read_where_other_pages_are_by_now
             # What others read, and in every other round what comes next.
             vertices = np.flatnonzero(np.diff(host.indptr) > 0)[len(found) :: 7].astype(np.uint32)
             ends = (rows[0, first:] >> 32).astype(np.uint32) if len(found) % 2 else vertices
-            pages.prepare(1, [RowReads(engine.xp.asarray(np.repeat(ends, 50)), NeighbourRange.ALL)])
+            pages.prepare(1, [RowReads(cuda.xp.asarray(np.repeat(ends, 50)), NeighbourRange.ALL)])
             places.append(pages.places)
     assert len(found) > 3
     assert len({id(one) for one in places}) > 3
     np.testing.assert_array_equal(np.concatenate(found), edges)
 
 
-def test_work_may_end_while_lists_are_on_their_way(engine: Any, host: GraphArrays, late: None) -> None:
+def test_work_may_end_while_lists_are_on_their_way(cuda: Any, host: GraphArrays, late: None) -> None:
     rows = rows_of(host, 1)
-    with engine.faults():
-        paged = paged_of(engine, host, "zero-copy")
-        columns = engine.xp.asarray(rows)
+    with cuda.faults():
+        paged = paged_of(cuda, host, "zero-copy")
+        columns = cuda.xp.asarray(rows)
         for _ in range(3):
-            extender = engine.kernels.edge_extender(engine.device, paged, 1, rows.shape[1], MEMORY)
+            extender = cuda.kernels.edge_extender(cuda.device, paged, 1, rows.shape[1], MEMORY)
             extender.count(columns, 0, rows.shape[1])
             del extender
             # Its memory is that of others now.
-            ones = engine.xp.full(MEMORY // 8, 7, np.int64)
-            check(engine, host, paged, rows, MEMORY, 20_000)
+            ones = cuda.xp.full(MEMORY // 8, 7, np.int64)
+            check(cuda, host, paged, rows, MEMORY, 20_000)
             assert int(ones.sum()) == 7 * ones.size
 
 
-def test_an_extender_is_freed_when_it_is_of_no_use(engine: Any, host: GraphArrays) -> None:
+def test_an_extender_is_freed_when_it_is_of_no_use(cuda: Any, host: GraphArrays) -> None:
     gc.collect()
     gc.disable()
     try:
-        with engine.faults():
-            paged = paged_of(engine, host, "zero-copy")
-            pool = engine.device.memory._pool
+        with cuda.faults():
+            paged = paged_of(cuda, host, "zero-copy")
+            pool = cuda.device.memory._pool
             before = pool.used_bytes()
-            extender = engine.kernels.edge_extender(engine.device, paged, 1, 100, MEMORY)
+            extender = cuda.kernels.edge_extender(cuda.device, paged, 1, 100, MEMORY)
             assert pool.used_bytes() > before
             del extender
             assert pool.used_bytes() == before
@@ -228,16 +220,16 @@ def test_an_extender_is_freed_when_it_is_of_no_use(engine: Any, host: GraphArray
         gc.enable()
 
 
-def test_both_rooms_are_inside_the_memory(engine: Any, host: GraphArrays) -> None:
+def test_both_rooms_are_inside_the_memory(cuda: Any, host: GraphArrays) -> None:
     rows = rows_of(host, 1)
-    columns = engine.xp.asarray(rows)
-    with engine.faults():
-        paged = paged_of(engine, host, "zero-copy")
+    columns = cuda.xp.asarray(rows)
+    with cuda.faults():
+        paged = paged_of(cuda, host, "zero-copy")
         for memory in (MEMORY, 2 * MEMORY, 1 << 21):
-            engine.memory.release()
-            engine.memory.limit(engine.device.memory._pool.total_bytes() + memory)
+            cuda.memory.release()
+            cuda.memory.limit(cuda.device.memory._pool.total_bytes() + memory)
             try:
-                extender = engine.kernels.edge_extender(engine.device, paged, 1, rows.shape[1], memory)
+                extender = cuda.kernels.edge_extender(cuda.device, paged, 1, rows.shape[1], memory)
                 assert extender.staging is not None
                 assert len(extender.staging.rooms) == 2
                 first = 0
@@ -246,26 +238,26 @@ def test_both_rooms_are_inside_the_memory(engine: Any, host: GraphArrays) -> Non
                     first = extender.cut(first, 1 << 40).last
                 del extender
             finally:
-                engine.memory.limit(1 << 40)
+                cuda.memory.limit(1 << 40)
 
 
 def test_what_there_is_no_memory_for_is_not_brought_ahead(
-    engine: Any, host: GraphArrays, late: None, monkeypatch: pytest.MonkeyPatch
+    cuda: Any, host: GraphArrays, late: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor is it taken for brought: the next call brings it."""
     copy, refused = Staging._copy, []
 
     def short(self: Staging, *arguments: Any) -> None:
-        if engine.xp.cuda.get_current_stream() is engine.device.copies and len(refused) % 2 == 0:
+        if cuda.xp.cuda.get_current_stream() is cuda.device.copies and len(refused) % 2 == 0:
             refused.append(self)
             raise ShortOfMemory("device")
         refused.append(self)
         copy(self, *arguments)
 
-    with engine.faults():
-        paged, rows = paged_of(engine, host, "zero-copy"), rows_of(host, 1)
-        columns, edges = engine.xp.asarray(rows), expected_of(host, rows)[1]
-        extender = engine.kernels.edge_extender(engine.device, paged, 1, rows.shape[1], MEMORY)
+    with cuda.faults():
+        paged, rows = paged_of(cuda, host, "zero-copy"), rows_of(host, 1)
+        columns, edges = cuda.xp.asarray(rows), expected_of(host, rows)[1]
+        extender = cuda.kernels.edge_extender(cuda.device, paged, 1, rows.shape[1], MEMORY)
         extender.count(columns, 0, 10)
         monkeypatch.setattr(Staging, "_copy", short)
         found = []

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from oriented import orient
 
-from longwall.kernels import select_engine
 from longwall.kernels.cuda import triangles as cuda_triangles
+from longwall.kernels.interface.engine import Engine
 from longwall.stages.source import host_arrays
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
@@ -20,7 +20,6 @@ GRAPHS = {
     "rmat": cache(lambda: generate("rmat", seed=4, scale=7, edge_factor=8)),
     "dense": cache(lambda: generate("erdos-renyi", seed=1, vertices=90, edges=2500)),
 }
-ENGINES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
 
 def triangles(graph: Graph) -> np.ndarray:
@@ -35,13 +34,12 @@ def triangles(graph: Graph) -> np.ndarray:
     return np.array(found).reshape(-1, 3)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("oriented", [False, True])
 @pytest.mark.parametrize("name", list(GRAPHS))
-def test_triangles_of_arcs_to_some_vertices(name: str, oriented: bool, engine: str) -> None:
-    graph, chosen = GRAPHS[name](), select_engine(engine)
+def test_triangles_of_arcs_to_some_vertices(name: str, oriented: bool, engine: Engine) -> None:
+    graph = GRAPHS[name]()
     host: Any = orient(graph) if oriented else host_arrays(graph)
-    counter = chosen.kernels.triangle_counter(chosen.device, chosen.load(host), 1 << 28)
+    counter = engine.kernels.triangle_counter(engine.device, engine.load(host), 1 << 28)
     expected, middle = triangles(graph), triangles(graph)[:, 1]
     assert counter.count(0, host.num_arcs) == len(expected)
     for low, high in pairwise([0, 1, 5, 17, 18, 40, graph.num_vertices]):
@@ -52,15 +50,14 @@ def test_triangles_of_arcs_to_some_vertices(name: str, oriented: bool, engine: s
     assert sum(parts) == np.count_nonzero((middle >= 3) & (middle < 30))
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("short", [0, 1000])
 @pytest.mark.parametrize("name", list(GRAPHS))
 def test_triangles_of_long_ranges_by_warps_and_by_blocks(
-    name: str, short: int, engine: str, monkeypatch: pytest.MonkeyPatch
+    name: str, short: int, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cuda_triangles, "_SHORT", short)
-    graph, chosen = GRAPHS[name](), select_engine(engine)
-    counter = chosen.kernels.triangle_counter(chosen.device, chosen.load(host_arrays(graph)), 1 << 28)
+    graph = GRAPHS[name]()
+    counter = engine.kernels.triangle_counter(engine.device, engine.load(host_arrays(graph)), 1 << 28)
     arcs, expected = 2 * graph.num_edges, triangles(graph)
     begins = [
         graph.indptr[v] + np.searchsorted(graph.indices[slice(*graph.indptr[v : v + 2])], u) for v, u, _ in expected
@@ -70,14 +67,13 @@ def test_triangles_of_long_ranges_by_warps_and_by_blocks(
         assert counter.count(first, last) == wanted
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("memory", [1 << 28, 8 * 16])
 @pytest.mark.parametrize("name", list(GRAPHS))
-def test_triangles_of_vertices_by_arcs_to_some_vertices(name: str, memory: int, engine: str) -> None:
-    graph, chosen = GRAPHS[name](), select_engine(engine)
+def test_triangles_of_vertices_by_arcs_to_some_vertices(name: str, memory: int, engine: Engine) -> None:
+    graph = GRAPHS[name]()
     host, n = orient(graph), graph.num_vertices
-    counter = chosen.kernels.triangle_vertex_counter(
-        chosen.device, chosen.load(host), memory if engine == "cuda" else 1 << 28
+    counter = engine.kernels.triangle_vertex_counter(
+        engine.device, engine.load(host), memory if engine.name == "cuda" else 1 << 28
     )
     expected = triangles(graph)
     for low, high in ((5, 17), (0, 5), (40, n)):

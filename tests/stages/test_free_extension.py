@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import make_graph, set_page_size
+from engines import make_engine
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longwall.kernels.cpu.engine import CpuEngine
-from longwall.kernels.interface.engine import Ablation, EngineUnavailable
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, GraphArrays
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch
@@ -263,17 +263,6 @@ def test_lists_are_copied_once_and_in_order(graph):
     np.testing.assert_array_equal(
         np.concatenate(read), np.concatenate([np.arange(*graph.indptr[[v, v + 1]]) for v in owners])
     )
-
-
-def make_engine(kind: str, *, page_order: bool) -> Any:
-    if kind == "cpu":
-        return CpuEngine(1)
-    from longwall.kernels.cuda.engine import CudaEngine
-
-    try:
-        return CudaEngine(Ablation(page_order=page_order))
-    except EngineUnavailable as reason:
-        pytest.skip(str(reason))
 
 
 @pytest.mark.parametrize("kind", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])

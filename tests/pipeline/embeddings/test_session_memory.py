@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import longwall
-from longwall.kernels import EngineUnavailable, select_engine
+from longwall.kernels import select_engine
 from longwall.kernels.interface.engine import EngineLost, ShortOfMemory
 from longwall.pipeline.embeddings import session
 from longwall.storage.ingest.build import build_graph
@@ -157,16 +157,7 @@ def test_the_device_is_named_where_it_is_too_small_for_a_hub(star, monkeypatch):
         assert len(longwall.extend_vertices(table)) == 2 * 5000
 
 
-@pytest.fixture
-def gpu():
-    try:
-        select_engine("cuda")
-    except EngineUnavailable as reason:
-        pytest.skip(str(reason))
-
-
 @pytest.mark.gpu
-@pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("access", ["auto", "resident", "adaptive", "managed", "zero-copy"])
 def test_rows_do_not_depend_on_where_the_graph_is(small, expected, tmp_path, monkeypatch, access):
     set_page_size(monkeypatch, 32)
@@ -186,7 +177,6 @@ def few_wedges(larger, **options):
 
 
 @pytest.mark.gpu
-@pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("access", ["auto", "managed", "zero-copy"])
 def test_a_session_stays_inside_the_budget_of_the_device(larger, monkeypatch, access):
     set_page_size(monkeypatch, 4096)
@@ -197,7 +187,6 @@ def test_a_session_stays_inside_the_budget_of_the_device(larger, monkeypatch, ac
 
 
 @pytest.mark.gpu
-@pytest.mark.usefixtures("gpu")
 def test_a_device_that_runs_short_gets_smaller_parts(larger):
     first = longwall.filter(
         longwall.edges(larger, engine="cuda", device="64MiB"), lambda columns, graph, xp: columns[0] % 400 == 0

@@ -17,7 +17,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import graphs, queries
 
-from longwall.kernels import select_engine
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads, frontier
 from longwall.kernels.interface.graph_arrays import GraphArrays
@@ -32,11 +31,6 @@ from longwall.storage.pages.hot_pages import HeatPolicy, LruPolicy
 relaxed = settings(deadline=None, max_examples=100)
 
 Rows = list[tuple[int, ...]]
-
-
-@pytest.fixture(scope="session")
-def engine(engine_kind: str) -> Engine:
-    return select_engine(engine_kind, 1)
 
 
 @pytest.fixture(scope="session")

@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from conftest import set_page_size
+from engines import make_engine
 
 from longwall.kernels.cpu.engine import CpuEngine, NoPaging
 from longwall.kernels.interface.cliques.leaves import ALL_SIZES, cliques_of_leaves
-from longwall.kernels.interface.engine import Ablation, EngineUnavailable, ShortOfMemory
+from longwall.kernels.interface.engine import ShortOfMemory
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, GraphArrays
 from longwall.pipeline.patterns.parse import parse_pattern
@@ -47,17 +48,6 @@ def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 def graph(request: pytest.FixtureRequest) -> Graph:
     labels = {} if request.param is None else {"num_labels": request.param}
     return generate("rmat", seed=6, scale=7, edge_factor=6, **labels)
-
-
-def make_engine(kind: str, **plain: bool) -> Any:
-    if kind == "cpu":
-        return CpuEngine(1)
-    from longwall.kernels.cuda.engine import CudaEngine
-
-    try:
-        return CudaEngine(Ablation(**plain))
-    except EngineUnavailable as reason:
-        pytest.skip(str(reason))
 
 
 def room_for(graph: GraphArrays, share: float) -> int:

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from budgets import make_budgets
+from engines import make_engine
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from longwall.kernels import select_engine
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.sorting import KeyLayout
 from longwall.storage.errors import RunError
@@ -46,7 +46,7 @@ class Table(NamedTuple):
 
 @pytest.fixture(scope="module")
 def engine(engine_kind: str) -> Engine:
-    return select_engine(engine_kind, 2)
+    return make_engine(engine_kind, threads=2)
 
 
 @pytest.fixture
@@ -363,17 +363,6 @@ def test_a_budget_too_small_for_anything_is_refused(engine: Engine, tmp_path: Pa
     with SpillFolder(tmp_path / "spill") as spill, pytest.raises(RunError, match="sorting keys needs at least"):
         KeySorter(budgets.at(spill, engine=engine), KeyLayout(1), device=1000)
     assert budgets.host.used == 0
-
-
-@pytest.fixture
-def cuda() -> Engine:
-    """An engine of its own, for tests of device memory."""
-    from longwall.kernels import EngineUnavailable
-
-    try:
-        return select_engine("cuda")
-    except EngineUnavailable as reason:
-        pytest.skip(str(reason))
 
 
 @pytest.mark.gpu
