@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from breakable import SHARED
 from crash import EDGES, FEW_TASKS, WORKLOADS, moments
+from run_configs import write_edges
 
 import longwall
 from longwall.storage.errors import InputError, RunError
@@ -33,7 +34,7 @@ class Store:
         for name, value in FEW_TASKS.items():
             patch.setattr(name.replace(":", "."), value)
         patch.setattr(mirrors, "_PAUSES", ())
-        (folder / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in EDGES))
+        write_edges(folder, EDGES)
 
     def config(self, kind: str) -> dict[str, Any]:
         found = tomllib.loads(f"[workload]\n{WORKLOADS[kind]}\n{SHARED}")

@@ -16,6 +16,7 @@ import pytest
 from breakable import SHARED, answer
 from crash import EDGES, FEW_TASKS, WORKLOADS, moments
 from kill import Fault, Launcher, Outcome, check_whole, status
+from run_configs import write_edges
 
 from longwall.pipeline.inputs import open_graph
 
@@ -31,7 +32,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     def make(kind: str) -> Path:
         folder = root / str(next(numbers))
         folder.mkdir()
-        (folder / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in EDGES))
+        write_edges(folder, EDGES)
         (folder / "run.toml").write_text(f'[graph]\npath = "graph.txt"\n[workload]\n{WORKLOADS[kind]}\n{SHARED}')
         return folder
 
@@ -113,7 +114,7 @@ def check_resume(launch: Launcher, folders: Callable[[str], Path], kind: str, ac
 def check_overwrite(launch: Launcher, folders: Callable[[str], Path], kind: str, act: Any, every: bool) -> None:
     expected, _ = whole(launch, folders, kind)
     before = folders(kind)
-    (before / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in EDGES[::2]))
+    write_edges(before, EDGES[::2])
     assert start(launch, before).code == 0
     old = answer(before / "runs" / "run")
     assert old != expected

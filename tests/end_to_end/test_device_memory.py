@@ -19,6 +19,7 @@ from breakable import EDGES, answer, embeddings_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kill import left_in, status
+from run_configs import run_config, write_edges
 from typer.testing import CliRunner
 
 import longwall
@@ -213,17 +214,19 @@ class Runner:
     def __init__(self, folder: Path):
         self.folder = folder
         self._numbers = itertools.count()
-        (folder / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in FEW))
+        write_edges(folder, FEW)
         self.undisturbed = cache(lambda workload: answer(self.run(workload, TroubledEngine(never)).path))
 
     def config(self, workload: str, order: str) -> dict[str, Any]:
-        return {
-            "graph": {"path": self.folder / "graph.txt"},
-            "workload": WORKLOADS[workload],
-            "memory": {"host": "64MiB", "spill": self.folder / "spill"},
-            "scheduler": {"order": order},
-            "run": {"directory": self.folder / "runs", "name": str(next(self._numbers))},
-        }
+        return run_config(
+            self.folder,
+            {"path": self.folder / "graph.txt"},
+            WORKLOADS[workload],
+            memory={"host": "64MiB"},
+            engine={"kind": "auto"},
+            scheduler={"order": order},
+            run={"name": str(next(self._numbers))},
+        )
 
     def run(self, workload: str, engine: TroubledEngine, order: str = "depth") -> longwall.Result:
         with pytest.MonkeyPatch.context() as patch:

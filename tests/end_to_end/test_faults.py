@@ -18,6 +18,7 @@ import pytest
 from breakable import EDGES, KINDS, Workshop, answer
 from conftest import set_free_writers
 from kill import Fault, Outcome, check_whole, left_in, status
+from run_configs import write_edges
 
 import longwall
 from longwall.stages import source
@@ -161,7 +162,7 @@ class Spiller:
 
     def __init__(self, folder: Path):
         self.folder, self.spill = folder, folder / "spill"
-        (folder / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in EDGES))
+        write_edges(folder, EDGES)
         host = 1 << 16
         while True:
             try:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from run_configs import run_config
 
 import longwall
 from longwall.kernels.cuda.runtime.memory import KERNELS_BYTES
@@ -61,13 +62,10 @@ def store(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def config(store: Path, folder: Path, **memory: str) -> dict[str, Any]:
-    return {
-        "graph": {"path": str(store)},
-        "workload": {"kind": "triangles"},
-        "engine": {"kind": "cuda"},
-        "memory": {"spill": str(folder / "spill"), **memory},
-        "run": {"directory": str(folder), "name": "run"},
-    }
+    run = {"directory": str(folder), "name": "run"}
+    return run_config(
+        folder, {"path": str(store)}, {"kind": "triangles"}, engine={"kind": "cuda"}, memory=memory, run=run
+    )
 
 
 def pieces(array: Any, size: int) -> list[tuple[int, Any]]:

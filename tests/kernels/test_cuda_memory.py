@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 from breakable import EDGES, answer
+from run_configs import write_edges
 
 import longwall
 from longwall.kernels import select_engine
@@ -282,7 +283,7 @@ def test_arrays_outlive_their_engine(cuda: Any) -> None:
 @pytest.fixture
 def mine(tmp_path: Path) -> Callable[[str, str], longwall.Result]:
     """Run a workload on an engine of a kind."""
-    (tmp_path / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in EDGES[::2]))
+    write_edges(tmp_path, EDGES[::2])
     numbers = itertools.count()
 
     def run(workload: str, kind: str = "auto") -> longwall.Result:

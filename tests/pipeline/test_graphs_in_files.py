@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from kill import left_in
+from run_configs import run_config
 from stored import short_chunks
 
 import longwall
@@ -65,14 +66,11 @@ class Place:
         graph.save(self.store)
 
     def config(self, workload: dict[str, Any], engine: str, host: int, **sections: Any) -> dict[str, Any]:
-        return {
-            "graph": {"path": self.store},
-            "workload": workload,
-            "memory": {"host": host, "spill": self.spill},
-            "engine": {"kind": engine, "threads": 1} if engine == "cpu" else {"kind": engine},
-            "run": {"directory": self.folder / "runs", "name": "run", "overwrite": True, "report": False},
-            **sections,
-        }
+        chosen = {"kind": engine, "threads": 1} if engine == "cpu" else {"kind": engine}
+        run = {"name": "run", "overwrite": True, "report": False}
+        memory = {"host": host, "spill": self.spill}
+        made = run_config(self.folder, {"path": self.store}, workload, memory=memory, engine=chosen, run=run)
+        return made | sections
 
     def answer(self, *arguments: Any, **sections: Any) -> tuple[Any, dict[str, Any]]:
         """Return what a run finds, and what its manifest says of memory."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
+from run_configs import run_config
 
 import longwall
 from longwall.pipeline.explain import explain
@@ -23,7 +24,7 @@ def graph(tmp_path, monkeypatch):
 
 
 def config(graph, **sections):
-    return {"graph": graph, "workload": {"kind": "triangles"}, "engine": {"kind": "cpu"}, **sections}
+    return run_config(None, graph, {"kind": "triangles"}, **sections)
 
 
 def failed(graph, monkeypatch, advice):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import tomli_w
+from run_configs import write_edges
 
 import longwall
 
@@ -48,7 +49,7 @@ WORKLOADS = {
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_a_small_run_imports_little(tmp_path: Path, name: str) -> None:
     edges = [(u, v) for u in range(20) for v in range(u) if (u * 7 + v * 3) % 5 < 2]
-    (tmp_path / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in edges))
+    write_edges(tmp_path, edges)
     graph = {"path": str(tmp_path / "graph.txt")}
     if WORKLOADS[name]["kind"] == "frequent":
         (tmp_path / "labels.txt").write_text("".join(f"{v} {v % 2}\n" for v in range(20)))

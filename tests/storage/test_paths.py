@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from cases import each_case
+from run_configs import run_config
 from typer.testing import CliRunner
 
 import longwall
@@ -33,12 +34,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def config(graph: str = "graph.txt", output: str = "embeddings", **run: Any) -> dict[str, Any]:
-    return {
-        "graph": {"path": graph},
-        "workload": {"kind": "triangles", "output": output},
-        "engine": {"kind": "cpu", "threads": 1},
-        "run": {"name": "one"} | run,
-    }
+    workload = {"kind": "triangles", "output": output}
+    return run_config(None, {"path": graph}, workload, engine={"threads": 1}, run={"name": "one"} | run)
 
 
 def test_home_folders_are_expanded_once(home: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from first_runs import TABLE, text_of
+from run_configs import run_config
 
 import longwall
 from longwall.kernels.cuda.cliques import tables_ahead
@@ -92,12 +93,8 @@ def recording(patch: Callable[[Any, str, Any], None]) -> Iterator[Callable[..., 
 def config_of(workload: dict[str, Any], graph: dict[str, Any], folder: Path) -> dict[str, Any]:
     """A run of that work on that graph."""
     labels = {"num_labels": 2} if workload["kind"] == "frequent" else {}
-    return {
-        "graph": {"generator": graph | labels},
-        "workload": workload,
-        "engine": {"kind": "cuda"},
-        "run": {"directory": str(folder / "runs"), "report": False},
-    }
+    generator = {"generator": graph | labels}
+    return run_config(folder, generator, workload, engine={"kind": "cuda"}, run={"report": False})
 
 
 def main() -> None:

@@ -10,14 +10,12 @@ import subprocess
 import sys
 import threading
 import time
-import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
-from breakable import EXAMPLES, KINDS
 
 PATIENCE = 60.0  # seconds until something counts as hanging
 _COORDINATOR = """
@@ -43,21 +41,6 @@ def local_cluster(workers: int) -> Any:
 
     loopback = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
     return LocalCluster(n_workers=workers, threads_per_worker=1, memory_limit=None, **loopback)
-
-
-def config_of(folder: Path, kind: str, name: str, directory: str, **scheduler: Any) -> dict[str, Any]:
-    """The config of a kind of run, on a cluster if there is something for its section; its graph is in `folder`."""
-    found = tomllib.loads(KINDS[kind].config)
-    for key in ("path", "labels"):
-        if key in found["graph"]:
-            found["graph"][key] = str(folder / found["graph"][key])
-    if "algorithm" in found["workload"]:
-        found["workload"]["algorithm"] = str(EXAMPLES / found["workload"]["algorithm"])
-    found["memory"] = {"spill": str(folder / "spill"), "host": "1GiB"}
-    found["run"] = {"directory": directory, "name": name}
-    if scheduler:
-        found["scheduler"] = found.get("scheduler", {}) | {"kind": "dask"} | scheduler
-    return found
 
 
 @contextmanager

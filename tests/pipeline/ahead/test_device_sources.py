@@ -10,6 +10,7 @@ from typing import Any
 import first_device_runs
 import pytest
 from first_device_runs import SOURCES, WORK, WORK_ON_A_PART
+from run_configs import run_config
 from selection import emulated
 
 from longwall.kernels import device_ahead
@@ -20,7 +21,7 @@ from longwall.pipeline.config import load_config
 
 
 def config(**workload: Any) -> Any:
-    return load_config({"graph": {"path": "unread"}, "workload": workload, "run": {"name": "run"}})
+    return load_config(run_config(None, {"path": "unread"}, workload, engine={"kind": "auto"}, run={"name": "run"}))
 
 
 def recorded(

@@ -14,6 +14,7 @@ from typing import Any
 import first_runs
 import pytest
 from first_runs import CASES, Called, Case
+from run_configs import run_config
 
 from longwall.kernels import compile_ahead
 from longwall.kernels.jit import Kernel
@@ -75,8 +76,7 @@ def test_every_kernel_of_the_table_is_there() -> None:
 
 
 def config(folder: Path, **workload: Any) -> Any:
-    run = {"directory": str(folder / "runs"), "name": "run"}
-    return load_config({"graph": {"path": str(folder / "edges.txt")}, "workload": workload, "run": run})
+    return load_config(run_config(folder, {"path": str(folder / "edges.txt")}, workload, run={"name": "run"}))
 
 
 class _Compiling:

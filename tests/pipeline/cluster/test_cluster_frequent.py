@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from breakable import answer
 from rig import Rig
+from run_configs import run_config
 
 import longwall
 from longwall.pipeline.cluster import dispatcher
@@ -54,13 +55,15 @@ def graphs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def config(graphs: Path, folder: Path, kind: str, name: str, **scheduler: Any) -> dict[str, Any]:
     paths = {"edge labels": {"path": "graph.lg"}, "database": {"path": "database.gspan"}}
     graph = paths.get(kind, {"path": "edges.txt", "labels": "labels.txt"})
-    return {
-        "graph": {key: str(graphs / value) for key, value in graph.items()},
-        "workload": {"kind": "frequent"} | KINDS[kind],
-        "engine": {"kind": "cpu", "threads": 2},
-        "memory": {"spill": str(folder / "spill"), "host": "1GiB"},
-        "run": {"directory": str(folder / "runs"), "name": name},
-    } | ({"scheduler": {"kind": "dask"} | scheduler} if scheduler else {})
+    return run_config(
+        folder,
+        {key: str(graphs / value) for key, value in graph.items()},
+        {"kind": "frequent"} | KINDS[kind],
+        engine={"threads": 2},
+        memory={"host": "1GiB"},
+        run={"name": name},
+        **({"scheduler": {"kind": "dask"} | scheduler} if scheduler else {}),
+    )
 
 
 def local(graphs: Path, folder: Path, kind: str) -> dict[str, Any]:

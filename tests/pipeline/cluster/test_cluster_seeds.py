@@ -11,6 +11,7 @@ from typing import Any
 import naive
 import pytest
 from breakable import EDGES, answer
+from run_configs import run_config, write_edges
 
 import longwall
 
@@ -63,16 +64,15 @@ ROWS = {
 
 
 def config(folder: Path, row: Row, engine: str, name: str, **scheduler: Any) -> dict[str, Any]:
-    (folder / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in EDGES))
-    (folder / "labels.txt").write_text("".join(f"{vertex} {label}\n" for vertex, label in LABELS.items()))
-    return {
-        "graph": {"path": folder / "graph.txt"} | ({"labels": folder / "labels.txt"} if row.labelled else {}),
-        "workload": row.workload,
-        "engine": {"kind": engine},
-        "memory": {"spill": folder / "spill", "host": "1GiB", "device": "256MiB"},
-        "scheduler": scheduler,
-        "run": {"directory": folder / "runs", "name": name},
-    }
+    return run_config(
+        folder,
+        write_edges(folder, EDGES, LABELS if row.labelled else None),
+        row.workload,
+        engine={"kind": engine},
+        memory={"host": "1GiB", "device": "256MiB"},
+        scheduler=scheduler,
+        run={"name": name},
+    )
 
 
 def total(result: longwall.Result) -> int:

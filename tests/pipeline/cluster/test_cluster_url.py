@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from breakable import EDGES, LABELS, LIMIT, answer
 from kill import left_in
-from rig import config_of, killing, local_cluster
+from rig import killing, local_cluster
+from run_configs import config_of, write_edges
 
 import longwall
 from longwall.pipeline.cluster import connect, dispatcher
@@ -27,8 +28,7 @@ SOME = ["count by search", "triangles per vertex", "frequent patterns", "listing
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in EDGES))
-    (tmp_path / "labels.txt").write_text("".join(f"{vertex} {label}\n" for vertex, label in LABELS.items()))
+    write_edges(tmp_path, EDGES, LABELS)
     return tmp_path
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from breakable import EDGES, KINDS, LABELS, answer
+from breakable import EDGES, LABELS, answer
+from run_configs import config_of, write_edges
 
 import longwall
 from longwall.kernels.cuda.runtime.device import open_device
@@ -47,22 +48,14 @@ def two_devices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in EDGES))
-    (tmp_path / "labels.txt").write_text("".join(f"{vertex} {label}\n" for vertex, label in LABELS.items()))
+    write_edges(tmp_path, EDGES, LABELS)
     return tmp_path
 
 
 def config(folder: Path, of: str, name: str, engine: dict[str, Any], **scheduler: Any) -> dict[str, Any]:
-    found = tomllib.loads(KINDS[of].config)
-    for key in ("path", "labels"):
-        if key in found["graph"]:
-            found["graph"][key] = str(folder / found["graph"][key])
-    found["memory"] = {"spill": str(folder / "spill"), "host": "2GiB", "device": "256MiB"}
-    found["run"] = {"directory": str(folder / "runs"), "name": name}
-    found["engine"] = engine
-    if scheduler:
-        found["scheduler"] = found.get("scheduler", {}) | scheduler
-    return found
+    found = config_of(folder, of, name, folder / "runs", **scheduler)
+    found["memory"] |= {"host": "2GiB", "device": "256MiB"}
+    return found | {"engine": engine}
 
 
 def workers_of(path: Path) -> set[str]:

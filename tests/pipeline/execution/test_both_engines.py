@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from breakable import EDGES, KINDS, LABELS, LIMIT, answer
-from rig import config_of
+from run_configs import config_of, write_edges
 from sharing import share_every_phase
 
 import longwall
@@ -20,8 +20,7 @@ pytestmark = pytest.mark.gpu
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in EDGES))
-    (tmp_path / "labels.txt").write_text("".join(f"{vertex} {label}\n" for vertex, label in LABELS.items()))
+    write_edges(tmp_path, EDGES, LABELS)
     share_every_phase(monkeypatch)
     return tmp_path
 

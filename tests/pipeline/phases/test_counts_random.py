@@ -12,6 +12,7 @@ import naive
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from run_configs import write_edges
 from selection import on_device
 from strategies import SmallGraph, graphs, queries
 
@@ -270,7 +271,7 @@ def test_giant_counts_are_exact_or_refused(lab, engine_kind, giant, induced):
 @given(small=graphs(max_vertices=8), query=queries(), mappings=st.booleans())
 def test_the_whole_run_gives_the_same(engine_kind, tmp_path_factory, small, query, mappings):
     folder = tmp_path_factory.mktemp("run")
-    (folder / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in small.edges))
+    write_edges(folder, small.edges)
     (folder / "labels.txt").write_text("".join(f"{v} {label}\n" for v, label in small.labels.items()))
     workload = {"kind": "match", "pattern": query.text, "induced": query.induced}
     workload["count"] = "mappings" if mappings else "embeddings"

@@ -12,6 +12,7 @@ import pytest
 from conftest import set_free_writers
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from run_configs import write_edges
 from strategies import graphs, queries
 
 import longwall
@@ -197,7 +198,7 @@ def test_intermediate_results_of_a_hundred_times_the_budget(lab, engine_kind, tm
 
 
 def run(tmp_path, engine_kind, edges, workload, **sections):
-    (tmp_path / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in edges))
+    write_edges(tmp_path, edges)
     return longwall.run(
         {
             "graph": {"path": tmp_path / "graph.txt"},

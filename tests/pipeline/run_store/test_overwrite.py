@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from run_configs import run_config, write_edges
 from typer.testing import CliRunner
 
 import longwall
@@ -22,19 +23,14 @@ from longwall.storage.errors import InputError, RunError
 @pytest.fixture(params=["folder", "url"])
 def config(tmp_path: Path, request: pytest.FixtureRequest) -> dict[str, Any]:
     """Counts the triangles of a square with a diagonal: 2; there is a run of that name which says 0."""
-    (tmp_path / "graph.txt").write_text("0 1\n1 2\n2 3\n3 0\n")
+    square = [(0, 1), (1, 2), (2, 3), (3, 0)]
     directory = f"file://{tmp_path}/runs" if request.param == "url" else str(tmp_path / "runs")
     if request.param == "url":
         pytest.importorskip("fsspec")
-    found = {
-        "graph": {"path": str(tmp_path / "graph.txt")},
-        "workload": {"kind": "triangles"},
-        "memory": {"spill": str(tmp_path / "spill")},
-        "engine": {"kind": "cpu", "threads": 1},
-        "run": {"directory": directory, "name": "one"},
-    }
+    run = {"directory": directory, "name": "one"}
+    found = run_config(tmp_path, write_edges(tmp_path, square), {"kind": "triangles"}, engine={"threads": 1}, run=run)
     assert longwall.run(found).count == 0
-    (tmp_path / "graph.txt").write_text("0 1\n1 2\n2 3\n3 0\n0 2\n")
+    write_edges(tmp_path, [*square, (0, 2)])
     found["run"]["overwrite"] = True
     return found
 

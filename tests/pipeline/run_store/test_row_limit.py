@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from breakable import EDGES, KINDS, answer
+from breakable import EDGES, answer
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from run_configs import config_of, write_edges
 
 import longwall
 from longwall.pipeline.run_store.commit_log import PartialResult
@@ -74,15 +74,9 @@ def test_a_file_stays_whole_where_it_cannot_be_shortened(tmp_path: Path, monkeyp
 
 
 def config(folder: Path, name: str, kind: str, limit: int | None, address: str) -> dict[str, Any]:
-    (folder / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in EDGES))
-    found = tomllib.loads(KINDS[kind].config)
-    found["graph"]["path"] = str(folder / "graph.txt")
-    found["memory"] = {"spill": str(folder / "spill"), "host": "1GiB"}
-    found["run"] = {"directory": str(folder / "runs"), "name": name}
-    found["scheduler"] = found.get("scheduler", {}) | {"kind": "dask", "address": address}
-    if limit is not None:
-        found["export"] = {"limit": limit}
-    return found
+    write_edges(folder, EDGES)
+    found = config_of(folder, kind, name, folder / "runs", address=address)
+    return found if limit is None else found | {"export": {"limit": limit}}
 
 
 class TestOnACluster:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from run_configs import run_config, write_edges
 
 import longwall
 from longwall.pipeline import run as run_module
@@ -56,13 +57,9 @@ def executing(monkeypatch):
 
 @pytest.fixture
 def config(tmp_path) -> dict:
-    (tmp_path / "graph.txt").write_text("1 2\n2 3\n3 1\n")
-    return {
-        "graph": {"path": tmp_path / "graph.txt"},
-        "workload": {"kind": "triangles"},
-        "engine": {"kind": "cpu"},
-        "run": {"directory": tmp_path / "runs", "name": "one"},
-    }
+    graph = write_edges(tmp_path, [(1, 2), (2, 3), (1, 3)])
+    run = {"directory": tmp_path / "runs", "name": "one"}
+    return run_config(tmp_path, graph, {"kind": "triangles"}, run=run)
 
 
 def manifest(config: dict) -> dict:

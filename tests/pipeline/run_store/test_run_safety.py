@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from breakable import CONSTANTS, EDGES
+from run_configs import run_config, write_edges
 
 import longwall
 from longwall.pipeline.run_store.commit_files import CommitFiles
@@ -26,14 +27,14 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """A listing of triangles that commits every task."""
     for name, value in CONSTANTS.items():
         monkeypatch.setattr(name.replace(":", "."), value)
-    (tmp_path / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in EDGES))
-    return {
-        "graph": {"path": str(tmp_path / "graph.txt")},
-        "workload": {"kind": "triangles", "output": "embeddings"},
-        "memory": {"spill": str(tmp_path / "spill"), "host": "1GiB"},
-        "engine": {"kind": "cpu", "threads": 1},
-        "run": {"directory": str(tmp_path / "runs"), "name": "one"},
-    }
+    return run_config(
+        tmp_path,
+        write_edges(tmp_path, EDGES),
+        {"kind": "triangles", "output": "embeddings"},
+        memory={"host": "1GiB"},
+        engine={"threads": 1},
+        run={"name": "one"},
+    )
 
 
 class Stop(RunError):

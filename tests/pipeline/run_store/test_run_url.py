@@ -6,13 +6,13 @@ import json
 import random
 import shutil
 import threading
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 from breakable import CONSTANTS, EDGES, KINDS, LABELS, LIMIT, Workshop, answer
 from kill import Fault, Launcher, Outcome, check_whole, left_in, status
+from run_configs import config_of, write_edges
 from typer.testing import CliRunner
 
 import longwall
@@ -31,21 +31,12 @@ WHOLE = {"config.toml", "history.json", "manifest.json", "metrics.parquet", "rep
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in EDGES))
-    (tmp_path / "labels.txt").write_text("".join(f"{vertex} {label}\n" for vertex, label in LABELS.items()))
+    write_edges(tmp_path, EDGES, LABELS)
     return tmp_path
 
 
 def config(folder: Path, kind: str, directory: str | Path, **scheduler: Any) -> dict[str, Any]:
-    found = tomllib.loads(KINDS[kind].config)
-    for key in ("path", "labels"):
-        if key in found["graph"]:
-            found["graph"][key] = str(folder / found["graph"][key])
-    found["memory"] = {"spill": str(folder / "spill"), "host": "1GiB"}
-    found["run"] = {"directory": str(directory), "name": "run"}
-    if scheduler:
-        found["scheduler"] = found.get("scheduler", {}) | {"kind": "dask"} | scheduler
-    return found
+    return config_of(folder, kind, "run", directory, **scheduler)
 
 
 def local(folder: Path, kind: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import naive_cliques
 import networkx as nx
 import pyarrow as pa
 import pytest
+from run_configs import run_config, write_edges
 from typer.testing import CliRunner
 
 import longwall
@@ -22,7 +23,6 @@ from longwall.pipeline.explain import explain
 from longwall.pipeline.workloads.cliques import results
 from longwall.stages.cliques import leaves as clique_leaves
 
-ENGINES = pytest.mark.parametrize("engine", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 GRAPH = nx.gnp_random_graph(60, 0.45, seed=2)
 
 
@@ -37,32 +37,25 @@ def sizes() -> dict[int, int]:
 
 
 def config(tmp_path: Path, edges: Any = GRAPH.edges, **workload: Any) -> dict[str, Any]:
-    (tmp_path / "graph.txt").write_text("".join(f"{u + 10} {v + 10}\n" for u, v in edges))
-    return {
-        "graph": {"path": tmp_path / "graph.txt"},
-        "workload": {"kind": "cliques"} | workload,
-        "engine": {"threads": 2},
-        "run": {"directory": tmp_path / "runs"},
-    }
+    graph = write_edges(tmp_path, ((u + 10, v + 10) for u, v in edges))
+    return run_config(tmp_path, graph, {"kind": "cliques"} | workload, engine={"threads": 2})
 
 
-@ENGINES
-def test_every_size_in_one_run(tmp_path: Path, engine: str) -> None:
-    result = longwall.run(config(tmp_path, k="all"), overrides=[f"engine.kind={engine}"])
+def test_every_size_in_one_run(tmp_path: Path, engine_kind: str) -> None:
+    result = longwall.run(config(tmp_path, k="all"), overrides=[f"engine.kind={engine_kind}"])
     assert [(one.pattern, one.count) for one in result.patterns] == [
         (f"clique-{size}", count) for size, count in sorted(sizes().items())
     ]
-    assert result.engine == engine
+    assert result.engine == engine_kind
     assert result.count == len(all_cliques())
     table = result.table("sizes")
     assert table.schema.field("count").type == pa.int64()
     assert dict(zip(table["size"].to_pylist(), table["count"].to_pylist(), strict=True)) == sizes()
 
 
-@ENGINES
 @pytest.mark.parametrize("k", [3, 4, 6, 8, 16, 17, 10**9])
-def test_one_size(tmp_path: Path, engine: str, k: int) -> None:
-    chosen = [f"engine.kind={engine}"]
+def test_one_size(tmp_path: Path, engine_kind: str, k: int) -> None:
+    chosen = [f"engine.kind={engine_kind}"]
     assert longwall.run(config(tmp_path, k=k), overrides=chosen).count == sizes().get(k, 0)
     result = longwall.run(config(tmp_path, k=k, output="vertices"), overrides=chosen)
     assert result.count == sizes().get(k, 0)
@@ -73,10 +66,9 @@ def test_one_size(tmp_path: Path, engine: str, k: int) -> None:
     )
 
 
-@ENGINES
-def test_every_size_of_every_vertex(tmp_path: Path, engine: str) -> None:
+def test_every_size_of_every_vertex(tmp_path: Path, engine_kind: str) -> None:
     config_of = config(tmp_path, k="all", output="vertices")
-    result = longwall.run(config_of, overrides=[f"engine.kind={engine}"])
+    result = longwall.run(config_of, overrides=[f"engine.kind={engine_kind}"])
     rows = result.table("vertices").to_pylist()
     found = {(row["vertex"] - 10, row["size"]): row["cliques"] for row in rows}
     assert len(found) == len(rows)
@@ -134,7 +126,7 @@ def test_graphs_without_cliques(tmp_path: Path, output: str) -> None:
 
 
 def test_the_terminal_has_a_line_for_every_size(tmp_path: Path) -> None:
-    (tmp_path / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in GRAPH.edges))
+    write_edges(tmp_path, GRAPH.edges)
     text = f'[graph]\npath = "graph.txt"\n[workload]\nkind = "cliques"\nk = "all"\n[run]\ndirectory = "{tmp_path}/runs"'
     (tmp_path / "run.toml").write_text(text)
     run = ["run", str(tmp_path / "run.toml"), "--quiet"]

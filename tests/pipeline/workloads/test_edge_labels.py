@@ -12,6 +12,7 @@ import networkx as nx
 import pyarrow.parquet as pq
 import pytest
 from networkx.algorithms.isomorphism import GraphMatcher
+from run_configs import run_config
 
 import longwall
 from longwall.pipeline.patterns.parse import parse_pattern
@@ -90,8 +91,7 @@ def config(graph: nx.Graph, folder: Path, **sections: Any) -> dict[str, Any]:
     (folder / "g.csv").write_text("source,target,kind\n" + lines)
     (folder / "labels.txt").write_text("".join(f"{v} {label}\n" for v, label in graph.nodes(data="label")))
     given = {"path": folder / "g.csv", "edge_label": "kind", "labels": folder / "labels.txt"}
-    memory = {"spill": folder / "spill"} | sections.pop("memory", {})
-    return {"graph": given, "memory": memory, "run": {"directory": folder / "runs"}} | sections
+    return run_config(folder, given, **sections)
 
 
 @pytest.mark.parametrize("seed", range(3))

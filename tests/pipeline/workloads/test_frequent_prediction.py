@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from run_configs import run_config
 
 from longwall.pipeline.execution.environment import Workplace
 from longwall.pipeline.inputs import open_graph
@@ -285,12 +286,8 @@ def test_groups_say_how_far_a_sum_may_be_off() -> None:
 
 def config(**sections: Any) -> dict[str, Any]:
     given = {"kind": "erdos-renyi", "vertices": 300, "edges": 900, "seed": 1, "num_labels": 3}
-    return {
-        "graph": {"generator": given},
-        "workload": {"kind": "frequent", "min_support": 10, "max_edges": 2},
-        "engine": {"kind": "cpu"},
-        "run": {"name": "unused"},
-    } | sections
+    workload = {"kind": "frequent", "min_support": 10, "max_edges": 2}
+    return run_config(None, {"generator": given}, workload, run={"name": "unused"}) | sections
 
 
 def test_explain_predicts_levels() -> None:

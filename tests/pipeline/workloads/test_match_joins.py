@@ -9,17 +9,14 @@ import naive
 import pyarrow.parquet as pq
 import pytest
 from breakable import EDGES, LABELS
+from run_configs import run_config, write_edges
 
 import longwall
 from longwall.pipeline.explain import explain
 
 
 def config(folder: Path, **sections: Any) -> dict[str, Any]:
-    (folder / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in EDGES))
-    (folder / "labels.txt").write_text("".join(f"{vertex} {label}\n" for vertex, label in LABELS.items()))
-    graph = {"path": folder / "graph.txt", "labels": folder / "labels.txt"}
-    memory = {"spill": folder / "spill"} | sections.pop("memory", {})
-    return {"graph": graph, "memory": memory, "run": {"directory": folder / "runs"}} | sections
+    return run_config(folder, write_edges(folder, EDGES, LABELS), **sections)
 
 
 @pytest.mark.parametrize("order", ["depth", "levels"])

@@ -11,6 +11,7 @@ import networkx as nx
 import pyarrow.parquet as pq
 import pytest
 from networkx.algorithms.isomorphism import GraphMatcher
+from run_configs import run_config, write_edges
 
 import longwall
 from longwall.pipeline.cli_output import print_result
@@ -25,13 +26,8 @@ PATTERNS = ["triangle", "cycle-4", "house", "star-4", "path-5", "clique-4"]
 
 
 def config(folder: Path, workload: dict[str, Any], **sections: Any) -> dict[str, Any]:
-    (folder / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in KARATE.edges))
-    (folder / "labels.txt").write_text("".join(f"{vertex} {label}\n" for vertex, label in LABELS.items()))
-    graph = {"path": folder / "graph.txt", "labels": folder / "labels.txt"}
-    run = {"directory": folder / "runs", "report": False}
-    return {"graph": graph, "workload": {"kind": "match"} | workload, "memory": {"spill": folder / "spill"}} | (
-        {"run": run, "engine": {"kind": "cpu"}} | sections
-    )
+    graph = write_edges(folder, KARATE.edges, LABELS)
+    return run_config(folder, graph, {"kind": "match"} | workload, run={"report": False}, **sections)
 
 
 def write_query(path: Path, graph: nx.Graph, labels: dict[int, int]) -> None:

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from run_configs import run_config, write_edges
 from strategies import graphs
 
 import longwall
@@ -25,18 +26,12 @@ from longwall.pipeline.workloads.maximal_cliques import limited
 from longwall.pipeline.workloads.maximal_cliques.order import ordered_graph
 from longwall.stages.cliques import maximal as clique_counting
 
-ENGINES = pytest.mark.parametrize("engine", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 DENSE = [(u + 10, v + 10) for u, v in combinations(range(40), 2) if (u * 7 + v * 5) % 4]
 
 
 def config(tmp_path: Path, edges: Any = DENSE, **workload: Any) -> dict[str, Any]:
-    (tmp_path / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in edges))
-    return {
-        "graph": {"path": tmp_path / "graph.txt"},
-        "workload": {"kind": "maximal-cliques"} | workload,
-        "engine": {"threads": 2},
-        "run": {"directory": tmp_path / "runs"},
-    }
+    wanted = {"kind": "maximal-cliques"} | workload
+    return run_config(tmp_path, write_edges(tmp_path, edges), wanted, engine={"threads": 2})
 
 
 def found_by_networkx(edges: Any, min_size: int = 2) -> set[frozenset[int]]:
@@ -52,12 +47,11 @@ def listed(result: longwall.Result) -> set[frozenset[int]]:
     return cliques
 
 
-@ENGINES
 @settings(deadline=None, max_examples=25)
 @given(small=graphs(max_vertices=12), min_size=st.integers(2, 4))
-def test_as_many_as_networkx_finds(lab: Any, engine: str, small: Any, min_size: int) -> None:
+def test_as_many_as_networkx_finds(lab: Any, engine_kind: str, small: Any, min_size: int) -> None:
     section = {"kind": "maximal-cliques", "min_size": min_size}
-    context = lab.context(lab.graph(small.edges), engine=engine, threads=2, workload=section)
+    context = lab.context(lab.graph(small.edges), engine=engine_kind, threads=2, workload=section)
     workload = context.spec.workload
     found = workload.execute(workload.plan(context.graph), context)
     edges = [edge for edge in small.edges if edge[0] != edge[1]]
@@ -65,15 +59,14 @@ def test_as_many_as_networkx_finds(lab: Any, engine: str, small: Any, min_size: 
     assert [one.count for one in found] == [count for _, count in sorted(sizes.items())]
 
 
-@ENGINES
 @pytest.mark.parametrize("min_size", [2, 8, 100])
-def test_the_tables_agree_with_networkx(tmp_path: Path, min_size: int, engine: str) -> None:
-    chosen = [f"engine.kind={engine}"]
+def test_the_tables_agree_with_networkx(tmp_path: Path, min_size: int, engine_kind: str) -> None:
+    chosen = [f"engine.kind={engine_kind}"]
     wanted = found_by_networkx(DENSE, min_size)
     sizes = [{"size": size, "count": count} for size, count in sorted(naive_cliques.sizes(wanted).items())]
     counted = longwall.run(config(tmp_path, min_size=min_size), overrides=chosen)
     assert counted.count == len(wanted)
-    assert counted.engine == engine
+    assert counted.engine == engine_kind
     assert counted.table("sizes").to_pylist() == sizes
     per_vertex = longwall.run(config(tmp_path, min_size=min_size, output="vertices"), overrides=chosen)
     assert per_vertex.table("sizes").to_pylist() == sizes
@@ -86,10 +79,9 @@ def test_the_tables_agree_with_networkx(tmp_path: Path, min_size: int, engine: s
     assert (result.count, result.truncated) == (len(wanted), False)
 
 
-@ENGINES
 @pytest.mark.parametrize("limit", [1, 7, 100000])
-def test_a_listing_ends_at_its_limit(tmp_path: Path, limit: int, engine: str) -> None:
-    overrides = [f"export.limit={limit}", f"engine.kind={engine}"]
+def test_a_listing_ends_at_its_limit(tmp_path: Path, limit: int, engine_kind: str) -> None:
+    overrides = [f"export.limit={limit}", f"engine.kind={engine_kind}"]
     result = longwall.run(config(tmp_path, output="embeddings"), overrides=overrides)
     wanted = found_by_networkx(DENSE)
     cliques = listed(result)
@@ -98,15 +90,14 @@ def test_a_listing_ends_at_its_limit(tmp_path: Path, limit: int, engine: str) ->
     assert result.truncated == (limit <= len(wanted))
 
 
-@ENGINES
 @pytest.mark.parametrize("limit", [1, 7, None, 100000])
 @pytest.mark.parametrize("output", ["count", "embeddings"])
-def test_it_ends_at_the_limit_of_the_workload(tmp_path: Path, limit: int | None, output: str, engine: str) -> None:
+def test_it_ends_at_the_limit_of_the_workload(tmp_path: Path, limit: int | None, output: str, engine_kind: str) -> None:
     """With None exactly as many are wanted as there are."""
     wanted = found_by_networkx(DENSE, 3)
     most = limit or len(wanted)
     chosen = config(tmp_path, min_size=3, output=output, limit=most)
-    result = longwall.run(chosen, overrides=[f"engine.kind={engine}"])
+    result = longwall.run(chosen, overrides=[f"engine.kind={engine_kind}"])
     assert (result.count, result.truncated) == (min(most, len(wanted)), most <= len(wanted))
     if output == "embeddings":
         assert listed(result) <= wanted

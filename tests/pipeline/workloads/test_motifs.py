@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from motif_counts import brute_force, by_form, form, mine, pairs_of, per_vertex, published, run
+from run_configs import run_config
 from strategies import graphs
 
 import longwall
@@ -257,11 +258,7 @@ def test_explain_prints_the_plan():
 
 def config(k: int, **workload: Any) -> dict[str, Any]:
     generator = {"kind": "erdos-renyi", "vertices": 20, "edges": 40, "seed": 1}
-    return {
-        "graph": {"generator": generator},
-        "workload": {"kind": "motifs", "k": k, **workload},
-        "engine": {"kind": "cpu"},
-    }
+    return run_config(None, {"generator": generator}, {"kind": "motifs", "k": k, **workload})
 
 
 @pytest.mark.parametrize(

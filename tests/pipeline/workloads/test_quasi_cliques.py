@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from run_configs import run_config, write_edges
 from strategies import graphs
 
 import longwall
@@ -45,13 +46,8 @@ DENSE = [(u, v) for u, v in combinations(range(11), 2) if (u * 7 + v * 5) % 4]
 
 
 def config(tmp_path: Path, engine: str, **workload: Any) -> dict[str, Any]:
-    (tmp_path / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in DENSE))
-    return {
-        "graph": {"path": tmp_path / "graph.txt"},
-        "workload": {"kind": "quasi-cliques", "output": "embeddings"} | workload,
-        "engine": {"kind": engine, "threads": 2},
-        "run": {"directory": tmp_path / "runs"},
-    }
+    wanted = {"kind": "quasi-cliques", "output": "embeddings"} | workload
+    return run_config(tmp_path, write_edges(tmp_path, DENSE), wanted, engine={"kind": engine, "threads": 2})
 
 
 @pytest.mark.parametrize(("k", "missing"), [(4, 1), (5, 2), (5, 4), (7, 1)])

@@ -22,6 +22,7 @@ from breakable import CONSTANTS
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from kill import Fault, check_whole, finish, left_in
+from run_configs import run_config
 from stored import short_chunks
 
 import longwall
@@ -68,13 +69,14 @@ class Place:
         graph.save(self.store)
 
     def config(self, workload: str, engine: str, host: int, name: str) -> dict[str, Any]:
-        return {
-            "graph": {"path": self.store},
-            "workload": WORKLOADS[workload],
-            "memory": {"host": host, "spill": self.spill},
-            "engine": {"kind": engine, "threads": 1 + (workload in TWO)} if engine == "cpu" else {"kind": engine},
-            "run": {"directory": self.folder / "runs", "name": name, "overwrite": True},
-        }
+        return run_config(
+            self.folder,
+            {"path": self.store},
+            WORKLOADS[workload],
+            memory={"host": host, "spill": self.spill},
+            engine={"kind": engine, "threads": 1 + (workload in TWO)} if engine == "cpu" else {"kind": engine},
+            run={"name": name, "overwrite": True},
+        )
 
     def answer(self, workload: str, engine: str, host: int, name: str = "run") -> tuple[Any, Any, Any]:
         """Return the counts, the rows of the tables, and what the manifest says of memory."""

@@ -20,6 +20,7 @@ from budgets import make_budgets
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kill import left_in
+from run_configs import run_config
 from stored import lists_of, short_chunks, store_of
 
 import longwall
@@ -147,13 +148,14 @@ class Place:
         patch.setattr(GraphParts, "__init__", lambda part, *given: (self.parts.append(part), made(part, *given))[1])
 
     def config(self, k: int, host: int, device: int, name: str = "run") -> dict[str, Any]:
-        return {
-            "graph": {"path": self.folder / "graph"},
-            "workload": {"kind": "cliques", "k": k},
-            "memory": {"host": host, "device": device, "spill": self.folder / "spill"},
-            "engine": {"kind": "cuda"},
-            "run": {"directory": self.folder / "runs", "name": name, "overwrite": True, "report": False},
-        }
+        return run_config(
+            self.folder,
+            {"path": self.folder / "graph"},
+            {"kind": "cliques", "k": k},
+            memory={"host": host, "device": device},
+            engine={"kind": "cuda"},
+            run={"name": name, "overwrite": True, "report": False},
+        )
 
     def run(self, k: int, host: int, device: int) -> tuple[int | None, int]:
         """Return the count, and the bytes that were read of the lists."""

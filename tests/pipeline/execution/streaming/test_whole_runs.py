@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from kill import left_in
+from run_configs import run_config
 from stored import short_chunks
 
 import longwall
@@ -53,13 +54,8 @@ def lists_have_room(lists_have_no_room: None, monkeypatch: pytest.MonkeyPatch) -
 
 
 def config(store: Path, folder: Path, name: str, engine: str, **memory: Any) -> dict[str, Any]:
-    return {
-        "graph": {"path": store},
-        "workload": WORKLOADS[name],
-        "memory": {"spill": folder / "spill", **memory},
-        "engine": {"kind": engine},
-        "run": {"directory": folder / "runs", "name": "run", "overwrite": True},
-    }
+    run = {"name": "run", "overwrite": True}
+    return run_config(folder, {"path": store}, WORKLOADS[name], memory=memory, engine={"kind": engine}, run=run)
 
 
 def found(result: longwall.Result) -> Any:

@@ -12,6 +12,7 @@ import networkx as nx
 import pyarrow.parquet as pq
 import pytest
 from networkx.algorithms.isomorphism import GraphMatcher, categorical_node_match
+from run_configs import run_config
 
 import longwall
 from longwall.kernels.queries import matcher
@@ -35,10 +36,8 @@ def query(seed: int, size: int = 9) -> nx.Graph:
 
 
 def config(folder: Path, workload: dict[str, Any], **sections: Any) -> dict[str, Any]:
-    run = {"directory": str(folder / "runs"), "report": False}
-    return {"graph": longwall.graph(DATA, labels="label"), "workload": {"kind": "match"} | workload} | (
-        {"run": run, "memory": {"spill": str(folder / "spill")}, "engine": {"kind": "cpu"}} | sections
-    )
+    graph = longwall.graph(DATA, labels="label")
+    return run_config(folder, graph, {"kind": "match"} | workload, run={"report": False}, **sections)
 
 
 def text(graph: nx.Graph) -> str:
