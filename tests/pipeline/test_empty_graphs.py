@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
+from cases import each_case
 
 import longwall
 from longwall.pipeline.explain import explain
@@ -68,7 +69,7 @@ def empty() -> longwall.Graph:
 
 
 @pytest.mark.filterwarnings("ignore::longwall.DataNote")
-@pytest.mark.parametrize("name", SOURCES)
+@each_case("name", SOURCES)
 def test_objects_without_edges_are_graphs(name: str) -> None:
     graph = longwall.graph(SOURCES[name])
     assert (graph.num_vertices, graph.num_edges, graph.to_arrow().num_rows) == (0, 0, 0)

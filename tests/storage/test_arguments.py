@@ -149,7 +149,7 @@ def test_a_column_that_is_not_there_is_named(given):
         longwall.filter(given.vertices, lambda columns, graph, xp: columns["v0"] > 0)
 
 
-@pytest.mark.parametrize("value", [None, 3, True, "x", FRAME, [1], object()])
+@each_case("value", [None, 3, True, "x", FRAME, [1], object()])
 def test_what_a_users_function_gives_is_checked(given, value):
     with pytest.raises(longwall.InputError, match="must return"):
         longwall.filter(given.vertices, lambda columns, graph, xp: value)

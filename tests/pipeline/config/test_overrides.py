@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import each_case
 from config_faults import TRIANGLES, faults
 
 from longwall.pipeline.config import load_config
@@ -100,7 +101,7 @@ def test_overrides_are_a_list_of_texts(overrides):
     assert faults(TRIANGLES, overrides)[0].startswith("overrides")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("override", "said"),
     [
         ("graph.path=\udcff.txt", '--set: graph.path: "\udcff.txt" is not UTF-8'),

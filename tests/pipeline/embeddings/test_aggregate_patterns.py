@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import each_case
 
 import longwall
 from longwall.kernels.interface.sorting import KeyLayout
@@ -131,8 +132,8 @@ def test_keys_of_seven_vertices_have_fifteen_bits_for_a_label(labels: int, fit: 
     assert keys.most_labels == 2**15 - 1
 
 
-@pytest.mark.parametrize("labels", [None, 3, 200, 2**15 - 1])
-@pytest.mark.parametrize("vertices", [3, 4, 7])
+@each_case("labels", [None, 3, 200, 2**15 - 1])
+@each_case("vertices", [3, 4, 7])
 def test_keys_keep_edges_and_labels(vertices: int, labels: int | None) -> None:
     """On a graph of one row: label numbers lie across the border of the words, too."""
     rng = np.random.default_rng(vertices)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import each_case
 from conftest import set_page_size
 
 from longwall.kernels.cuda.local_counts.arc_diamonds import CudaArcDiamondCounter
@@ -211,8 +212,8 @@ def test_cycles_are_counted_by_columns(
         assert one or (last - 1) // 32 - first // 32 < 13
 
 
-@pytest.mark.parametrize("at_once", [3, 50, 1000])
-@pytest.mark.parametrize("most", [1, 40, 700, 1 << 20])
+@each_case("at_once", [3, 50, 1000])
+@each_case("most", [1, 40, 700, 1 << 20])
 def test_columns_are_cut_by_arcs_from_larger_vertices(at_once: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("longwall.pipeline.execution.reads.streamed_reads._VERTICES_AT_ONCE", at_once)
     larger, n = (rmat().indptr[1:] - rmat().split).tolist(), rmat().num_vertices

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from budgets import make_budgets
+from cases import each_case
 
 from longwall.pipeline.cluster.work_profile import WorkProfile
 from longwall.pipeline.execution import row_work
@@ -30,10 +31,10 @@ def environment(graph: Graph, host: int = 1 << 26) -> Any:
     return SimpleNamespace(graph=graph, resources=SimpleNamespace(host=make_budgets(host=host)[0]))
 
 
-@pytest.mark.parametrize("rows", [37, 1 << 18])
-@pytest.mark.parametrize("k", list(POWERS))
-@pytest.mark.parametrize("host", [2_000, 1 << 26])
-@pytest.mark.parametrize("bins", [7, 4096])
+@each_case("rows", [37, 1 << 18])
+@each_case("k", list(POWERS))
+@each_case("host", [2_000, 1 << 26])
+@each_case("bins", [7, 4096])
 def test_work_grows_with_the_smaller_neighbours(
     graph: Graph, k: int, host: int, bins: int, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -275,8 +275,8 @@ def test_a_faster_engine_loses_until_it_has_joined(seed: int) -> None:
     assert outcome.seconds <= 1.05 * both.second_alone + (1 + 2 * engine_choice.ALONE_SHARE) * joining + 0.02
 
 
-@pytest.mark.parametrize("cuts", [True, False])
-@pytest.mark.parametrize("shape", SHAPES)
+@each_case("cuts", [True, False])
+@each_case("shape", SHAPES)
 def test_engines_share_by_their_speeds(shape: str, cuts: bool) -> None:
     both = replace(engines(random.Random(1), 2.0, 4.0, shape), cuts=cuts, pieces=1 if cuts else 64)
     outcome = Simulation(both).run()
@@ -285,8 +285,8 @@ def test_engines_share_by_their_speeds(shape: str, cuts: bool) -> None:
     assert cuts or outcome.launches <= 64
 
 
-@pytest.mark.parametrize("slowed", [2.0, 3.0, 8.0])
-@pytest.mark.parametrize("seconds", [(0.6, 2.4), (2.0, 6.0), (6.0, 12.0)])
+@each_case("slowed", [2.0, 3.0, 8.0])
+@each_case("seconds", [(0.6, 2.4), (2.0, 6.0), (6.0, 12.0)])
 def test_a_leading_engine_that_the_second_one_slows_down_goes_on_alone(
     seconds: tuple[float, float], slowed: float
 ) -> None:
@@ -311,9 +311,9 @@ def test_ranges_that_take_a_fixed_time_are_few(opening: float, most: float) -> N
     assert outcome.seconds <= most * both.lead_alone  # 3.6 times where all time is taken for work
 
 
-@pytest.mark.parametrize("seconds", [1e-4, 1e-2, 5e-2])
-@pytest.mark.parametrize("cuts", [True, False])
-@pytest.mark.parametrize("shape", ["even", "rough"])
+@each_case("seconds", [1e-4, 1e-2, 5e-2])
+@each_case("cuts", [True, False])
+@each_case("shape", ["even", "rough"])
 def test_a_short_phase_is_not_shared(seconds: float, shape: str, cuts: bool) -> None:
     outcome = Simulation(replace(engines(random.Random(1), seconds, seconds, shape), cuts=cuts)).run()
     assert outcome.second_share == 0

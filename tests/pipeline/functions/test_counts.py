@@ -21,8 +21,8 @@ def embeddings(data: nx.Graph, pattern: str, *, induced: bool = False) -> int:
     return found // sum(1 for _ in GraphMatcher(small, small).isomorphisms_iter())
 
 
-@pytest.mark.parametrize("induced", [False, True])
-@pytest.mark.parametrize("pattern", ["wedge", "diamond", "cycle-4", "tailed-triangle", "(a)-(b)-(c)-(d)-(e), (a)-(c)"])
+@each_case("induced", [False, True])
+@each_case("pattern", ["wedge", "diamond", "cycle-4", "tailed-triangle", "(a)-(b)-(c)-(d)-(e), (a)-(c)"])
 def test_count_is_that_of_networkx(karate, graph, pattern, induced):
     assert longwall.count(graph, pattern, induced=induced) == embeddings(karate, pattern, induced=induced)
 

@@ -8,6 +8,7 @@ from typing import Any
 import igraph
 import networkx
 import pytest
+from cases import each_case
 
 import longwall
 from longwall.storage.errors import InputError
@@ -15,7 +16,7 @@ from longwall.storage.errors import InputError
 HOST = [(1, 2), (2, 3), (1, 3)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("source", "numbers"),
     [
         (networkx.DiGraph([(0, 1), (1, 2), (0, 2)]), {"directions": 3}),
@@ -96,7 +97,7 @@ def test_arrows_of_edge_lists_and_bools_are_refused() -> None:
 LABELS = ['5" pipe', '"', '""x', "a'b", "back\\slash", "(x)-(y)", "new\nline", "a, b", ":1", "é→", "007", " "]
 
 
-@pytest.mark.parametrize("label", LABELS)
+@each_case("label", LABELS)
 def test_a_label_may_have_any_character(label: str, tmp_path: Any) -> None:
     graph = longwall.graph([(1, 2), (2, 3)], labels={1: label, 2: "x", 3: "y"})
     source = networkx.Graph([(0, 1)])

@@ -4,6 +4,7 @@ import os
 
 import networkx as nx
 import pytest
+from cases import each_case
 
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.storage.errors import InputError
@@ -47,7 +48,7 @@ def test_graphml(tmp_path, labelled):
     assert pattern.labels == ((0, 1, 0, 1, 0) if labelled else None)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "text", "message"),
     [
         ("none.graph", None, "none.graph"),

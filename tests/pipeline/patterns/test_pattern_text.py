@@ -149,7 +149,7 @@ def test_graphs_of_igraph_are_patterns():
     assert (pattern(graph).columns, pattern(graph).labels) == (("x", "y", "z"), (1, 2, 3))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("source", "said"),
     [
         (7, "pattern: expected a name such as"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from itertools import combinations, permutations
 
-import pytest
 from cases import each_case
 
 from longwall.pipeline.patterns.parse import parse_pattern
@@ -48,7 +47,7 @@ def test_placements_by_all_permutations(seed: int) -> None:
         assert subgraph_terms(pattern)[0] == len(want), pattern
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "differ"),
     [
         ("(a:0)-(b)", True),

@@ -7,7 +7,6 @@ import igraph
 import naive
 import networkx as nx
 import numpy as np
-import pytest
 from cases import each_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -46,7 +45,7 @@ def test_group_size_equals_igraphs(query):
     assert automorphism_count(make_pattern(query.edges)) == graph.count_automorphisms()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "size"),
     [
         ("clique-10", factorial(10)),

@@ -11,6 +11,7 @@ import networkx as nx
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from cases import each_case
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from motif_counts import mine
@@ -189,7 +190,7 @@ def test_explain_says_how_edges_are_counted(shape):
     assert f"{COLUMN[shape]} of every edge" in text
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("workload", "words"),
     [
         ({"kind": "cliques", "k": 5}, "workload.k: counts per edge are given for at most 4 vertices, not 5"),

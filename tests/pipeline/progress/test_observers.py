@@ -4,7 +4,6 @@ import io
 import re
 import threading
 
-import pytest
 from cases import each_case
 from rich.cells import cell_len
 from rich.console import Console
@@ -16,7 +15,7 @@ from longwall.pipeline.progress.progress_text import duration, progress_text
 from longwall.storage.observer import NullObserver
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("arguments", "text"),
     [
         (("mining", 400, 1000, "tasks", 20.0), "mining: 40% of 1,000 tasks, 20 tasks/s, 0:30 left"),

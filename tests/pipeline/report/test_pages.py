@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from cases import each_case
 from pages import Page, check_page
 
 from longwall.pipeline.report import numbers
@@ -180,7 +181,7 @@ def test_hostile_texts_are_shown_as_they_are() -> None:
         assert "{{ 7 * 7 }}" in found.text()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "damage",
     [
         {"manifest": {"memory": 3}},
@@ -257,7 +258,7 @@ def test_vertices_of_a_drawing_are_apart_and_inside(text: str) -> None:
     assert min(gaps) > radius
 
 
-@pytest.mark.parametrize("text", ["", "diamond", "0-1,", "0-100", "0-" + "9" * 400, None, 3, "0-\u0661"])
+@each_case("text", ["", "diamond", "0-1,", "0-100", "0-" + "9" * 400, None, 3, "0-\u0661"])
 def test_what_is_no_pattern_is_not_drawn(text: object) -> None:
     assert edges_of(text) is None
 

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from breakable import CONSTANTS, EDGES
+from cases import each_case
 from run_configs import run_config, write_edges
 
 import longwall
@@ -190,7 +191,7 @@ def test_commits_that_were_moved_never_count_wrong(config: dict[str, Any], deed:
         longwall.resume(run)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("ranges", "partial", "said"),
     [
         ([(5, 15)], PartialResult(1), "finished twice"),
@@ -243,7 +244,7 @@ def write_commit(store: LocalStore, *entries: Any) -> None:
     assert made.create(entries)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "wrong",
     [
         [],

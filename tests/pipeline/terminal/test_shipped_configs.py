@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from cases import each_case
 from source_tree import ROOT
 from typer.testing import CliRunner
 
@@ -29,7 +30,7 @@ def test_all_are_listed_with_a_line_on_each() -> None:
     assert [line.strip() for _, line in lines] == [one.partition("\n")[0].lstrip("# ") for one in CONFIGS.values()]
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@each_case("name", CONFIGS)
 def test_each_is_printed_as_it_is(name: str) -> None:
     assert run(name) == (0, CONFIGS[name].rstrip("\n") + "\n")
     assert run(f"{name}.toml") == run(name)

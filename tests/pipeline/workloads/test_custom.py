@@ -15,6 +15,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
+from cases import each_case
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -288,7 +289,7 @@ def config_in(folder: Path, algorithm: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "content", "says"),
     [
         ("plexes.py", "", "write it as"),

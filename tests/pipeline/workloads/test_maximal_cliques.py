@@ -11,6 +11,7 @@ import networkx as nx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cases import each_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_configs import run_config, write_edges
@@ -210,7 +211,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("workload", "overrides", "text"), REFUSED)
+@each_case(("workload", "overrides", "text"), REFUSED)
 def test_what_it_cannot_do_is_refused(tmp_path: Path, workload: Any, overrides: list[str], text: str) -> None:
     with pytest.raises(longwall.InputError) as refusal:
         longwall.run(config(tmp_path, **workload), overrides=overrides)

@@ -10,6 +10,7 @@ from typing import Any
 import naive
 import numpy as np
 import pytest
+from cases import each_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from motif_counts import brute_force, by_form, form, mine, pairs_of, per_vertex, published, run
@@ -261,7 +262,7 @@ def config(k: int, **workload: Any) -> dict[str, Any]:
     return run_config(None, {"generator": generator}, {"kind": "motifs", "k": k, **workload})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("section", "words"),
     [
         ({"k": 2}, "workload.k: must be at least 3"),

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from budgets import make_budgets
+from cases import each_case
 
 from longwall.storage.graph import degree_buckets, degree_histogram
 from longwall.storage.graph.degree_histogram import NO_RANK, DegreeHistogram, count_degrees, rank_by_degree, summarize
@@ -25,8 +26,8 @@ def _edges() -> npt.NDArray[np.uint64]:
     return np.unique(pairs[:, 0] << np.uint64(32) | pairs[:, 1])
 
 
-@pytest.mark.parametrize(("budget", "files"), [(1 << 27, False), (700_000, True), (200_000, True)])
-@pytest.mark.parametrize("threads", [1, 2, 5])
+@each_case(("budget", "files"), [(1 << 27, False), (700_000, True), (200_000, True)])
+@each_case("threads", [1, 2, 5])
 def test_degrees_and_ranks_are_those_of_numpy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: int, files: bool, threads: int
 ) -> None:

@@ -256,13 +256,13 @@ STATS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", STATS)
+@each_case("name", STATS)
 def test_forged_statistics_are_refused(tmp_path: Path, plain: Graph, name: str) -> None:
     write_graph(replace(plain, stats=replace(plain.stats, **{name: STATS[name]})), tmp_path / "store")
     refused(tmp_path / "store", r"\(.*\); ingest the graph again")
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -0.1, 1.5, 2, True, None, "0.5", [0.5]])
+@each_case("value", [float("nan"), float("inf"), -0.1, 1.5, 2, True, None, "0.5", [0.5]])
 def test_a_fraction_of_closed_wedges_is_a_fraction(tmp_path: Path, plain: Graph, value: Any) -> None:
     write_graph(replace(plain, stats=replace(plain.stats, closed_wedge_fraction=value)), tmp_path / "store")
     refused(tmp_path / "store", "closed_wedge_fraction is no number from 0 to 1")

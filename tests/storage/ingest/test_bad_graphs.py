@@ -152,7 +152,7 @@ def test_endless_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert refusal(path).startswith(f"{path}, line {len(lines) // 4 + 1}: longer than 64 bytes")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("content", "says"),
     [
         ("", "the file is empty"),
@@ -160,7 +160,7 @@ def test_endless_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("\n\n", "there are no edges"),
     ],
 )
-@pytest.mark.parametrize("suffix", [".txt", ".csv", ".txt.gz"])
+@each_case("suffix", [".txt", ".csv", ".txt.gz"])
 def test_no_edges(tmp_path: Path, content: str, says: str, suffix: str) -> None:
     path = tmp_path / f"g{suffix}"
     path.write_bytes(gzip.compress(content.encode()) if suffix.endswith(".gz") else content.encode())
@@ -169,7 +169,7 @@ def test_no_edges(tmp_path: Path, content: str, says: str, suffix: str) -> None:
     assert (says if content or suffix != ".txt.gz" else "there are no edges") in message
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "content"),
     [
         ("g.mtx", MTX + "0 0 0\n"),
@@ -275,7 +275,7 @@ def test_compressed_data_under_a_text_name(tmp_path: Path) -> None:
     assert "binary data (byte 0x1f)" in refusal(path)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("columns", "says"),
     [
         (
@@ -301,7 +301,7 @@ def test_bad_parquet(tmp_path: Path, columns: dict[str, list[int]], says: str) -
     assert says in message
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "says"),
     [
         ("g.json", ".json files are not read; Longwall reads edge lists"),
@@ -323,7 +323,7 @@ def test_what_is_not_read_is_named_with_what_is(tmp_path: Path, name: str, says:
     assert says in refusal(tmp_path / name)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "columns", "says"),
     [
         ("g.csv", ("a", "x"), ", line 1: there is no column x; the columns are a, b, c, b"),
@@ -354,7 +354,7 @@ def test_text_as_parquet(tmp_path: Path, content: bytes) -> None:
     assert "not a complete Parquet file" in refusal(path)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("labels", "says"),
     [
         ("1 0\n3 0\n", ": vertex 2 has an edge but no label"),

@@ -35,7 +35,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "names"),
     [
         ("a,b", ["a", "b"]),
@@ -55,9 +55,7 @@ def test_lines_that_name_columns(line: str, names: list[str]) -> None:
     assert found[0] == names
 
 
-@pytest.mark.parametrize(
-    "line", ["", "1 2", "a 1", "1,b", "1.5 a", "- -", "--- ---", ", ,", "a\0b c", "a \ufffd", "-7,x"]
-)
+@each_case("line", ["", "1 2", "a 1", "1,b", "1.5 a", "- -", "--- ---", ", ,", "a\0b c", "a \ufffd", "-7,x"])
 def test_lines_that_are_rows(line: str) -> None:
     assert header_names(line, False, EDGE_COLUMNS, InputError) is None
 
@@ -97,7 +95,7 @@ def test_the_config_chooses_columns_and_the_manifest_says_which(table: Path, tmp
     assert load_config(tmp_path / "run.toml").graph.columns == ("b", "a")
 
 
-@pytest.mark.parametrize("columns", ["a", "a,b", ["a"], ["a", "a"], ["a", "b", "c"], ["a", 0], ["a", 1.5], 7])
+@each_case("columns", ["a", "a,b", ["a"], ["a", "a"], ["a", "b", "c"], ["a", 0], ["a", 1.5], 7])
 def test_columns_that_no_config_can_have(columns: object) -> None:
     config = {"graph": {"path": "g.csv", "columns": columns}, "workload": {"kind": "triangles"}}
     with pytest.raises(InputError, match=r"graph\.columns: expected the names of two columns such as"):

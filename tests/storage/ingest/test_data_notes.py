@@ -10,6 +10,7 @@ import networkx
 import numpy as np
 import pytest
 import scipy.sparse
+from cases import each_case
 from typer.testing import CliRunner
 
 import longwall
@@ -146,7 +147,7 @@ def test_a_note_is_one_sentence_with_its_number() -> None:
         assert Noted.of(note.to_dict()) == note
 
 
-@pytest.mark.parametrize(
+@each_case(
     "found",
     [
         None,

@@ -78,7 +78,7 @@ MARKERS = [
 ]
 
 
-@pytest.mark.parametrize("marker", MARKERS)
+@each_case("marker", MARKERS)
 def test_a_marker_of_missing_values_is_no_vertex(tmp_path: Path, marker: str) -> None:
     said = refusal(tmp_path, "g.csv", f"source,target\na,b\nb,{marker}\n{marker},a\n")
     assert f"line 3: {marker} stands for a missing value" in said

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from cases import each_case
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mutations import refusals
@@ -111,7 +112,7 @@ def test_every_format_has_the_same_graph(tmp_path: Path, name: str) -> None:
     assert edges_of(stored) == expected(edges)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("content", "edges"),
     [
         ("alice bob\nbob carol\n", [("alice", "bob"), ("bob", "carol")]),
@@ -271,7 +272,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@each_case("case", REFUSED)
 def test_what_cannot_be_read_is_refused_with_its_place(tmp_path: Path, case: str) -> None:
     name, content, table, says = REFUSED[case]
     (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())

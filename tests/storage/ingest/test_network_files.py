@@ -8,6 +8,7 @@ from typing import Any
 
 import networkx as nx
 import pytest
+from cases import each_case
 from mutations import refusals
 
 import longwall
@@ -182,7 +183,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@each_case("case", REFUSED)
 def test_what_is_refused(tmp_path: Path, case: str) -> None:
     name, content, says = REFUSED[case]
     (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())

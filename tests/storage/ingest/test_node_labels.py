@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from cases import each_case
 from mutations import refusals
 from typer.testing import CliRunner
 
@@ -49,9 +50,9 @@ def expected(graph: nx.Graph) -> dict[Any, Any]:
     return {v: label for v, label in graph.nodes(data="group") if graph.degree[v]}
 
 
-@pytest.mark.parametrize("named", [False, True])
-@pytest.mark.parametrize("texts", [False, True])
-@pytest.mark.parametrize("suffix", WRITERS)
+@each_case("named", [False, True])
+@each_case("texts", [False, True])
+@each_case("suffix", WRITERS)
 def test_what_networkx_writes(tmp_path: Path, suffix: str, named: bool, texts: bool) -> None:
     graph, path = network(named, texts), tmp_path / f"g{suffix}"
     WRITERS[suffix](graph, path)

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse
+from cases import each_case
 
 import longwall
 from longwall.storage.errors import InputError
@@ -153,8 +154,8 @@ def decimals(*values: int) -> pa.Array:
     return pa.array([decimal.Decimal(value) for value in values], WHOLE)
 
 
-@pytest.mark.parametrize("kind", ["table", "file", "dictionary"])
-@pytest.mark.parametrize("values", [(1, 2, 3), (-5, 2**62, 0), (2**64 - 1, 1, 2)])
+@each_case("kind", ["table", "file", "dictionary"])
+@each_case("values", [(1, 2, 3), (-5, 2**62, 0), (2**64 - 1, 1, 2)])
 def test_decimals_without_a_point_are_integers(kind: str, values: tuple[int, ...], tmp_path: Path) -> None:
     a, b, c = values
     table = pa.table({"source": decimals(a, b, a), "target": decimals(b, c, c)})

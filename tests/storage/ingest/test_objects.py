@@ -132,7 +132,7 @@ LABELLED: dict[str, tuple[Any, Any, Any]] = {
 }
 
 
-@pytest.mark.parametrize("form", LABELLED)
+@each_case("form", LABELLED)
 def test_labels_come_along(form: str) -> None:
     source, labels, edge_labels = LABELLED[form]
     back = longwall.graph(source, labels, edge_labels=edge_labels).to_networkx()

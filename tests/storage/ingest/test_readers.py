@@ -150,8 +150,8 @@ def test_labels(tmp_path: Path, name: str) -> None:
     assert graph.stats.label_counts == {0: 1, 1: 1, 7: 2}
 
 
-@pytest.mark.parametrize("name", ["labels.txt", "labels.parquet"])
-@pytest.mark.parametrize("isolated", [[], [0], [5], [0, 5, 10, 2**40]])
+@each_case("name", ["labels.txt", "labels.parquet"])
+@each_case("isolated", [[], [0], [5], [0, 5, 10, 2**40]])
 def test_labels_of_isolated_vertices_are_ignored_wherever_they_are(
     tmp_path: Path, name: str, isolated: list[int]
 ) -> None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from cases import each_case
 from pyarrow import csv
 
 import longwall
@@ -96,9 +97,9 @@ def test_labels_of_edges_are_numbered_across_files(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(("first", "second"), [(False, True), (True, False)])
-@pytest.mark.parametrize("ids", ["auto", "names", "integers"])
-@pytest.mark.parametrize("suffix", [".parquet", ".txt"])
+@each_case(("first", "second"), [(False, True), (True, False)])
+@each_case("ids", ["auto", "names", "integers"])
+@each_case("suffix", [".parquet", ".txt"])
 def test_files_with_names_and_with_integers(tmp_path: Path, suffix: str, first: bool, second: bool, ids: str) -> None:
     """Integers are names where there are names, or shall be; names are no integers."""
     paths, wanted = [], set()
@@ -154,9 +155,9 @@ def test_labels_of_edges_are_of_one_kind_in_all_files(tmp_path: Path, suffix: st
         load_graph(paths, table=TableOptions(edge_label="kind"))
 
 
-@pytest.mark.parametrize("texts", [False, True])
-@pytest.mark.parametrize("empty", ["source,target,kind\n", "# nothing\nsource,target,kind\n\n"])
-@pytest.mark.parametrize("at", [0, 1, 2])
+@each_case("texts", [False, True])
+@each_case("empty", ["source,target,kind\n", "# nothing\nsource,target,kind\n\n"])
+@each_case("at", [0, 1, 2])
 def test_a_file_without_edges_has_no_kind_of_labels(tmp_path: Path, texts: bool, empty: str, at: int) -> None:
     contents = ["source,target,kind\n1,2,x\n2,3,y\n", "source,target,kind\n3,4,x\n"]
     contents = contents if texts else [one.replace("x", "1").replace("y", "2") for one in contents]

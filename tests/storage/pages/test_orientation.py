@@ -33,8 +33,8 @@ GRAPHS = {
 }
 
 
-@pytest.mark.parametrize("name", list(GRAPHS))
-@pytest.mark.parametrize("at_once", [1, 7, 1 << 20])
+@each_case("name", list(GRAPHS))
+@each_case("at_once", [1, 7, 1 << 20])
 def test_rows_have_the_smaller_neighbours(name: str, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(oriented_copy, "_ARCS_AT_ONCE", at_once)
     monkeypatch.setattr(orientation, "_VERTICES_AT_ONCE", at_once)

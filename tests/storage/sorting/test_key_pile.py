@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from budgets import make_budgets
+from cases import each_case
 
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.sorting import key_pile
@@ -22,8 +23,8 @@ KEYS = {
 }
 
 
-@pytest.mark.parametrize("kind", KEYS)
-@pytest.mark.parametrize("cut", [1_000, 120_000])
+@each_case("kind", KEYS)
+@each_case("cut", [1_000, 120_000])
 def test_what_fits_is_sorted_at_once(tmp_path: Path, kind: str, cut: int) -> None:
     keys = KEYS[kind]
     budgets = make_budgets(1 << 26)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from budgets import make_budgets
+from cases import each_case
 from engines import make_engine
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -121,8 +122,8 @@ def make_table(keys: Any, layout: KeyLayout) -> Table:
     return Table(keys, np.arange(count, dtype=np.int64) if layout.payload else None)
 
 
-@pytest.mark.parametrize("shape", ["random", "sorted", "reversed", "equal", "skewed"])
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+@each_case("shape", ["random", "sorted", "reversed", "equal", "skewed"])
 def test_keys_beyond_every_budget_come_out_in_order(
     engine: Engine, tmp_path: Path, small_tiles: None, layout: KeyLayout, shape: str
 ) -> None:
@@ -139,8 +140,8 @@ def test_keys_beyond_every_budget_come_out_in_order(
         assert list(spill.path.iterdir()) == []
 
 
-@pytest.mark.parametrize("merge", MERGES)
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+@each_case("merge", MERGES)
 def test_all_ways_to_merge_give_the_same(
     engine: Engine, tmp_path: Path, small_tiles: None, layout: KeyLayout, merge: Merge
 ) -> None:
@@ -234,8 +235,8 @@ def test_any_keys_in_any_budget(
     assert budgets.host.used == budgets.disk.used == 0
 
 
-@pytest.mark.parametrize("capacity", [8, 30, 1000])
-@pytest.mark.parametrize("shape", ["random", "equal", "skewed"])
+@each_case("capacity", [8, 30, 1000])
+@each_case("shape", ["random", "equal", "skewed"])
 def test_windows_hold_what_they_should(tmp_path: Path, shape: str, capacity: int) -> None:
     """No window has more keys than it may have, and none has keys that come after those of the next."""
     layout, spacing = KeyLayout(), 1 if capacity < 1000 else 20

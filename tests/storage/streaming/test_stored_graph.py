@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from budgets import make_budgets
+from cases import each_case
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from stored import PLENTY, WHY, lists_of, short_chunks, store_of
@@ -112,7 +113,7 @@ def test_names_and_labels_are_there(tmp_path: Path) -> None:
     assert store_of(labelled, tmp_path / "labels").stats == labelled.stats
 
 
-@pytest.mark.parametrize("name", ["indptr", "indices", "split", "original_ids", "labels", "name_bytes", "transactions"])
+@each_case("name", ["indptr", "indices", "split", "original_ids", "labels", "name_bytes", "transactions"])
 def test_arrays_are_refused(tmp_path: Path, name: str) -> None:
     stored = store_of(generate("rmat", scale=5, edge_factor=4, seed=1), tmp_path / "graph")
     with pytest.raises(StaysInStore, match=r"raise memory\.host"):
