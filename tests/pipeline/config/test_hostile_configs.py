@@ -98,8 +98,8 @@ def test_a_mapping_may_be_anything():
     assert len(faults(TRIANGLES | {f"x{number}": 1 for number in range(1000)})) == 21
 
 
-@pytest.mark.parametrize("text", ["nan", "inf", "-inf"])
-@pytest.mark.parametrize(
+@each_case("text", ["nan", "inf", "-inf"])
+@each_case(
     ("section", "key"),
     [
         ('[graph.generator]\nkind = "rmat"\nscale = 4\nedge_factor = 4\n', "graph.generator.a"),

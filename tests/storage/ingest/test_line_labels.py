@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from cases import each_case
 
 import longwall
 from longwall.storage.errors import InputError
@@ -99,7 +100,7 @@ def test_dimacs(tmp_path: Path, name: str) -> None:
     assert {note.kind: note.count for note in graph.notes} == {"isolated": 1}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "content", "says"),
     [
         ("d.col", "p col 3 2\ne 1 2\ne 2 9\n", "line 3: the edge 2 9 is outside 1..3"),

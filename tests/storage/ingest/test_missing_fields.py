@@ -153,9 +153,9 @@ INDEXED = {
 }
 
 
-@pytest.mark.parametrize("ends", [(1, 2, 3), ("k", "l", "m")], ids=["ids", "names"])
-@pytest.mark.parametrize("separator", [",", ";", "\t"])
-@pytest.mark.parametrize("case", INDEXED)
+@each_case("ends", [(1, 2, 3), ("k", "l", "m")], ids=["ids", "names"])
+@each_case("separator", [",", ";", "\t"])
+@each_case("case", INDEXED)
 def test_an_index_in_a_text_is_no_end_of_an_edge(
     tmp_path: Path, case: str, separator: str, ends: tuple[object, ...]
 ) -> None:
@@ -188,7 +188,7 @@ def test_ids_with_leading_zeros_are_counted(tmp_path: Path, content: str) -> Non
     assert not [note for note in named.notes if note.kind == "zeros"]
 
 
-@pytest.mark.parametrize("width", range(1, 21))
+@each_case("width", range(1, 21))
 def test_zeros_are_counted_in_numbers_of_any_length(tmp_path: Path, width: int) -> None:
     rows = [(row, row + 1) for row in range(100)]
     content = "".join(f"{u:0{width}d} {v}\n" for u, v in rows)
@@ -201,7 +201,7 @@ def test_zeros_are_counted_in_numbers_of_any_length(tmp_path: Path, width: int) 
 FORMS = ["1.0", "+1", "1e3", "1.", "1.5", "1E5", '"1,234"', "1_000", "1'000", "1.000"]
 
 
-@pytest.mark.parametrize("form", FORMS)
+@each_case("form", FORMS)
 def test_numbers_in_other_forms_are_refused(tmp_path: Path, form: str) -> None:
     for rows in ((f"{form},2", "2,3"), ("2,3", f"{form},2"), (f"{form},{form}", f"{form},{form}", f"2,{form}")):
         content = "source,target\n" + "\n".join(rows) + "\n"

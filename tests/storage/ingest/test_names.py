@@ -97,7 +97,7 @@ WRITERS: dict[str, Callable[[Edges, Path], None]] = {
 }
 
 
-@pytest.mark.parametrize("name", WRITERS)
+@each_case("name", WRITERS)
 def test_every_format_has_the_same_graph(tmp_path: Path, name: str) -> None:
     edges = random_edges(300, 2000)
     WRITERS[name](edges, tmp_path / name)

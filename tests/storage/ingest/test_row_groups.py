@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cases import each_case
 
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.tables import parquet
@@ -31,8 +32,8 @@ def write(path: Path, groups: list[int], bad: int | None = None) -> np.ndarray:
     return rows
 
 
-@pytest.mark.parametrize("workers", [1, 2, 5])
-@pytest.mark.parametrize("least", [1, 50, 1000])
+@each_case("workers", [1, 2, 5])
+@each_case("least", [1, 50, 1000])
 def test_rows_come_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int, least: int) -> None:
     monkeypatch.setattr(parquet, "LARGEST_BATCH", least)
     path = tmp_path / "edges.parquet"

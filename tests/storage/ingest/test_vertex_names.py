@@ -8,6 +8,7 @@ from typing import Any
 import igraph
 import networkx as nx
 import pytest
+from cases import each_case
 from typer.testing import CliRunner
 
 import longwall
@@ -128,8 +129,8 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("case", REFUSED)
+@each_case("suffix", SUFFIXES)
+@each_case("case", REFUSED)
 def test_attributes_that_are_no_names_are_refused(case: str, suffix: str, tmp_path: Path) -> None:
     graph, attribute, says = REFUSED[case]
     with pytest.raises(InputError, match=says) as refused:
