@@ -17,6 +17,7 @@ from longwall.storage.ingest.tables.columns import (
     place_of_column,
     separator_of,
 )
+from longwall.storage.ingest.text.parsed_rows import COMMENTS
 from longwall.storage.ingest.text.text_file import TextFile
 from longwall.storage.ingest.text.text_kernel import BLANKS, OWN_SEPARATOR
 
@@ -211,9 +212,10 @@ def with_text_labels(text: TextFile, line: str, layout: TextLayout, request: Col
         How many of the columns are vertices.
     """
     column = len(layout.texts) - 1
-    if column < ends or any(layout.texts) or (ends == 1 and not _may_be_texts(request)):
+    if column < ends or layout.texts[column] or (ends == 1 and not _may_be_texts(request)):
         return layout
-    if not text.has_texts(column, layout.places, layout.separator, layout.fields, ends):
+    comments = b"" if layout.header else COMMENTS
+    if not text.has_texts(column, layout.places, layout.separator, layout.fields, layout.texts, ends, comments):
         return layout
     separator = separator_of(line, True) if layout.separator == OWN_SEPARATOR else layout.separator
     return replace(layout, separator=separator, texts=(*layout.texts[:-1], True))

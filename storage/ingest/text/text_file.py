@@ -280,15 +280,34 @@ class TextFile:
             texts.append(column)
         return 1 in texts, 2 in texts
 
-    def has_texts(self, column: int, places: tuple[int, ...], separator: int, fields: int, wide: int) -> bool:
-        """Say whether a column of integers has a text in the first block of what is left; parameters as of `parse`."""
+    def has_texts(
+        self,
+        column: int,
+        places: tuple[int, ...],
+        separator: int,
+        fields: int,
+        texts: Sequence[bool],
+        wide: int,
+        comments: bytes,
+    ) -> bool:
+        """Say whether a column of integers has a text in the first block of what is left.
+
+        Parameters
+        ----------
+        column
+            The column.
+        texts
+            Which of the columns are texts.
+        places, separator, fields, wide, comments
+            As of `parse`.
+        """
         if self._header is None:
             return False
         kinds = byte_kinds(True) if separator == _TAB else self._kinds
         wanted = np.array(places, np.int64)
-        parsed = parse_block(
-            self._header, Rows(kinds, wanted, int((wanted >= 0).sum()), separator, fields, b"", b"", wide=wide)
-        )
+        spans = Spans([at for at, is_text in enumerate(texts) if is_text])
+        rows = Rows(kinds, wanted, int((wanted >= 0).sum()), separator, fields, b"", comments, spans, wide)
+        parsed = parse_block(self._header, rows)
         found = places[parsed.fields] if parsed.fields < len(places) else -1
         return parsed.code == text_kernel.NOT_INTEGER and found == column
 

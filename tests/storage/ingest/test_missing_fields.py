@@ -218,10 +218,12 @@ def test_names_may_have_commas_and_digits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("separator", [",", " ", "\t"])
 def test_labels_are_texts_if_one_of_the_first_is(tmp_path: Path, separator: str) -> None:
-    content = "1,2,5\n2,3,a\n3,4,5\n".replace(",", separator)
-    graph = read(tmp_path, "g.txt", content, edge_label=3)
-    assert graph.edge_label_names is not None
-    assert sorted(graph.edge_label_names) == ["5", "a"]
+    content = "# c\n1,2,5\n# c\n2,3,a\n3,4,5\n".replace(",", separator)
+    for ends in (content, content.translate(str.maketrans("1234", "klmn"))):
+        graph = read(tmp_path, "g.txt", ends, edge_label=3)
+        assert graph.edge_label_names is not None
+        assert sorted(graph.edge_label_names) == ["5", "a"]
+    (tmp_path / "g.txt").write_text(content)
     (tmp_path / "labels.txt").write_text("1,5\n2,a\n3,5\n4,b\n".replace(",", separator))
     labelled = load_graph(tmp_path / "g.txt", tmp_path / "labels.txt")
     assert labelled.label_names is not None
