@@ -166,7 +166,8 @@ def resume(
 ) -> None:
     """Go on with a run that failed, was interrupted or was killed.
 
-    What was finished is not done again; the results are those of an undisturbed run.
+    What was finished is not done again; the results are those of an undisturbed run. Of a run that is done
+    the result is printed again, and a report that is missing is written.
     """
     with ExitStack() as ending:
         with _reporting():

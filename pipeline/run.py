@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from longwall.pipeline.cluster.devices import devices_of, prepare_for
 from longwall.pipeline.config import RunSpec, load_config, names_run
 from longwall.pipeline.execution.environment import Coordinator, Metrics, PatternCount
+from longwall.pipeline.finished_run import finished_result
 from longwall.pipeline.garbage import collecting
 from longwall.pipeline.inputs import (
     describe_graph,
@@ -122,6 +123,8 @@ def resume(
 ) -> Result:
     """Go on with a run that failed, was interrupted or was killed; the results are those of an undisturbed run.
 
+    Of a run that is done the result is returned, without `Result.notes`; a report that is missing is written.
+
     Parameters
     ----------
     path
@@ -137,7 +140,7 @@ def resume(
     Raises
     ------
     InputError
-        If there is no such run, it is finished or going on, or its graph, its config or its plan changed.
+        If there is no such run, it is going on, or its graph, its config or its plan changed.
     RunError, KeyboardInterrupt
         As `run`.
 
@@ -177,6 +180,10 @@ def resuming(
         if override.partition(".")[0].strip() not in _FREE_SECTIONS:
             raise InputError(f"--set {brief(override)}: a resumed run may change only {', '.join(_FREE_SECTIONS)}")
     directory, spec = RunDirectory.reopen(path, overrides)
+    if spec is None:
+        with closing(directory):
+            yield finished_result(directory.store, observer or NullObserver())
+        return
     try:
         spec = with_graph_again(spec, graph, directory.where)
     except InputError:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Metrics
     from longwall.pipeline.progress.history import History
     from longwall.pipeline.run_store.store import RunStore
+    from longwall.storage.observer import Observer
 
 _MOST_VALUES = 24
 
@@ -40,11 +41,24 @@ def publish_report(store: RunStore, history: History, metrics: Metrics, values: 
         store.write(HISTORY, (json.dumps(facts, default=str) + "\n").encode(), lasting=False)
         write_report(store)
     except (Exception, KeyboardInterrupt) as error:  # whatever it is, the run is as it is
-        with suppress(Exception):
-            store.delete([f"{HISTORY}.tmp", f"{REPORT}.tmp"])
-        with suppress(Exception):
-            reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}".removesuffix(": ")
-            history.note(f"the report of the run is not written ({reason}): make it with longwall report {store.where}")
+        _failed(store, history, error)
+
+
+def publish_missing(store: RunStore, observer: Observer) -> None:
+    """Write the report of a run that ended without one, of what its files say; failures as of `publish_report`."""
+    try:
+        write_report(store)
+        observer.note(f"its report was missing, and is {store.where}/{REPORT} now")
+    except (Exception, KeyboardInterrupt) as error:
+        _failed(store, observer, error)
+
+
+def _failed(store: RunStore, observer: Observer, error: BaseException) -> None:
+    with suppress(Exception):
+        store.delete([f"{HISTORY}.tmp", f"{REPORT}.tmp"])
+    with suppress(Exception):
+        reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}".removesuffix(": ")
+        observer.note(f"the report of the run is not written ({reason}): make it with longwall report {store.where}")
 
 
 def write_report(store: RunStore) -> None:

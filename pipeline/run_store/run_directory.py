@@ -132,8 +132,8 @@ class RunDirectory:
         return False
 
     @classmethod
-    def reopen(cls, address: Path | str, overrides: Sequence[str] = ()) -> tuple[RunDirectory, RunSpec]:
-        """Open a run that ended early, and read its config.
+    def reopen(cls, address: Path | str, overrides: Sequence[str] = ()) -> tuple[RunDirectory, RunSpec | None]:
+        """Open a run that ended early, and read its config; of a run that is done return no config.
 
         Parameters
         ----------
@@ -145,8 +145,8 @@ class RunDirectory:
         Raises
         ------
         InputError
-            If it is not a run, the run is finished or another process has it, its config was edited, another version
-            wrote what it has finished, or something lies in it that no run writes.
+            If it is not a run, another process has it, its config was edited, another version wrote what it has
+            finished, or something lies in it that no run writes.
         FinalError
             If what it has finished is damaged.
         """
@@ -164,18 +164,18 @@ class RunDirectory:
                 raise InputError(f"{directory.where}: the run cannot be resumed ({error.strerror or error})") from None
             raise
 
-    def _resume(self, overrides: Sequence[str]) -> RunSpec:
+    def _resume(self, overrides: Sequence[str]) -> RunSpec | None:
         self._place.hold()
         store, there = self.store, self.store.list()
         self._target = replaced_by(self._place)
         if MANIFEST not in there:
             raise FileNotFoundError
+        manifest, published = manifest_of(store), any(name.startswith(PUBLISHED) for name in there)
+        if manifest["status"] == "done" and published:
+            return None
         if CONFIG not in there:
             raise InputError(f"{self.where}: {CONFIG} of this run is gone: restore it, or start a new run")
-        manifest, config = manifest_of(store), store.read(CONFIG).decode("utf-8", "replace")
-        published = any(name.startswith(PUBLISHED) for name in there)
-        if manifest["status"] == "done" and published:
-            raise InputError(f"{self.where}: this run is finished, its results are in {self.where}/results")
+        config = store.read(CONFIG).decode("utf-8", "replace")
         require_resumable(self.where, manifest, config)
         # Messages name the file, where there is one.
         spec = load_config(store.local(CONFIG) if store.alone else parse_toml(config), overrides, of_run=True)
