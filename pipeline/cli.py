@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from longwall.pipeline.cli_output import (
     ExitCode,
@@ -49,18 +50,44 @@ from longwall.pipeline.terminal.options import (
     VertexName,
 )
 from longwall.pipeline.terminal.stores import make_store, one_of
-from longwall.pipeline.terminal.tables import harmless
 from longwall.storage import signals
 from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError, RunError, reason_of
 from longwall.storage.memory.address_space import require_address_space
 from longwall.storage.paths import user_path
+from longwall.storage.plain_text import harmless, harmless_lines
 
 if TYPE_CHECKING:
     from longwall.pipeline.result import Result
 
+
+class _Commands(TyperGroup):
+    """The commands; what is wrong with arguments, which may be names of files, is said without control characters."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """Read the arguments of the program."""
+        with _harmless_messages():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Read the arguments of a command, and run it."""
+        with _harmless_messages():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _harmless_messages() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if isinstance(message := getattr(error, "message", None), str):  # of Click's errors
+            error.message = harmless_lines(message)  # type: ignore[attr-defined]
+        raise
+
+
 app = typer.Typer(
     name="longwall",
+    cls=_Commands,
     add_completion=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

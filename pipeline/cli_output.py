@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from longwall.pipeline.terminal.tables import harmless, table_text
+from longwall.pipeline.terminal.tables import table_text
+from longwall.storage.plain_text import harmless, harmless_lines
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import PatternCount
@@ -28,26 +29,26 @@ class ExitCode(IntEnum):
 
 def report_error(text: str) -> None:
     """Write an error message to standard error, each of its lines as an error."""
-    for line in text.splitlines():
+    for line in text.split("\n"):
         write_stderr(f"error: {line}")
 
 
 def write_stderr(text: str) -> None:
-    """Write to standard error, as far as that can be written."""
+    """Write lines to standard error, as far as that can be written; nothing in them drives the terminal."""
     from longwall.pipeline.progress.observers import silence
 
     try:
-        print(text, file=sys.stderr, flush=True)
+        print(harmless_lines(text), file=sys.stderr, flush=True)
     except OSError:
         silence(sys.stderr)
 
 
 def write_stdout(text: str, *, besides: str = "") -> None:
-    """Write to standard output; where that fails, say so, and what is there in spite of it."""
+    """Write lines to standard output as `write_stderr` does; where that fails, say so, and what is there even so."""
     from longwall.pipeline.progress.observers import silence
 
     try:
-        print(text, flush=True)
+        print(harmless_lines(text), flush=True)
     except OSError as error:
         silence(sys.stdout)
         if besides or not isinstance(error, BrokenPipeError):  # a reader that has seen enough needs no message
@@ -68,7 +69,7 @@ def results_of(result: "Result") -> str:
     path = result.path
     if isinstance(path, Path) and path.is_relative_to(Path.cwd()):
         path = path.relative_to(Path.cwd())
-    return f"{path}/results"
+    return harmless(f"{path}/results")
 
 
 def _summary(result: "Result", *, table: bool = False) -> str:
@@ -141,9 +142,9 @@ def _left_out(patterns: Sequence["PatternCount"]) -> list[str]:
 def readable(value: object) -> str:
     """Return a fact about a graph as a person reads it."""
     if isinstance(value, dict):
-        return "none" if not value else ", ".join(f"{key}: {readable(item)}" for key, item in value.items())
+        return "none" if not value else ", ".join(f"{harmless(key)}: {readable(item)}" for key, item in value.items())
     if isinstance(value, list):
         return "; ".join(map(readable, value))
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
+        return harmless(value)
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"

@@ -15,6 +15,7 @@ from typing import Any
 
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.first_signals import ENDING, PYTHONS, leave
+from longwall.storage.plain_text import harmless_lines
 
 _COMPILING = "numba:compiler_lock"  # a thread takes the lock, or frees it
 _CALLBACKS = "_raw_object_cache_"  # of llvmlite
@@ -260,7 +261,7 @@ class _Waiting:
 
     def _say(self, text: str) -> None:
         with suppress(OSError):  # not by `print`: the thread that this one interrupts may be printing
-            os.write(2, f"{text}\n".encode(errors="backslashreplace"))
+            os.write(2, f"{harmless_lines(text)}\n".encode(errors="backslashreplace"))
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from typing import TextIO
 
 from longwall.pipeline.progress.progress_text import amount, progress_text
 from longwall.storage.observer import LookAtBudgets, NullObserver, Observer, show_budgets
+from longwall.storage.plain_text import harmless, harmless_lines
 
 SECONDS_BETWEEN_LINES = 5.0
 _STILL = frozenset({"dumb", "unknown"})  # values of TERM: terminals that only print
@@ -79,6 +80,8 @@ class PlainObserver:
 class LastingObserver:
     """Tells an observer what there is to tell, until that fails: what cannot be shown must not end the work.
 
+    Names and messages are written without control characters.
+
     Parameters
     ----------
     observer
@@ -90,7 +93,7 @@ class LastingObserver:
 
     def phase(self, name: str, total: int | None, unit: str) -> None:
         """Pass the event on."""
-        self._tell(lambda observer: observer.phase(name, total, unit))
+        self._tell(lambda observer: observer.phase(harmless(name), total, unit))
 
     def advance(self, n: int) -> None:
         """Pass the event on."""
@@ -102,7 +105,7 @@ class LastingObserver:
 
     def note(self, text: str) -> None:
         """Pass the event on."""
-        self._tell(lambda observer: observer.note(text))
+        self._tell(lambda observer: observer.note(harmless_lines(text)))
 
     def watch_budgets(self, look: LookAtBudgets) -> None:
         """Pass the budgets on."""

@@ -1,16 +1,17 @@
-"""Pages of HTML, made of templates; everything that comes from a run is escaped."""
+"""Pages of HTML, made of templates; everything that comes from a run is escaped, and no character of it is unseen."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.report import numbers
 from longwall.pipeline.report.facts import facts_of
 from longwall.pipeline.report.view import view_of
 from longwall.storage.errors import InputError
+from longwall.storage.plain_text import visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -31,7 +32,7 @@ def run_page(record: RunRecord) -> str:
         If a file of it is damaged.
     """
     with _reading(record):
-        return _environment().get_template("run.html.jinja").render(view_of(facts_of(record)))
+        return _environment().get_template("run.html.jinja").render(view_of(facts_of(_shown(record))))
 
 
 def comparison_page(first: RunRecord, second: RunRecord) -> str:
@@ -47,9 +48,22 @@ def comparison_page(first: RunRecord, second: RunRecord) -> str:
     facts = []
     for record in (first, second):
         with _reading(record):
-            facts.append(facts_of(record))
+            facts.append(facts_of(_shown(record)))
     with _reading(first):
         return _environment().get_template("comparison.html.jinja").render(comparison_of(*facts))
+
+
+def _shown(record: RunRecord) -> RunRecord:
+    return record._replace(**{name: _visible(part) for name, part in record._asdict().items() if name != "heat"})
+
+
+def _visible(value: Any) -> Any:
+    """Return texts, and those in dicts and lists, with characters written out that reorder or hide others."""
+    if isinstance(value, str):
+        return "\n".join(map(visible, value.split("\n")))
+    if isinstance(value, dict):
+        return {_visible(key): _visible(one) for key, one in value.items()}
+    return [_visible(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 @contextmanager

@@ -29,6 +29,14 @@ Table = Annotated[
     ),
 ]
 Limit = Annotated[int | None, typer.Option(min=1, help="Rows to show.", show_default="20; with --csv all")]
+ForSpreadsheets = Annotated[
+    bool,
+    typer.Option(
+        "--spreadsheet",
+        help="With --csv: write ' before texts that begin with =, +, -, @, a tab or a carriage return: spreadsheets "
+        "take them for formulas.",
+    ),
+]
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the runs.")]
 _NUMBERS = frozenset({"seconds", "answer", "rows"})
 _DEFAULT_LIMIT, _MOST_ROWS = 20, 10_000
@@ -44,11 +52,14 @@ def add_commands(app: typer.Typer, reporting: Callable[[], AbstractContextManage
         table: Table = None,
         limit: Limit = None,
         as_csv: Annotated[bool, typer.Option("--csv", help="Write the table as CSV.")] = False,
+        for_spreadsheets: ForSpreadsheets = False,
         tables: Annotated[bool, typer.Option("--tables", help="List the tables of the run.")] = False,
     ) -> None:
         """Show a table of a run's results."""
         with reporting():
-            _show(run, table, limit, as_csv, tables)
+            if for_spreadsheets and not as_csv:
+                raise InputError("--spreadsheet: only --csv has a use for it; add --csv")
+            _show(run, table, limit, as_csv, for_spreadsheets, tables)
 
     @app.command(epilog="Example:  longwall runs runs")
     def runs(
@@ -91,7 +102,7 @@ def add_commands(app: typer.Typer, reporting: Callable[[], AbstractContextManage
         """Say what works on this machine, and what to install."""
         with reporting():
             from longwall.pipeline.terminal.doctor import examine
-            from longwall.pipeline.terminal.tables import harmless
+            from longwall.storage.plain_text import harmless
 
             facts = examine(user_path(disk))
         width = max(map(len, facts))
@@ -101,9 +112,10 @@ def add_commands(app: typer.Typer, reporting: Callable[[], AbstractContextManage
             raise typer.Exit(ExitCode.RUN_FAILED)
 
 
-def _show(run: str, table: str | None, limit: int | None, as_csv: bool, tables: bool) -> None:
+def _show(run: str, table: str | None, limit: int | None, as_csv: bool, for_spreadsheets: bool, tables: bool) -> None:
     from longwall.pipeline.terminal.show import batches, rows_of, tables_of, write_csv
-    from longwall.pipeline.terminal.tables import harmless, table_text
+    from longwall.pipeline.terminal.tables import table_text
+    from longwall.storage.plain_text import harmless
 
     store, there = tables_of(run)
     if tables:
@@ -115,7 +127,9 @@ def _show(run: str, table: str | None, limit: int | None, as_csv: bool, tables: 
         raise InputError(f'{run} has no table "{wanted:.60}": choose one of {choices}')
     if as_csv:
         try:
-            write_csv(batches(store, there[wanted], limit or 0), sys.stdout.buffer)
+            parts = batches(store, there[wanted], limit or 0)
+            shown = sys.stdout.isatty()
+            write_csv(parts, sys.stdout.buffer, for_spreadsheets=for_spreadsheets, shown=shown)
             sys.stdout.flush()
         except BrokenPipeError:  # the reader has seen enough
             silence(sys.stdout)

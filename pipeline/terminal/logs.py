@@ -42,10 +42,10 @@ class _PresentStderr:
     def write(self, text: str) -> None:
         """Write as far as that can be written."""
         from longwall.pipeline.progress.observers import silence
-        from longwall.pipeline.terminal.tables import harmless
+        from longwall.storage.plain_text import harmless_lines
 
         try:
-            sys.stderr.write("\n".join(map(harmless, text.split("\n"))))
+            sys.stderr.write(harmless_lines(text))
         except (OSError, ValueError):
             silence(sys.stderr)
 

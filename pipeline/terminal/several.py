@@ -6,8 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from longwall.pipeline.config import load_config
-from longwall.pipeline.terminal.tables import harmless
 from longwall.storage.errors import InputError
+from longwall.storage.plain_text import harmless
 
 
 def _prepare_first(configs: list[Path], overrides: list[str]) -> None:

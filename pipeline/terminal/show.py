@@ -11,6 +11,7 @@ from longwall.pipeline.result import opened_result, result_files
 from longwall.pipeline.run_store.manifest import manifest_of, why_no_run
 from longwall.pipeline.run_store.run_place import place_at
 from longwall.storage.errors import InputError
+from longwall.storage.plain_text import harmless
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from longwall.pipeline.run_store.store import RunStore
 
 _ROWS = 1 << 14  # of a batch
+_FORMULA = r"^[=+\-@\t\r]"
 
 
 def tables_of(address: str) -> tuple[RunStore, dict[str, list[str]]]:
@@ -80,14 +82,33 @@ def rows_of(parts: Iterator[pa.RecordBatch]) -> tuple[list[str], list[list[Any]]
     return names, rows, right
 
 
-def write_csv(parts: Iterator[pa.RecordBatch], stream: Any) -> None:
-    """Write rows as CSV, a batch at a time; lists as JSON."""
+def write_csv(
+    parts: Iterator[pa.RecordBatch], stream: Any, *, for_spreadsheets: bool = False, shown: bool = False
+) -> None:
+    """Write rows as CSV, a batch at a time; lists as JSON.
+
+    Parameters
+    ----------
+    parts
+        The rows.
+    stream
+        Takes bytes.
+    for_spreadsheets
+        Whether texts that a spreadsheet would take for a formula get an apostrophe before them.
+    shown
+        Whether texts must not drive a terminal.
+    """
     import pyarrow as pa
     from pyarrow import csv
 
     writer = None
     for part in parts:
-        flat = pa.RecordBatch.from_arrays([_flat(column) for column in part.columns], part.schema.names)
+        columns = [pa.array(part.schema.names, pa.string()), *map(_flat, part.columns)]
+        if for_spreadsheets:
+            columns = [_no_formulas(column) for column in columns]
+        if shown:
+            columns = [_harmless(column) for column in columns]
+        flat = pa.RecordBatch.from_arrays(columns[1:], columns[0].to_pylist())
         writer = writer or csv.CSVWriter(stream, flat.schema)
         writer.write_batch(flat)
     if writer is not None:
@@ -101,3 +122,29 @@ def _flat(column: pa.Array) -> pa.Array:
     if not pa.types.is_nested(column.type):
         return column
     return pa.array([None if one is None else json.dumps(one, default=str) for one in column.to_pylist()], pa.string())
+
+
+def _no_formulas(column: pa.Array) -> pa.Array:
+    """Return texts with an apostrophe before those that begin as formulas do; other columns as they are."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not _is_text(column):
+        return column
+    mark, nothing = (pa.scalar(text, column.type) for text in ("'", ""))
+    marked = pc.binary_join_element_wise(mark, column, nothing)
+    return pc.if_else(pc.match_substring_regex(column, _FORMULA), marked, column)
+
+
+def _harmless(column: pa.Array) -> pa.Array:
+    import pyarrow as pa
+
+    if not _is_text(column):
+        return column
+    return pa.array([None if one is None else harmless(one) for one in column.to_pylist()], column.type)
+
+
+def _is_text(column: pa.Array) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))

@@ -6,18 +6,12 @@ import shutil
 import sys
 from typing import TYPE_CHECKING, Literal
 
+from longwall.storage.plain_text import harmless
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _PIPE_WIDTH = 1 << 16  # what reads a pipe wants whole lines
-
-
-def harmless(value: object) -> str:
-    """Return text without control characters: what a file says must not drive the terminal."""
-    text = str(value)
-    shown = text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    return shown.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def table_text(names: Sequence[str], rows: Sequence[Sequence[object]], right: frozenset[str] = frozenset()) -> str:

@@ -10,7 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from longwall.pipeline.cli import app
-from longwall.pipeline.terminal.tables import harmless, table_text
+from longwall.pipeline.terminal.tables import table_text
+from longwall.storage.plain_text import harmless
 
 
 @pytest.fixture(scope="module")
