@@ -123,6 +123,10 @@ def read_graph(
     graph = _read_or_stream(spec, observer, resources, adjacency)
     if spec.graph.path is not None and (line := counts_line(shown_path(spec.graph.path), graph.notes)):
         observer.note(line)
+    directions = next((note for note in graph.notes if note.kind == "directions"), None)
+    if spec.graph.strict and directions is not None:
+        source = "the graph" if spec.graph.path is None else shown_path(spec.graph.path)
+        raise InputError(f"{source}: {directions.text}; remove graph.strict to allow it")
     return graph
 
 

@@ -199,7 +199,9 @@ class GraphSection(Section):
     directed: bool = Field(
         default=False, description="`true` says that the edges have directions: they are dropped, and the run notes it"
     )
-    strict: bool = Field(default=False, description="`true` refuses a graph that is `directed`")
+    strict: bool = Field(
+        default=False, description="`true` refuses a graph whose edges have directions: it, or its file, says so"
+    )
     labels: Address | None = Field(
         default=None,
         description='file of "vertex label" lines: every vertex with an edge needs one; those of isolated vertices are '

@@ -100,7 +100,9 @@ class DataNote(UserWarning):
 
     def __init__(self, text: str, notes: Iterable[Noted] = ()) -> None:
         super().__init__(text)
-        self.numbers = {note.kind: note.count for note in notes}
+        self.numbers: dict[str, int] = {}
+        for note in notes:
+            self.numbers[note.kind] = self.numbers.get(note.kind, 0) + note.count
 
 
 class DataNotes:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.data_notes import DataNotes
 from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.names.texts import HashedTexts
 from longwall.storage.ingest.readers.dimacs import BEGINNING
@@ -78,14 +79,14 @@ class _LabelList(LabelSource):
     def __init__(self, path: Path, memory: int, workers: int, request: ColumnRequest) -> None:
         self.source = str(path)
         self._labels = LabelNames(self.source)
-        self._opening = path, memory, workers, None, request
+        self._opening, self._request = (path, memory, workers, None), request
 
     @property
     def label_names(self) -> tuple[str, ...] | None:
         return self._labels.names
 
     def blocks(self) -> Generator[LabelBlock, None, None]:
-        for lines, layout in _rows(*self._opening, 1, self.named):
+        for lines, layout in _rows(*self._opening, self._request, 1, self.named):
             named: NamedColumns = lines.converted
             vertices = named.vertices if layout.texts[0] else None
             values = lines.columns[1] if not layout.texts[1] else self._labels.numbers(_given(named.labels))
@@ -93,6 +94,7 @@ class _LabelList(LabelSource):
                 yield LabelBlock(lines.columns[0], values, lines.place, unsigned=lines.unsigned)
             else:
                 yield LabelBlock(vertices.ids, values, lines.place, vertices.show)
+        self._request = replace(self._request, notes=DataNotes())  # lists are read more than once, and noted once
 
 
 def _edges(

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import longwall
 from longwall.pipeline.cli import app
+from longwall.storage.errors import InputError
 from longwall.storage.ingest.data_notes import KINDS, DataNotes, Noted
 
 CLEAN = [(1, 2), (2, 3)]
@@ -122,6 +123,31 @@ def test_matrix_market_says_what_its_header_and_entries_lose(tmp_path: Path) -> 
     path.write_text("%%MatrixMarket matrix coordinate pattern general\n4 4 4\n1 2\n2 1\n1 3\n3 3\n")
     (found,) = warned(lambda: longwall.open_graph(path))
     assert found.numbers == {"directions": 1, "loops": 1, "isolated": 1}
+
+
+def test_a_strict_config_refuses_directions_that_a_file_has(tmp_path: Path) -> None:
+    path = tmp_path / "m.mtx"
+    path.write_text("%%MatrixMarket matrix coordinate pattern general\n3 3 2\n1 2\n2 3\n")
+    for source in ({"path": path, "strict": True}, {"path": path, "strict": False}):
+        config: dict[str, Any] = {"graph": source, "workload": {"kind": "triangles"}}
+        config |= {"run": {"directory": tmp_path / f"runs {source['strict']}"}, "memory": {"spill": tmp_path / "spill"}}
+        if source["strict"]:
+            with pytest.raises(
+                InputError, match=r"m\.mtx: the directions of 2 edges are dropped; remove graph\.strict"
+            ):
+                longwall.run(config)
+        else:
+            assert longwall.run(config).count == 0
+
+
+def test_lists_of_labels_and_transactions_are_noted_once(tmp_path: Path) -> None:
+    (tmp_path / "g.txt").write_text("# c\n01 2\n")
+    (tmp_path / "t.txt").write_text("# c\n01 0\n2 0\n")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        graph = longwall.open_graph(tmp_path / "g.txt", tmp_path / "t.txt", transactions=tmp_path / "t.txt")
+    assert caught[0].message.numbers == {"zeros": 3}  # type: ignore[union-attr]
+    assert sum(note.count for note in graph.notes if note.kind == "comments") == 3
 
 
 def test_labels_of_vertices_without_an_edge_are_counted(tmp_path: Path) -> None:
