@@ -19,6 +19,7 @@ MOST_PATTERNS = 24
 _MOST_ROWS = 20_000  # of a table that are looked at
 _MOST_BYTES = 1 << 26  # of a file
 _BATCH = 1 << 16  # rows of the record of access heat that are looked at at once
+_MOST_LEVELS = 64  # of a search, one for each vertex of a pattern
 _HEAT_COLUMNS = ("level", "page", "bytes", "extensions", "hot_extensions")
 HEAT_CELLS = 48
 """Pages of a heat map are drawn in at most so many cells a level."""
@@ -135,6 +136,8 @@ def _heat(content: bytes | None) -> Heat | None:
             shares = size * (hot / np.maximum(extensions, 1))
             for number in np.unique(level).tolist():
                 rows = level == number
+                if number not in levels and len(levels) == _MOST_LEVELS:
+                    return None
                 sums = np.bincount(page[rows] * cells // pages, size[rows], cells)
                 levels[number] = levels.get(number, 0) + sums
                 cached[number] = cached.get(number, 0.0) + float(shares[rows].sum())

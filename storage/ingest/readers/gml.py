@@ -16,9 +16,9 @@ from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
 from longwall.storage.memory.sizes import round_size
 
 _GRAPH, _MULTIGRAPH = re.compile(r"\bgraph\s*\["), re.compile(r"^\s*multigraph\s+\d+\s*$")
-# Of memory for a byte of text: networkx's graph and what it is made of. Files of many graphs take 20; those of short
-# lists in one another, or of keys that are all different, up to 38.
-_BYTES_PER_BYTE = 40
+# Of memory for a byte of text: networkx's graph and what it is made of. Graphs take 10 to 30; keys that are all
+# different and have empty lists up to 55, and lists in one another without a space up to 65.
+_BYTES_PER_BYTE = 72
 
 
 def open_gml(path: Path, memory: int, workers: int, progress: Progress | None, request: ColumnRequest) -> EdgeStream:  # noqa: ARG001

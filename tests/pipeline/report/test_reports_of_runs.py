@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import set_page_size
@@ -281,6 +283,37 @@ def test_the_heat_of_pages_is_summed_up(tmp_path: Path, monkeypatch: pytest.Monk
         assert found.levels[level] == cells
         assert found.on_device[level] == pytest.approx(0.5 * spatial[:50].sum() / spatial.sum())
     assert record_module._heat(b"no table") is None
+
+
+def heat_file(**columns: Any) -> bytes:
+    """A record of heat as no run writes it."""
+    file = io.BytesIO()
+    numbers = {name: np.zeros(2, np.int64) for name in ("level", "page", "bytes", "extensions", "hot_extensions")}
+    pq.write_table(pa.table(numbers | columns), file)
+    return file.getvalue()
+
+
+def test_forged_records_of_heat_are_left_out() -> None:
+    """Neither their pages, nor their levels, nor their numbers make a report long."""
+    assert record_module._heat(heat_file()) is not None
+    many = np.arange(100_000)
+    zeros = np.zeros(100_000, np.int64)
+    rest = {"page": zeros, "bytes": zeros, "extensions": zeros, "hot_extensions": zeros}
+    for forged in (
+        {"level": many, **rest},
+        {"page": np.array([2**62, 2**62 - 1])},
+        {"page": np.array([-1, 5])},
+        {"page": np.array([1.5, 2.5])},
+        {"page": pa.array([None, 1], pa.int64())},
+        {"level": pa.array(["x", "y"])},
+        {"level": pa.array(["x" * 3_000_000, "y"])},
+        {"bytes": pa.array([[1], [2]])},
+    ):
+        found = record_module._heat(heat_file(**forged))
+        assert found is None, forged
+    content = heat_file()
+    for at in range(4, len(content), 7):
+        record_module._heat(content[:at] + bytes([content[at] ^ 0x55]) + content[at + 1 :])
 
 
 @pytest.mark.gpu

@@ -1,6 +1,7 @@
 """GraphML, GEXF and GML: what networkx writes is read as networkx has it; whatever else is refused with its line."""
 
 import gzip
+import tracemalloc
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +15,9 @@ from mutations import refusals
 import longwall
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.ingest import ingest, load_graph
+from longwall.storage.ingest.readers import gml
 from longwall.storage.ingest.readers.xml_elements import GRAPHML, XmlElements
-from longwall.storage.ingest.tables.columns import TableOptions
+from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest, TableOptions
 
 WRITERS: dict[str, Callable[[nx.Graph, Path], None]] = {
     ".graphml": lambda graph, path: nx.write_graphml_xml(graph, path),
@@ -179,6 +181,12 @@ REFUSED = {
         "not complete XML|a tag of more",
     ),
     "no GML": ("g.gml", "graph [", "networkx cannot read this GML"),
+    "lists of GML in one another": ("g.gml", "graph [ " + "a [ " * 20_000, "networkx cannot read this GML"),
+    "lists of GML that end": (
+        "g.gml",
+        f"graph[{'a[' * 9000}{']' * 9001}",
+        "networkx cannot read this GML",
+    ),
     "binary GML": ("g.gml", b"\xff\xfe", "this is not UTF-8"),
 }
 
@@ -222,6 +230,35 @@ def test_what_is_kept_while_xml_is_read_is_bounded(tmp_path: Path, case: str) ->
     (tmp_path / "g.graphml").write_text(CROWDED[case])
     with pytest.raises(InputError, match="this is no list of edges"):
         load_graph(tmp_path / "g.graphml", table=TableOptions(edge_label="v") if case == "a value" else TableOptions())
+
+
+def _three_letters(number: int) -> str:
+    return "".join(chr(97 + number // 26**place % 26) for place in range(3))
+
+
+GML = {
+    "lists in one another": ("a[" * 100 + "]" * 100 + "\n") * 15,
+    "short lists in one another": "a[b[]]" * 1000,
+    "keys with lists": "".join(f"{_three_letters(number)}[]" for number in range(1500)),
+    "keys": "".join(f"{_three_letters(number)} 1\n" for number in range(1500)),
+}
+
+
+@pytest.mark.parametrize("case", GML)
+def test_gml_takes_no_more_memory_than_is_counted_for_it(tmp_path: Path, case: str) -> None:
+    content = f"graph[node[id 0 {GML[case]}]node[id 1]edge[source 0 target 1]]"
+    (tmp_path / "g.gml").write_text(content)
+    request = ColumnRequest(EDGES, ids="integers")
+    most = gml._BYTES_PER_BYTE * len(content)
+    with pytest.raises(InputError, match=r"GML is read as a whole, which memory\.host has room for up to"):
+        list(gml.open_gml(tmp_path / "g.gml", most - 1, 1, None, request).blocks)
+    gml._parse(tmp_path / "g.gml", b"graph[node[id 0]]", request)  # imports
+    tracemalloc.start()
+    try:
+        gml._parse(tmp_path / "g.gml", content.encode(), request)
+        assert tracemalloc.get_traced_memory()[1] < most
+    finally:
+        tracemalloc.stop()
 
 
 def test_elements_with_long_names_are_handed_over_sooner(tmp_path: Path) -> None:
