@@ -5,6 +5,8 @@ Libraries are handed files that are open, not paths: some expand ``~`` again, or
 
 import errno
 import os
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from longwall.storage.arguments import brief, require_type
@@ -84,3 +86,15 @@ def path_fault(path: str) -> str:
     if max(sizes) > _MOST_NAME_BYTES or sum(sizes) + len(sizes) > _MOST_PATH_BYTES:
         return f"{brief(path)} is too long for a path ({len(path):,} characters)"
     return ""
+
+
+def missing_folders(folder: Path) -> list[Path]:
+    """Return a folder and those around it that are not there, the innermost first."""
+    return [one for one in (folder, *folder.parents) if not one.exists()]
+
+
+def remove_empty(folders: Iterable[Path]) -> None:
+    """Remove folders that are in one another, the innermost first, as long as they are empty."""
+    with suppress(OSError):  # others work there, or keep files there
+        for folder in folders:
+            folder.rmdir()

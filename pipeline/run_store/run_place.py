@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -17,7 +17,7 @@ from longwall.pipeline.run_store.object_store import ObjectStore
 from longwall.pipeline.run_store.run_names import CHECKPOINT, MANIFEST, PUBLISHED, RESULTS, busy, is_own
 from longwall.storage.errors import InputError
 from longwall.storage.memory.spill_folder import SpillFolder, hold, sync_folder
-from longwall.storage.paths import user_path
+from longwall.storage.paths import missing_folders, remove_empty, user_path
 from longwall.storage.remote.urls import is_url
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class LocalPlace(RunPlace):
         self._folder = Path(address)
         self.store = LocalStore(self._folder)
         self._lock: int | None = None
-        self._made_parent = False
+        self._made: list[Path] = []
 
     def exists(self) -> bool:
         """See `RunPlace`."""
@@ -142,7 +142,7 @@ class LocalPlace(RunPlace):
         """See `RunPlace`."""
         parent = self._folder.parent
         try:
-            self._made_parent |= not parent.exists()
+            self._made = missing_folders(parent) or self._made
             parent.mkdir(parents=True, exist_ok=True)
             self._folder.mkdir()
         except FileExistsError:
@@ -190,12 +190,10 @@ class LocalPlace(RunPlace):
         sync_folder(target._folder.parent)
 
     def remove(self) -> None:
-        """See `RunPlace`; the folder goes, too, and the one that it is in, if `make` made it."""
+        """See `RunPlace`; the folder goes, too, and those that it is in, if `make` made them."""
         super().remove()
         self._folder.rmdir()
-        if self._made_parent:
-            with suppress(OSError):  # there are other runs
-                self._folder.parent.rmdir()
+        remove_empty(self._made)
 
 
 class ObjectPlace(RunPlace):

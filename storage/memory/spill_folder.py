@@ -17,9 +17,10 @@ from pathlib import Path
 from stat import S_ISDIR
 
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.paths import user_path
+from longwall.storage.paths import missing_folders, remove_empty, user_path
 from longwall.storage.signals import undisturbed
 
+_MOST_LOST = 8  # times in a row
 _NAME = re.compile(r"longwall-spill-[0-9a-f]{12}")
 
 
@@ -29,7 +30,7 @@ class SpillFolder:
     Parameters
     ----------
     parent
-        The folder of `memory.spill`; it is made where it does not exist, and then removed again.
+        The folder of `memory.spill`; it is made where it does not exist, with those around it, and then removed again.
     advice
         What the user can do where nothing can be spilled; it names the options.
 
@@ -44,7 +45,7 @@ class SpillFolder:
         self._parent = user_path(parent).absolute()
         self._path: Path | None = None
         self._lock = -1
-        self._made_parent = False
+        self._made: set[Path] = set()
         self._mutex = threading.Lock()
 
     @property
@@ -85,10 +86,16 @@ class SpillFolder:
             self.close()
 
     def _make(self) -> Path:
+        lost = 0
         while True:
-            self._made_parent |= not self._parent.exists()
+            self._made.update(missing_folders(self._parent))
             try:
                 self._parent.mkdir(parents=True, exist_ok=True)
+            except FileNotFoundError:  # another run removed a folder around it, which it had made
+                lost += 1
+                if lost == _MOST_LOST:
+                    raise
+                continue
             except FileExistsError:
                 # Looked at once: another run may have removed the folder meanwhile, and made it again.
                 try:
@@ -123,8 +130,7 @@ class SpillFolder:
                 self._path = None
             if there:
                 remove_abandoned(self._parent, _NAME)
-                if self._made_parent:
-                    _remove_empty(self._parent)
+                remove_empty(sorted(self._made, reverse=True))  # the longest path first
 
     def __enter__(self) -> "SpillFolder":
         return self
@@ -188,13 +194,6 @@ def remove_abandoned(parent: Path, name: re.Pattern[str]) -> None:
                 continue  # a run holds it
             shutil.rmtree(folder, ignore_errors=True)
             os.close(lock)
-
-
-def _remove_empty(folder: Path) -> None:
-    try:
-        folder.rmdir()
-    except OSError:
-        return  # other runs spill there, or the user keeps files there
 
 
 def sync_folder(path: Path) -> None:

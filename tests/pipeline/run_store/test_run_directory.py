@@ -362,3 +362,20 @@ def test_a_run_does_not_leave_its_cluster(config, executing, monkeypatch, began,
         monkeypatch.setattr(run_module, "engine_facts", lambda *arguments: {"name": "cluster", "device": None})
     with pytest.raises(InputError, match=f'cluster: resume it with scheduler.kind = "{kind}"'):
         longwall.resume(path)
+
+
+def test_a_refused_run_leaves_no_folder(tmp_path):
+    (tmp_path / "bad.txt").write_text("1 2\n1 x\n")
+    runs = tmp_path / "new" / "x" / "runs"
+    spill = tmp_path / "new" / "x" / "spill"
+    with pytest.raises(InputError):
+        longwall.run(
+            {
+                "graph": {"path": tmp_path / "bad.txt"},
+                "workload": {"kind": "triangles"},
+                "engine": {"kind": "cpu"},
+                "memory": {"spill": spill},
+                "run": {"directory": runs},
+            }
+        )
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.txt"]

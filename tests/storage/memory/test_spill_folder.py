@@ -110,6 +110,36 @@ def test_closing_removes_everything_even_the_parent_that_was_made(tmp_path):
     folder.close()
 
 
+def test_all_folders_that_were_made_go_and_no_other(tmp_path):
+    (tmp_path / "there").mkdir()
+    with SpillFolder(tmp_path / "there" / "new" / "x" / "y") as folder:
+        fill(folder)
+        (tmp_path / "there" / "kept.txt").write_text("")
+    assert names(tmp_path / "there") == ["kept.txt"]
+    with SpillFolder(tmp_path / "new" / "x" / "y") as folder:
+        fill(folder)
+        (tmp_path / "new" / "kept.txt").write_text("")
+    assert names(tmp_path / "new") == ["kept.txt"]
+
+
+def test_folders_around_the_parent_may_vanish_as_it_is_made(tmp_path, monkeypatch):
+    """A run that made them removes them meanwhile; one that cannot ever be made is refused."""
+    real, refusals = Path.mkdir, [FileNotFoundError(2, "No such file or directory")] * 3
+
+    def late(self, *arguments, **options):
+        if refusals:
+            raise refusals.pop()
+        real(self, *arguments, **options)
+
+    monkeypatch.setattr(Path, "mkdir", late)
+    with SpillFolder(tmp_path / "new" / "spill") as folder:
+        assert folder.path.is_dir()
+    assert names(tmp_path) == []
+    refusals += [FileNotFoundError(2, "No such file or directory")] * 100
+    with pytest.raises(RunError, match="nothing can be spilled there"), SpillFolder(tmp_path / "spill") as folder:
+        assert folder.path
+
+
 def test_a_parent_that_was_there_stays(tmp_path):
     (tmp_path / "spill").mkdir()
     with SpillFolder(tmp_path / "spill") as folder:
