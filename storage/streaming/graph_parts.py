@@ -90,6 +90,8 @@ class GraphParts:
         How many read lists.
     cancel
         Set when the run is cancelled: reading raises KeyboardInterrupt then, before the next segment.
+    option
+        The option that limits `size`, for messages.
 
     Attributes
     ----------
@@ -104,11 +106,20 @@ class GraphParts:
         If nothing has room in a part.
     """
 
-    def __init__(self, graph: StoredGraph, lists: ListFile, size: int, threads: int, cancel: threading.Event) -> None:
+    def __init__(
+        self,
+        graph: StoredGraph,
+        lists: ListFile,
+        size: int,
+        threads: int,
+        cancel: threading.Event,
+        option: str = "memory.host",
+    ) -> None:
         self._starts, self._lists, self._threads, self._cancel = graph.starts, lists, threads, cancel
+        self._option = option
         if size < _LEAST_BYTES:
             raise RunError(
-                f"memory.host leaves {round_size(max(size, 0))} for the adjacency lists, which is too little: raise it"
+                f"{option} leaves {round_size(max(size, 0))} for the adjacency lists, which is too little: raise it"
             )
         self.resize(size)
         self._set, self._buffers = VertexSet(graph.starts), threading.local()
@@ -161,7 +172,7 @@ class GraphParts:
                 if root == first:
                     raise RunError(
                         f"the adjacency lists around one vertex need more than {round_size(limit)}, which is what "
-                        "memory.host leaves for them: raise memory.host"
+                        f"{self._option} leaves for them: raise {self._option}"
                     )
                 return Window(first, root, arcs)
             segment += 1
@@ -192,7 +203,7 @@ class GraphParts:
         while True:
             end = members.lists_end(at, window.first, below.size) if window.first else 0
             if end == at < window.first:
-                raise RunError(f"a single adjacency list has no room in {round_size(self.size)}: raise memory.host")
+                raise RunError(f"a single adjacency list has no room in {round_size(self.size)}: raise {self._option}")
             lengths[:inside] = 0
             gathered = self._gather(at, end, below, lengths)
             high = members.size if end == window.first else members.rank(end)

@@ -89,7 +89,9 @@ def open_stream(env: Environment, phase: RangePhase) -> Iterator[MakeWorker]:
             reserved.enter_context(resources.host.reserve(found, "a part of the graph, and what is found in it"))
         reserved.enter_context(resources.work.reserve(whole, "a part of the graph, and the workspaces for it"))
         part = size if way is None else way.part
-        parts = reserved.enter_context(closing(GraphParts(graph, lists, part, core_count(), env.cancel)))
+        by_device = resources.on_device and size == int(whole * _DEVICE_SHARE)
+        option = (resources.work if by_device else resources.host).option
+        parts = reserved.enter_context(closing(GraphParts(graph, lists, part, core_count(), env.cancel, option)))
         if way is None:
             yield partial(StreamWorker, env, phase.count, parts, sums, phase.take(env), whole)
         else:

@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from threading import Event
+from unittest.mock import MagicMock
 
 import networkx as nx
 import numpy as np
@@ -158,6 +159,12 @@ def test_no_part_is_too_small_for_a_message(tmp_path: Path, size: int) -> None:
         parts_of(generate("rmat", scale=6, edge_factor=4, seed=1), tmp_path, size),
     ):
         pass
+
+
+def test_a_part_that_is_too_small_names_the_budget_that_limits_it() -> None:
+    said = r"^memory.device leaves 9 B for the adjacency lists, which is too little: raise it"
+    with pytest.raises(RunError, match=said):
+        GraphParts(MagicMock(), MagicMock(), 9, 2, Event(), "memory.device")
 
 
 def test_no_list_is_read_once_the_run_is_cancelled(tmp_path: Path) -> None:
