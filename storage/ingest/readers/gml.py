@@ -88,7 +88,7 @@ def _blocks(
     del buffer
     if nodes is not None:
         nodes.read(graph)
-    if request.vertex_name is None:
+    if request.vertex_name is None and request.ids != "integers":
         note_of_nodes(request.notes, graph.nodes(data=True), len(graph), request.value)
     try:
         yield from networkx_blocks(graph, None if request.label is None else str(request.label), labels, declared)
@@ -115,6 +115,9 @@ def _parse(path: Path, content: bytes, request: ColumnRequest) -> Any:
             problem = " ".join(str(error).split())
         if label == "label" and len(keys) > 1:
             request.notes.say(f"{path}: vertices have the ids of the nodes, whose labels are missing or the same")
+    if request.vertex_name is not None:
+        advice = "choose another attribute, or leave out graph.vertex_name"
+        raise InputError(f"{path}: the names of the vertices cannot be read ({problem:.200}); {advice}")
     raise InputError(f"{path}: networkx cannot read this GML ({problem:.200}); check the file")
 
 

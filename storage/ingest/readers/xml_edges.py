@@ -87,7 +87,7 @@ def _blocks(
         yield from edges_between(str(reader.path), list(map(kind, ends)), numbers)
     if reader.nodes:
         declared.vertices, declared.may_be_empty = reader.nodes, True
-    if request.vertex_name is None:
+    if request.vertex_name is None and request.ids != "integers":
         names.note_unread(request.notes, reader.nodes, request.value)
 
 

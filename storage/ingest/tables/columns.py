@@ -205,7 +205,8 @@ def header_names(
 ) -> tuple[list[str], int] | None:
     """Return the names of the columns in a line, and the byte that separates them; None if it is a row.
 
-    A line names columns if none of its fields is a number, or if a known pair, or what the user chose, is among them.
+    A line names columns if none of its fields is a number, or if a known pair, or what the user chose, is among them;
+    or if it numbers the columns behind an index from 0.
 
     Parameters
     ----------
@@ -239,7 +240,8 @@ def header_names(
     named = any(name[:1].isalpha() for name in map(_plain, names)) and not any(map(_NUMBER.match, names))
     if not line.replace("\t", " ").isprintable() or "\ufffd" in line:
         return None  # the parser says what is wrong with it
-    if named or known_pair(names, request):
+    numbered = len(names) > 1 and names == ["", *map(str, range(len(names) - 1))]  # by pandas
+    if named or known_pair(names, request) or (numbered and request.chosen is None):
         return names, separator
     return None
 

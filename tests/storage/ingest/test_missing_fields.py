@@ -149,6 +149,7 @@ INDEXED = {
     "two levels": ",,a,b\n0,8,{0},{1}\n1,9,{1},{2}\n",
     "read and written": "Unnamed: 0,a,b\n0,{0},{1}\n1,{1},{2}\n",
     "R": '"","a","b"\n"1",{0},{1}\n"2",{1},{2}\n',
+    "numbers as names": ",0,1\n5,{0},{1}\n9,{1},{2}\n",
     "texts in the index": ",a,b\nx,{0},{1}\ny,{1},{2}\n",
 }
 
