@@ -164,8 +164,8 @@ def _require_different(names: Iterable[Any]) -> None:
     again = next((name for name, times in Counter(names).items() if times > 1), None)
     if again is not None:
         raise InputError(
-            f"two vertices of the graph are named {again!r:.80}; give each a name of its own, delete the names, or choose "
-            "another attribute as vertex_name"
+            f"two vertices of the graph are named {again!r:.80}; give each a name of its own, delete the names, or "
+            "choose another attribute as vertex_name"
         )
 
 
