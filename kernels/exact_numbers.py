@@ -15,6 +15,7 @@ With 2**64 they hold the matches of 64 vertices, which are fewer than 2**1984, a
 cancel out.
 """
 _WORD = 64  # bits of what is always known
+_SPARE = 0  # bits of a word that no number may need
 _MARGIN = 4  # bits for the sign, and for what floating point leaves out
 
 
@@ -35,6 +36,18 @@ def moduli_for(magnitude: float, primes: Sequence[int]) -> list[int]:
     if magnitude < 1 << int(bits):
         return needed
     raise OverflowError(f"a number has more than {bits:.0f} bits, which are all that counts have")
+
+
+def require_fits(bound: int, bits: int, what: str) -> None:
+    """Refuse to count where a number that is at most `bound` may not fit a word of so many bits.
+
+    Raises
+    ------
+    OverflowError
+        If it may not.
+    """
+    if bound.bit_length() > bits - _SPARE:
+        raise OverflowError(f"the graph is too large for this count: {what} may not fit {bits}-bit integers")
 
 
 def combine(residues: Mapping[int, Sequence[int]]) -> list[int]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from longwall.kernels.cpu.engine import CpuDevice, fitting
+from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import Targets
 from longwall.kernels.jit import compiled
@@ -24,6 +25,8 @@ class CpuFourCycleCounter:
     """Wedge counters of one worker."""
 
     def __init__(self, device: CpuDevice, graph: GraphArrays, memory: int):
+        # Two opposite edges, one of them at the vertex, are in two of its cycles at most; each has two such pairs.
+        require_fits(graph.max_degree * graph.num_arcs // 2, 63, "the number of 4-cycles at a vertex")
         self.workspace_bytes = fitting(graph.num_vertices * 4, memory)
         self._graph = graph
         self._wedges = np.zeros(graph.num_vertices, np.uint32)
@@ -32,7 +35,8 @@ class CpuFourCycleCounter:
     def count(self, first: int, last: int) -> int:
         """Count the 4-cycles of a range of vertices."""
         g = self._graph
-        return int(count_four_cycles(g.indptr, g.indices, g.split, first, last, self._wedges, self._stop_flag))
+        low, high = count_four_cycles(g.indptr, g.indices, g.split, first, last, self._wedges, self._stop_flag)
+        return int(low) + (int(high) << 32)
 
 
 class CpuColumnCycleCounter(CpuFourCycleCounter):
@@ -69,14 +73,14 @@ def count_four_cycles(indptr, indices, split, first, last, wedges, stop_flag):
 
     Returns
     -------
-    int
-        The number of 4-cycles.
+    low, high : int
+        The number of 4-cycles: low + 2**32 high.
     """
-    total = np.int64(0)
+    low, high = np.int64(0), np.int64(0)
     for v in range(first, last):
         if stop_flag[0]:
             break
-        touched = np.int64(0)
+        touched, total = np.int64(0), np.int64(0)
         for i in range(split[v], indptr[v + 1]):
             x = indices[i]
             j = indptr[x + 1] - 1
@@ -89,6 +93,8 @@ def count_four_cycles(indptr, indices, split, first, last, wedges, stop_flag):
                 wedges[y] = seen + np.uint32(1)
                 j -= 1
                 touched += 1
+        low += total & 0xFFFFFFFF
+        high += total >> 32
         if touched > indptr.size:
             wedges[v:] = 0
         else:
@@ -98,4 +104,4 @@ def count_four_cycles(indptr, indices, split, first, last, wedges, stop_flag):
                 while indices[j] > v:
                     wedges[indices[j]] = 0
                     j -= 1
-    return total
+    return low, high

@@ -38,7 +38,7 @@ DEVICE u64 count_pairs(const i64* starts, const u32* common, i64 own, int smalle
 extern "C" __global__ void __launch_bounds__(256)
     count_almost_cliques(const i64* indptr, const i64* split, const i64* starts, const u32* common, i64 first, i64 last,
                          i64 words, u32* store, i64 store_words, u32* next, const u32* stop, u64* result) {
-  u64 total = 0;
+  u64 low = 0, high = 0;
   for (;;) {
     __syncthreads();
     if (threadIdx.x == 0) dynamic_shared[0] = load_volatile(stop) ? kNoVertex : atomicAdd(next, 1u);
@@ -50,11 +50,16 @@ extern "C" __global__ void __launch_bounds__(256)
     if (smaller < 2) continue;
     const int width = static_cast<int>((indptr[v + 1] - own + 31) >> 5) | 1;
     // The same code twice, so that the compiler knows which of the two memories it reads.
+    u64 total;
     if (static_cast<i64>(smaller) * width <= words) {
-      total += count_pairs(starts, common, own, smaller, width, dynamic_shared + 4);
+      total = count_pairs(starts, common, own, smaller, width, dynamic_shared + 4);
     } else {
-      total += count_pairs(starts, common, own, smaller, width, store + blockIdx.x * store_words);
+      total = count_pairs(starts, common, own, smaller, width, store + blockIdx.x * store_words);
     }
+    low += total & 0xffffffffull;
+    high += total >> 32;
   }
-  add_parts(result, total);
+  add_parts(result, low);
+  high = warp_sum(high);
+  if (lane_id() == 0 && high) atomicAdd(&result[1], high);
 }

@@ -5,6 +5,7 @@ from typing import Any
 
 from longwall.kernels.cuda.runtime.launch import WARP, Device, exact, units_that_fit
 from longwall.kernels.cuda.runtime.page_buffer import places_of
+from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import Targets
@@ -15,6 +16,7 @@ _WARPS = 8  # per block of the kernel for light vertices
 _MANY = 1 << 15  # wedges from which on a vertex' ends are counted window by window
 _LARGEST_NARROW = (1 << 16) - 1  # neighbours, where counters have 16 bits
 _VERTICES_SHARE = 8  # the part of a counter's memory that its range of vertices has
+_MOST_COLUMN_ARCS = (1 << 32) - 1  # whose places are numbers of 32 bits
 _VERTEX_BYTES = 12  # of a vertex of that range: its wedges, and its number if they are many
 
 
@@ -33,6 +35,11 @@ def _of_vertices(device: Device, most: int) -> tuple[Array, Array]:
     return device.xp.empty(most, device.xp.int64), device.xp.empty(most, device.xp.uint32)
 
 
+def _require_word(graph: GraphArrays) -> None:
+    """Refuse graphs with too many 4-cycles: two opposite edges are in two at most, and each has two such pairs."""
+    require_fits((graph.num_arcs // 2) ** 2 // 2, 64, "the number of 4-cycles")
+
+
 class CudaFourCycleCounter:
     """Wedge counters; see ``four_cycles.cu``."""
 
@@ -42,6 +49,7 @@ class CudaFourCycleCounter:
     _THREADS = 1024
 
     def __init__(self, device: Device, graph: GraphArrays, memory: int):
+        _require_word(graph)
         self._device, self._graph = device, graph
         xp, n = device.xp, graph.num_vertices
         most = device.shared_memory // 4 - 4
@@ -124,13 +132,14 @@ class CudaColumnCycleCounter:
     _THREADS = 1024
 
     def __init__(self, device: Device, graph: GraphArrays, memory: int):
+        _require_word(graph)
         self._device, self._graph = device, graph
         n = graph.num_vertices
         self._most = max(min(n, memory // _VERTICES_SHARE // _VERTEX_BYTES), 1)
         left = memory - self._most * _VERTEX_BYTES - 4 * n
         if left < 4 * max(graph.max_degree, 1):
             raise WorkspaceTooLarge(memory - left + 4 * max(graph.max_degree, 1))
-        self.arc_room = min(left // 4, max(graph.num_arcs // 2, 1))
+        self.arc_room = min(left // 4, max(graph.num_arcs // 2, 1), _MOST_COLUMN_ARCS)
         self._ends = device.xp.empty(n, device.xp.uint32)
         self._arcs = device.xp.empty(self.arc_room, device.xp.uint32)
         self._sizes, self._heavy = _of_vertices(device, self._most)

@@ -33,7 +33,12 @@ def plan_limited_count(pattern: Pattern, graph: Graph, limit: int, *, induced: b
     inside, cost = plan, plan.cost
     if isinstance(plan, CountByLabel):
         inside, cost = plan.inside, cost + 2 * graph.num_edges  # the graph of the labels is made of all arcs
-    if isinstance(inside, CountBySearch) or limit * pattern.num_vertices * _STEPS < cost:
+    if isinstance(inside, CountBySearch) or steps_to(limit, pattern) < cost:
         search = plan_match(pattern, graph.stats, induced=induced, longest_suffix=1)
         return CountBySearch(pattern, search.cost, search)
     return plan
+
+
+def steps_to(limit: int, pattern: Pattern) -> float:
+    """Return the steps in which a search finds so many embeddings."""
+    return limit * pattern.num_vertices * _STEPS

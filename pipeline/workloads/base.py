@@ -123,27 +123,23 @@ def plan_pattern(
         return count_by_search(search, graph.stats) if search.counting else search
     if output == "embeddings":
         return plan_match(pattern, graph.stats, induced=induced, counting=False)
+    from longwall.pipeline.phases.stars.star_plan import plan_by_degrees, plan_star
+
     if pattern.labels is not None:
         from longwall.pipeline.phases.queries.plans import plan_query
-        from longwall.pipeline.phases.stars.star_plan import plan_labelled_star
 
         if (query := plan_query(pattern, graph, induced=induced)) is not None:
-            searches = induced and limit is not None
-            return query if searches else plan_labelled_star(pattern, graph, query, induced=induced)
+            return plan_star(pattern, graph, query, induced=induced, limit=limit)
     if limit is not None:
         from longwall.pipeline.phases.limited_count import plan_limited_count
 
-        return plan_limited_count(pattern, graph, limit, induced=induced)
+        limited = plan_limited_count(pattern, graph, limit, induced=induced)
+        return plan_star(pattern, graph, limited, induced=induced, limit=limit)
     if pattern.is_clique and pattern.labels is None:  # no core of the graph pays
         from longwall.pipeline.phases.count_plans import plan_unlabelled
 
         return plan_unlabelled(pattern, graph.stats, induced=induced)
-    from longwall.pipeline.phases.stars.star_plan import plan_by_degrees, plan_labelled_star
-
-    plan = plan_by_degrees(pattern, graph, induced=induced)
-    if pattern.labels is None or not induced:
-        return plan
-    return plan_labelled_star(pattern, graph, plan, induced=True)
+    return plan_by_degrees(pattern, graph, induced=induced)
 
 
 def count_or_list(

@@ -9,6 +9,7 @@ import pytest
 
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import WORD, Inner, RowTables
+from longwall.kernels.interface.local_counts import EdgeGraph
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
@@ -176,3 +177,36 @@ def listed(engine: Any, graph: GraphArrays) -> RowTables:
     lists = engine.kernels.common_neighbours(engine.device, graph, MEMORY)
     none = engine.xp.empty(0, np.int64)
     return RowTables(WORD, none, none, none, *lists)
+
+
+def test_what_may_not_fit_a_word_is_refused(engine, graph, monkeypatch):
+    """Graphs with so many edges are not to be had, so words are said to be shorter."""
+    (made, loaded), tables = engine, listed(*engine)
+    device, kernels, xp = made.device, made.kernels, made.xp
+    arcs = xp.zeros(loaded.num_arcs, np.int64)
+    counts = {
+        "4-cycles": lambda: kernels.four_cycle_counter(device, loaded, MEMORY),
+        "4-cycles by columns": lambda: kernels.column_cycle_counter(device, loaded, MEMORY),
+        "walks": lambda: kernels.paths_of_arcs(device, loaded, arcs, MEMORY),
+        "maps": lambda: kernels.inner_counts(device, loaded, tables, Inner.CYCLES, arcs, MEMORY),
+        "almost-cliques": lambda: kernels.almost_clique_counter(device, loaded, tables, MEMORY),
+    }
+    if made.name == "cuda":  # the CPU has longer words
+        numbered = EdgeGraph.of(loaded, arcs)
+        counts |= {
+            "diamonds": lambda: kernels.diamond_counter(device, loaded, MEMORY),
+            "cliques of arcs": lambda: kernels.cliques_of_arcs(device, loaded, arcs, MEMORY),
+            "cliques of edges": lambda: kernels.edge_counter(device, numbered, "clique-4", 0, 1, MEMORY),
+        }
+    monkeypatch.setattr("longwall.kernels.exact_numbers._SPARE", 56)
+    for name, count in counts.items():
+        with pytest.raises(OverflowError, match=r"may not fit \d\d-bit integers"):
+            pytest.fail(f"{name}: {count()}")
+
+
+def test_columns_have_no_more_arcs_than_32_bits_count(engine, graph, monkeypatch):
+    device, loaded, kernels = engine[0].device, engine[1], engine[0].kernels
+    if engine[0].name == "cuda":
+        monkeypatch.setattr("longwall.kernels.cuda.four_cycles._MOST_COLUMN_ARCS", 300)
+    counter = kernels.column_cycle_counter(device, loaded, MEMORY)
+    assert counter.arc_room == (300 if engine[0].name == "cuda" else loaded.num_arcs)

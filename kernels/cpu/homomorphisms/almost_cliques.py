@@ -4,6 +4,7 @@ import numpy as np
 
 from longwall.kernels.cpu.cliques.words import popcount
 from longwall.kernels.cpu.engine import CpuDevice, fitting
+from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import RowTables
 from longwall.kernels.jit import compiled
@@ -20,6 +21,10 @@ class CpuAlmostCliqueCounter:
     """A bitmap table of one worker."""
 
     def __init__(self, device: CpuDevice, graph: GraphArrays, tables: RowTables, memory: int):
+        pairs = graph.max_degree**2 // 2
+        require_fits(
+            graph.max_out_degree * pairs, 63, "the number of pairs at the triangles of a vertex"
+        )
         words = graph.max_out_degree * ((graph.max_degree + 63) // 64)
         self.workspace_bytes = fitting(8 * words, memory)
         self._table = np.empty(words, np.uint64)
@@ -68,8 +73,8 @@ def count_almost_cliques(indptr, split, starts, common, first, last, table, stop
             continue
         width = (indptr[v + 1] - own + 63) >> 6
         table[: smaller * width] = 0
-        found = np.int64(0)
         for i in range(smaller):
+            found = np.int64(0)
             for at in range(starts[own + i], starts[own + i + 1]):
                 j = np.int64(common[at]) - own
                 table[i * width + (j >> 6)] |= np.uint64(1) << np.uint64(j & 63)
@@ -81,6 +86,6 @@ def count_almost_cliques(indptr, split, starts, common, first, last, table, stop
                 for w in range(width):
                     both += popcount(table[i * width + w] & table[j * width + w])
                 found += both * (both - 1) // 2
-        low += found & 0xFFFFFFFF
-        high += found >> 32
+            low += found & 0xFFFFFFFF
+            high += found >> 32
     return low, high

@@ -57,15 +57,17 @@ def count_diamonds(indptr, indices, split, first, last, marks, stop_flag):
             continue
         for i in range(indptr[x], indptr[x + 1]):
             marks[indices[i]] = 1
-        found = np.int64(0)
+        below, above = np.uint64(0), np.int64(0)  # fewer than 2**32 addends of 32 bits
         for i in range(split[x], indptr[x + 1]):
             v = indices[i]
             common = np.int64(0)
             for j in range(indptr[v], indptr[v + 1]):
                 common += marks[indices[j]]
-            found += common * (common - 1) // 2
-        low += found & 0xFFFFFFFF
-        high += found >> 32
+            found = common * (common - 1) // 2
+            below += np.uint64(found & 0xFFFFFFFF)
+            above += found >> 32
+        low += np.int64(below & np.uint64(0xFFFFFFFF))
+        high += above + np.int64(below >> np.uint64(32))
         for i in range(indptr[x], indptr[x + 1]):
             marks[indices[i]] = 0
     return low, high

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from longwall.kernels.cpu.cliques.words import popcount
 from longwall.kernels.cpu.engine import CpuDevice, fitting
 from longwall.kernels.cpu.local_counts.arc_triangles import in_parallel
+from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import Inner, RowTables
 from longwall.kernels.jit import compiled
@@ -21,6 +22,8 @@ def inner_counts(
     device: CpuDevice, graph: GraphArrays, tables: RowTables, inner: Inner, out: NDArray[np.int64], memory: int
 ) -> None:
     """Count among common neighbours; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    # Two edges cover what is mapped to the common neighbours.
+    require_fits(min(tables.longest**4, graph.num_arcs**2), 63, "the number of maps to common neighbours")
     words = tables.longest * ((tables.longest + 63) // 64)
     fitting(device.workers * (8 * words + 8 * tables.longest + 4 * graph.max_degree), memory)
 

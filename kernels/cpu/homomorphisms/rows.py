@@ -240,7 +240,7 @@ def run_rows(
                 for r in range(num_reached):
                     total += dense[source, reached[r]]
                 if symmetric:
-                    total = 2 * total - dense[source, v]
+                    total = 2 * _reduced(total, modulus) - dense[source, v]
                 scalars[target] = _reduced(total, modulus)
         for p in range(products.shape[0]):
             product = scalars[products[p, 0]]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from longwall.kernels.cpu.cliques.words import popcount
 from longwall.kernels.cpu.engine import CpuDevice, fitting
 from longwall.kernels.cpu.local_counts.arc_triangles import count_common, in_parallel
+from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.jit import compiled
 
@@ -63,6 +64,7 @@ def sum_neighbours(
 
 def paths_of_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64], memory: int) -> None:
     """Count walks of three steps; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    require_fits(graph.max_degree**2, 63, "the number of walks of three steps at an edge")
     fitting(device.workers * (8 * graph.num_arcs + 4 * graph.num_vertices), memory)
     found: list[NDArray[np.int64]] = []
 

@@ -1,6 +1,7 @@
 """Cliques of five vertices less an edge on the device: bitmap tables, and launches of ``almost_cliques.cu``."""
 
-from longwall.kernels.cuda.runtime.launch import THREADS, Device, sum_of_parts, units_that_fit
+from longwall.kernels.cuda.runtime.launch import THREADS, WARP, Device, sum_of_parts, units_that_fit
+from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import RowTables
 
@@ -22,6 +23,9 @@ class CudaAlmostCliqueCounter:
 
     def __init__(self, device: Device, graph: GraphArrays, tables: RowTables, memory: int):
         self._device, self._graph, self._tables = device, graph, tables
+        rows = graph.max_out_degree // (THREADS // WARP) + 1  # of a lane, for each of which it looks at some others
+        found = rows * (graph.max_out_degree // WARP + 1) * graph.max_degree**2 // 2
+        require_fits(found, 64, "the number of pairs at the triangles of a vertex")
         most = graph.max_out_degree * ((graph.max_degree + 31) // 32 | 1)
         self._words = min(most, max(device.shared_memory // _BLOCKS - 1024 - _CONTROL_BYTES, 0) // 4)
         self._store_words = most if most > self._words else 0

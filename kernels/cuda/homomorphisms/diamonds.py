@@ -6,6 +6,7 @@ import numpy as np
 
 from longwall.kernels.cuda.local_counts.arc_triangles import ArcTasks, arc_tasks
 from longwall.kernels.cuda.runtime.launch import THREADS, Device, sum_of_parts
+from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
 
@@ -66,6 +67,8 @@ class CudaDiamondCounter:
     def __init__(self, device: Device, graph: GraphArrays):
         if graph.pages is not None:  # rows are read too often for that
             raise WorkspaceTooLarge(4 * graph.num_arcs)
+        edges = graph.num_arcs // 2  # two of them are opposite in four diamonds at most, which each have two such pairs
+        require_fits(min(edges**2, edges * graph.max_degree**2 // 2), 64, "the number of diamonds")
         self._pairs = RowPairs(device, graph, "count_diamonds", arc_tasks(device, graph, graph.num_arcs))
 
     def count(self, first: int, last: int) -> int:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from longwall.kernels.cuda.runtime.launch import WARP, Device, units_that_fit
+from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import Inner, RowTables
 
@@ -17,6 +18,8 @@ def inner_counts(device: Device, graph: GraphArrays, tables: RowTables, inner: I
     """Count among common neighbours; see :class:`longwall.kernels.interface.kernels.Kernels`."""
     if not graph.num_arcs:
         return
+    # Two edges cover what is mapped to the common neighbours.
+    require_fits(min(tables.longest**4, graph.num_arcs**2), 63, "the number of maps to common neighbours")
     xp, longest = device.xp, tables.longest
     most = longest * ((longest + 31) // 32 | 1)
     words = min(most, max(device.shared_memory // _BLOCKS - 1024 - _CONTROL_BYTES, 0) // 4)

@@ -7,6 +7,7 @@ import numpy as np
 from longwall.kernels.cuda.local_counts.arc_triangles import count_common, list_common
 from longwall.kernels.cuda.runtime.compile import constants
 from longwall.kernels.cuda.runtime.launch import WARP, Device, units_that_fit
+from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
 
@@ -79,6 +80,7 @@ def sum_neighbours(
 
 def paths_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int) -> None:
     """Count walks of three steps; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    require_fits(graph.max_degree**2, 63, "the number of walks of three steps at an edge")
     xp, n = device.xp, graph.num_vertices
     window = min(n, device.shared_memory // 4 - 8)
     blocks = units_that_fit(device.multiprocessors, 4 * n, memory)
@@ -110,6 +112,7 @@ def paths_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int) -
 def cliques_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int) -> None:
     """Count pairs of adjacent common neighbours; see :class:`longwall.kernels.interface.kernels.Kernels`."""
     xp, size = device.xp, graph.max_out_degree
+    require_fits(size**2, 32, "the number of adjacent pairs among smaller neighbours")
     room = (device.shared_memory // _CLIQUE_BLOCKS - 1024) // 4
     words = min(-(-graph.num_vertices // 32), max(room // 3, 1))
     most = size * ((size + 31) // 32 + 1)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cuda.runtime.launch import THREADS, Device, units_that_fit
+from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.local_counts import EdgeGraph, EdgeShape
 
 Array = Any  # a CuPy array
@@ -29,6 +30,8 @@ class CudaEdgeCounter:
 
     def __init__(self, device: Device, graph: EdgeGraph, shape: EdgeShape, first: int, number: int, memory: int):
         xp, out = device.xp, graph.max_out_degree
+        if shape == "clique-4":
+            require_fits(out**2, 32, "the number of adjacent pairs among smaller neighbours")
         self._device, self._graph, self._function, self._first = device, graph, _FUNCTIONS[shape], first
         # Words of 4 bytes of a block: sums and bitmaps of the out-neighbours, or wedges by vertex.
         words = {"triangle": 0, "clique-4": out * (1 + (out + 31) // 32), "cycle-4": graph.num_vertices}[shape]

@@ -29,6 +29,7 @@ _PATIENCE = 1 << 17  # candidates that each worker tries before terms are looked
 _PAIRS, _MOST_SHIFT = 6, 6  # of vertices that may coincide: with so many more, terms are planned for twice as long
 _PATIENT_SHARE = 1 / 16  # of a search's candidates to those that terms are estimated to take: one takes longer
 _MOST_COST = 1e11  # candidates: with more, which take hours, the search goes on
+_MOST_VERTICES = 1 << 31  # of a graph: positions of candidates have 32 bits, with a sign
 LEAST_VERTICES = 9  # of a query; orders of smaller ones are compared in milliseconds, and labels alone leave little
 
 
@@ -150,9 +151,9 @@ def plan_query(pattern: Pattern, graph: Graph, *, induced: bool) -> CountByCandi
 
     Both engines count so, and on the host: a kernel for one query takes longer to compile for a GPU than the answer.
     """
-    if pattern.labels is None or pattern.num_vertices < LEAST_VERTICES:
-        return None
     stats = graph.stats
+    if pattern.labels is None or pattern.num_vertices < LEAST_VERTICES or stats.num_vertices >= _MOST_VERTICES:
+        return None
     share = [
         stats.label_counts.get(label, 0) / max(stats.num_vertices, 1) if label >= 0 else 1.0 for label in pattern.labels
     ]

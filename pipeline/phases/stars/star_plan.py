@@ -18,6 +18,8 @@ from longwall.pipeline.phases.cores.core_plan import least_cost, pays_on_engine,
 from longwall.pipeline.phases.count_plans import CountPlan
 from longwall.pipeline.phases.degree_sums import count_stars
 from longwall.pipeline.phases.hubs.hub_plan import plan_around_hubs
+from longwall.pipeline.phases.limited_count import steps_to
+from longwall.pipeline.phases.queries.plans import LEAST_VERTICES
 from longwall.pipeline.phases.stars.star_count import Star, StarCount
 from longwall.storage.graph.graph import Graph
 from longwall.storage.streaming.stored_graph import StoredGraph
@@ -26,8 +28,7 @@ _GAIN = 0.5  # of the steps of the whole count, that independent sets may take
 _MOST_STEPS = 3e9  # of a thread: some seconds
 _MOST_PRODUCTS = 1 << 16  # of coefficients, when two polynomials are multiplied
 _PRIME_BITS = 30  # a prime has more
-_LEAST_LEAVES = 2  # of a star: an edge has no centre
-_LEAST_BARE = 4  # vertices of a star without labels that is counted so: smaller ones are counted by triangles
+_LEAST_VERTICES, _LEAST_LABELLED = 4, 3  # of an induced star: smaller ones without labels are counted by triangles
 _ANY_STEPS = 1 << 62
 _HUGE = 10**300
 
@@ -96,16 +97,13 @@ def plan_by_degrees(pattern: Pattern, graph: Graph, *, induced: bool = False) ->
 
     Parameters as of `plan_count`.
     """
-    whole = plan_around_hubs(pattern, graph, induced=induced)
-    if pattern.labels is not None or pattern.num_vertices < _LEAST_BARE or not induced:
-        return whole
-    if not _is_star(pattern) or not worth_making(whole.cost, graph):
-        return whole
-    return CountStarsByCentre(pattern, whole.cost, whole, induced)
+    return plan_star(pattern, graph, plan_around_hubs(pattern, graph, induced=induced), induced=induced)
 
 
-def plan_labelled_star(pattern: Pattern, graph: Graph, whole: CountPlan, *, induced: bool) -> CountPlan:
-    """Plan how to count a pattern with labels by the choices of leaves, if it is a star and that is less work.
+def plan_star(
+    pattern: Pattern, graph: Graph, whole: CountPlan, *, induced: bool, limit: int | None = None
+) -> CountPlan:
+    """Plan how to count a pattern by the choices of leaves, if it is a star and that is less work.
 
     Parameters
     ----------
@@ -117,13 +115,21 @@ def plan_labelled_star(pattern: Pattern, graph: Graph, whole: CountPlan, *, indu
         How it is counted otherwise.
     induced
         Whether non-edges of the pattern must be non-edges of the graph.
+    limit
+        The number of embeddings after which the count may end.
     """
-    if isinstance(graph, StoredGraph) or not _is_star(pattern) or not labels_are_there(pattern, graph.stats):
+    labelled = pattern.labels is not None
+    least = (_LEAST_LABELLED if labelled else _LEAST_VERTICES) if induced else LEAST_VERTICES
+    if isinstance(graph, StoredGraph) or not _is_star(pattern) or not (labelled or induced):
         return whole
-    if induced and Star.of(pattern, induced=True).leaves.products > _MOST_PRODUCTS:
+    if pattern.num_vertices < least or not labels_are_there(pattern, graph.stats):
         return whole
-    cost = max(whole.cost, _search_cost(pattern, graph))
-    if induced and not worth_making(cost, graph):
+    if not induced:
+        return CountStarsByCentre(pattern, whole.cost, whole, induced)
+    cost = max(whole.cost, _search_cost(pattern, graph)) if labelled else whole.cost
+    if Star.of(pattern, induced=True).leaves.products > _MOST_PRODUCTS or not worth_making(cost, graph):
+        return whole
+    if limit is not None and steps_to(limit, pattern) < cost:
         return whole
     return CountStarsByCentre(pattern, cost, whole, induced)
 
@@ -143,5 +149,5 @@ def _orders(pattern: Pattern) -> int:
 
 def _is_star(pattern: Pattern) -> bool:
     """Whether a pattern is a star of two leaves at least."""
-    degrees = sorted(map(len, pattern.neighbours))
-    return len(degrees) > _LEAST_LEAVES and degrees[-2] == 1
+    first, second, *_ = sorted(map(len, pattern.neighbours), reverse=True)
+    return first > second == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from math import comb, inf
 from typing import Any
@@ -195,3 +196,13 @@ def test_when_labelled_stars_are_counted_so() -> None:
     graph = labelled_star(20_000, 12)
     assert not isinstance(plan_pattern(parse_pattern(distinct), graph, "count", induced=True), CountStarsByCentre)
     assert isinstance(plan_pattern(parse_pattern(distinct), graph, "count"), CountStarsByCentre)
+
+
+@pytest.mark.parametrize("pattern", ["star-5", "(a:0)-(b:1), (a)-(c:2), (a)-(d)"])
+def test_limits_of_induced_stars(engine_kind: str, pattern: str) -> None:
+    """A search ends at a low limit; it would hardly ever reach a high one."""
+    n = on_device(66_000, 600)
+    graph, count = labelled_star(n, 2), partial(longwall.count, engine=engine_kind, induced=True)
+    found = {limit: count(graph, pattern, limit=limit) for limit in (5, 2**64 - 1)}
+    every = comb(n, 5) if pattern == "star-5" else (n // 2) ** 2 * (n - 2)
+    assert found == {5: 5, 2**64 - 1: min(every, 2**64 - 1)}
