@@ -142,11 +142,39 @@ def _asked(graph: forms.BlowUp, query: naive.Query, **section: Any) -> Question:
     return Question("count", graph, section, answer, query, labelled=query.labels is not None)
 
 
+def _motifs(graph: forms.BlowUp, k: int) -> Question:
+    queries = [naive.Query(k, one.edges, None, True) for one in closed_cases.patterns(k)]
+    answer = {query: forms.embeddings(graph, query) for query in queries}
+    return Question("motifs", graph, {"kind": "motifs", "k": k}, answer)
+
+
+def _induced(leaves: int, labels: tuple[int, ...] | None = None) -> naive.Query:
+    return replace(_star(leaves, labels), induced=True)
+
+
+def _of_nine_leaves(graph: forms.BlowUp, answer: int) -> Question:
+    query = _star(9, (0, *[1] * 9))  # whose vertices coincide in too many ways for the formula
+    return Question("count", graph, {"kind": "match", "pattern": text_of(query)}, answer, query, labelled=True)
+
+
 LARGE = {
     "stars of 7 leaves, to 2^103": partial(_asked, families.star(65_537), _star(7)),
     "labelled stars of 5 leaves": partial(_asked, families.layers(1, 65_537), _star(5, (0, 1, 1, 1, 1, 1))),
     "partly labelled stars of 6 leaves": partial(_asked, families.layers(1, 65_537), _star(6, (0, 1, 1, 1, 1, 1, -1))),
-    "induced stars of 5 leaves in a wheel": partial(_asked, families.wheel(20_000), replace(_star(5), induced=True)),
+    "labelled stars of 9 leaves": partial(_of_nine_leaves, families.layers(1, 200_000), comb(200_000, 9)),
+    "induced stars of 5 leaves in a wheel": partial(_asked, families.wheel(20_000), _induced(5)),
+    "induced stars of 7 leaves": partial(_asked, families.star(468), _induced(7)),
+    "induced stars of 7 leaves, some joined": partial(_asked, families.tailed_clique(6, 66_000), _induced(7)),
+    "labelled induced stars of 3 leaves": partial(_asked, families.layers(1, 66_000), _induced(3, (0, 1, 1, 1))),
+    "labelled induced stars of 5 leaves in a wheel": partial(
+        _asked, families.wheel(20_000), _induced(5, (-1, 1, 1, 1, 1, -1))
+    ),
+    "partly labelled induced stars, some leaves joined": partial(
+        _asked, families.tailed_clique(6, 66_000), _induced(4, (-1, 1, 1, 1, -1))
+    ),
+    "motifs of 5 vertices of a star": partial(_motifs, families.star(66_000), 5),
+    "motifs of 4 vertices of K(2, 65,537)": partial(_motifs, families.bipartite(2, 65_537), 4),
+    "motifs of 5 vertices of K(2, 65,537)": partial(_motifs, families.bipartite(2, 65_537), 5),
     "stars of a double star": partial(_asked, families.double_star(40_000, 50_000), _star(6)),
     "cycles of K(300, 301)": partial(_asked, families.bipartite(300, 301), closed_cases.SHAPES["cycle-4"]),
     "paths through layers of 200": partial(

@@ -22,9 +22,7 @@ class CpuAlmostCliqueCounter:
 
     def __init__(self, device: CpuDevice, graph: GraphArrays, tables: RowTables, memory: int):
         pairs = graph.max_degree**2 // 2
-        require_fits(
-            graph.max_out_degree * pairs, 63, "the number of pairs at the triangles of a vertex"
-        )
+        require_fits(graph.max_out_degree * pairs, 63, "the number of pairs at the triangles of a vertex")
         words = graph.max_out_degree * ((graph.max_degree + 63) // 64)
         self.workspace_bytes = fitting(8 * words, memory)
         self._table = np.empty(words, np.uint64)
