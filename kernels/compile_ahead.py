@@ -65,7 +65,8 @@ class CompilingAhead:
         self._working, self._when_done = helpers, when_done
         try:
             self._links = self._start(helpers)
-        except OSError:  # no more descriptors or processes: the run compiles what it needs
+        except OSError:  # no more descriptors or processes: the run compiles what it needs, and waits for nothing
+            self.instead([])
             when_done()
         for number, link in enumerate(self._links):
             thread = Thread(target=self._feed, args=(link, number % 2 == 1), name="compiling-ahead", daemon=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -97,7 +98,13 @@ def test_where_no_process_can_be_started_none_is_waited_for(monkeypatch: pytest.
     def refuse(*_: object, **__: object) -> None:
         raise BlockingIOError("no more processes")
 
+    class Unwaited(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            assert self.is_set(), f"a wait of {timeout} s for nothing"
+            return True
+
     monkeypatch.setattr(compile_ahead.subprocess, "Popen", refuse)
+    monkeypatch.setattr(compile_ahead, "Event", Unwaited)
     with CompilingAhead([Wanted("module", "name", "int64")], 2, lambda: ended.append(1)) as compiling:
         assert not compiling.wait("module", "name", "int64")
         assert not compiling.wait("module", "other", "int64")
