@@ -45,6 +45,8 @@ def _open(
     dialect: Dialect,
 ) -> EdgeStream:
     labels = request.label_names or LabelNames(str(path))
+    if request.vertex_name is not None:
+        memory //= 2  # one half for the names, the other for edges
     most = max(_LEAST_EDGES, min(_EDGES, memory // _EDGE_BYTES))
     reader = XmlElements(path, dialect, "edge", None if request.label is None else str(request.label), most)
     declared, names = Declared(), NodeNames(path, dialect, request.vertex_name, most, memory)
