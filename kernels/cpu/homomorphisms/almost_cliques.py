@@ -21,8 +21,8 @@ class CpuAlmostCliqueCounter:
     """A bitmap table of one worker."""
 
     def __init__(self, device: CpuDevice, graph: GraphArrays, tables: RowTables, memory: int):
-        pairs = graph.max_degree**2 // 2
-        require_fits(graph.max_out_degree * pairs, 63, "the number of pairs at the triangles of a vertex")
+        triangles = min(graph.max_out_degree**2, graph.num_arcs) // 2  # whose largest vertex is the same
+        require_fits(triangles * graph.max_degree**2 // 2, 63, "the number of pairs at the triangles of a vertex")
         words = graph.max_out_degree * ((graph.max_degree + 63) // 64)
         self.workspace_bytes = fitting(8 * words, memory)
         self._table = np.empty(words, np.uint64)
@@ -71,8 +71,8 @@ def count_almost_cliques(indptr, split, starts, common, first, last, table, stop
             continue
         width = (indptr[v + 1] - own + 63) >> 6
         table[: smaller * width] = 0
+        found = np.int64(0)
         for i in range(smaller):
-            found = np.int64(0)
             for at in range(starts[own + i], starts[own + i + 1]):
                 j = np.int64(common[at]) - own
                 table[i * width + (j >> 6)] |= np.uint64(1) << np.uint64(j & 63)
@@ -84,6 +84,6 @@ def count_almost_cliques(indptr, split, starts, common, first, last, table, stop
                 for w in range(width):
                     both += popcount(table[i * width + w] & table[j * width + w])
                 found += both * (both - 1) // 2
-            low += found & 0xFFFFFFFF
-            high += found >> 32
+        low += found & 0xFFFFFFFF
+        high += found >> 32
     return low, high
