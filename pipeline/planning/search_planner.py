@@ -20,6 +20,7 @@ from longwall.storage.graph.stats import GraphStats
 
 BEAM = 24
 ROW_STEPS = 50.0  # what one row costs beside its set operations, in set elements read (measured)
+LEAST_OF_CANDIDATES = 9  # vertices of a labelled query that is searched in lists; smaller ones have few orders
 MAX_SUFFIX = 6
 _WIDE = 16  # vertices of patterns whose orders are compared; those of larger ones would take seconds
 _Beginning = tuple[float, float, tuple[int, ...]]  # cost and rows so far, and the order

@@ -22,7 +22,6 @@ from kill import Fault, status
 
 import longwall
 from longwall.kernels.patterns.pattern_codes import code_edges, connected_codes
-from longwall.storage.errors import InputError
 
 KILLS_OF_EACH_KIND = 7
 SHORT = ("count by search", "listing")
@@ -275,8 +274,7 @@ def test_the_library_resumes(workshop):
     assert [result.count] == whole["counts"]
     assert result.table().num_rows == result.count
     workshop.compare("listing", run)
-    with pytest.raises(InputError, match="finished"):
-        longwall.resume(run)
+    assert longwall.resume(run).count == result.count  # it is finished
 
 
 def test_the_command_line_prints_the_summary(workshop):
@@ -286,10 +284,12 @@ def test_the_command_line_prints_the_summary(workshop):
     assert outcome.json["run"] == str(run)
 
 
-def test_a_finished_run_is_refused(workshop):
+def test_a_finished_run_says_so_and_stays_as_it_is(workshop):
     folder, run = begun(workshop)
     assert workshop.go_on("listing", folder).code == 0
-    assert "finished" in refused(workshop, run)
+    outcome = workshop.launch("resume", run, folder=folder)
+    assert outcome.code == 0
+    assert "is finished" in outcome.err
     workshop.compare("listing", run)
 
 

@@ -19,7 +19,7 @@ from longwall.pipeline.phases.queries.candidates import candidates_of, forget_ca
 from longwall.pipeline.phases.queries.search import MOST_WANTED, QueryCount
 from longwall.pipeline.phases.queries.sums import QueryTerms
 from longwall.pipeline.phases.search_count import wanted_left
-from longwall.pipeline.planning.search_planner import MAX_SUFFIX, plan_match
+from longwall.pipeline.planning.search_planner import LEAST_OF_CANDIDATES, MAX_SUFFIX, plan_match
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.storage.errors import RunError
 from longwall.storage.graph.graph import Graph
@@ -30,7 +30,6 @@ _PAIRS, _MOST_SHIFT = 6, 6  # of vertices that may coincide: with so many more, 
 _PATIENT_SHARE = 1 / 16  # of a search's candidates to those that terms are estimated to take: one takes longer
 _MOST_COST = 1e11  # candidates: with more, which take hours, the search goes on
 _MOST_VERTICES = 1 << 31  # of a graph: positions of candidates have 32 bits, with a sign
-LEAST_VERTICES = 9  # of a query; orders of smaller ones are compared in milliseconds, and labels alone leave little
 
 
 @dataclass(frozen=True)
@@ -152,7 +151,7 @@ def plan_query(pattern: Pattern, graph: Graph, *, induced: bool) -> CountByCandi
     Both engines count so, and on the host: a kernel for one query takes longer to compile for a GPU than the answer.
     """
     stats = graph.stats
-    if pattern.labels is None or pattern.num_vertices < LEAST_VERTICES or stats.num_vertices >= _MOST_VERTICES:
+    if pattern.labels is None or pattern.num_vertices < LEAST_OF_CANDIDATES or stats.num_vertices >= _MOST_VERTICES:
         return None
     share = [
         stats.label_counts.get(label, 0) / max(stats.num_vertices, 1) if label >= 0 else 1.0 for label in pattern.labels

@@ -19,8 +19,8 @@ from longwall.pipeline.phases.count_plans import CountPlan
 from longwall.pipeline.phases.degree_sums import count_stars
 from longwall.pipeline.phases.hubs.hub_plan import plan_around_hubs
 from longwall.pipeline.phases.limited_count import steps_to
-from longwall.pipeline.phases.queries.plans import LEAST_VERTICES
 from longwall.pipeline.phases.stars.star_count import Star, StarCount
+from longwall.pipeline.planning.search_planner import LEAST_OF_CANDIDATES
 from longwall.storage.graph.graph import Graph
 from longwall.storage.streaming.stored_graph import StoredGraph
 
@@ -119,7 +119,7 @@ def plan_star(
         The number of embeddings after which the count may end.
     """
     labelled = pattern.labels is not None
-    least = (_LEAST_LABELLED if labelled else _LEAST_VERTICES) if induced else LEAST_VERTICES
+    least = (_LEAST_LABELLED if labelled else _LEAST_VERTICES) if induced else LEAST_OF_CANDIDATES
     if isinstance(graph, StoredGraph) or not _is_star(pattern) or not (labelled or induced):
         return whole
     if pattern.num_vertices < least or not labels_are_there(pattern, graph.stats):
