@@ -179,6 +179,15 @@ class Beside(IntEnum):
         return self in (Beside.CROSS, Beside.SPLIT)
 
 
+def largest_part(num_arcs: int, max_degree: int) -> int:
+    """Bound the maps that counters of pairs add up at once: those beside one pair, with one vertex or an edge fixed.
+
+    Each sum is over the arcs between some of the neighbours of a, at most all arcs or the square of a degree, and of
+    products of two numbers that are at most a degree.
+    """
+    return min(num_arcs, max_degree**2) * max_degree**2
+
+
 class Step(NamedTuple):
     """One table from others."""
 

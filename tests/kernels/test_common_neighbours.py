@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.homomorphism_program import WORD, Inner, RowTables
+from longwall.kernels.interface.homomorphism_program import WORD, Beside, Inner, RowTables
 from longwall.kernels.interface.local_counts import EdgeGraph
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.storage.generators.kinds import generate
@@ -190,6 +190,7 @@ def test_what_may_not_fit_a_word_is_refused(engine, graph, monkeypatch):
         "walks": lambda: kernels.paths_of_arcs(device, loaded, arcs, MEMORY),
         "maps": lambda: kernels.inner_counts(device, loaded, tables, Inner.CYCLES, arcs, MEMORY),
         "almost-cliques": lambda: kernels.almost_clique_counter(device, loaded, tables, MEMORY),
+        "pairs": lambda: kernels.pair_counter(device, loaded, Beside.CHERRY, MEMORY),
     }
     if made.name == "cuda":  # the CPU has longer words
         numbered = EdgeGraph.of(loaded, arcs)

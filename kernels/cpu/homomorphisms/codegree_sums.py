@@ -61,10 +61,16 @@ def split_sum(degree, table, codegrees):
         Row i says which of them are adjacent to number i.
     codegrees : uint32[degree, degree], flat
         From `count_codegrees`.
+
+    Returns
+    -------
+    low, high : int
+        The number: low + 2**32 high.
     """
-    width, one, total = (degree + 63) >> 6, np.uint64(1), np.int64(0)
+    width, one = (degree + 63) >> 6, np.uint64(1)
+    low, high = np.int64(0), np.int64(0)
     for x in range(degree):
-        own, near = x * degree, x * width
+        own, near, total = x * degree, x * width, np.int64(0)
         for y in range(degree):
             if y == x:
                 continue
@@ -83,8 +89,10 @@ def split_sum(degree, table, codegrees):
                     bits &= bits - one
                     beside_z = np.int64((beside >> np.uint64(at)) & one)
                     part += (np.int64(codegrees[own + (w << 6) + at]) - beside_y) * (to_y - beside_z)
-            total += part
-    return 2 * total
+            total += 2 * part
+        low += total & 0xFFFFFFFF
+        high += total >> 32
+    return low, high
 
 
 @compiled

@@ -5,8 +5,9 @@ import numpy as np
 from longwall.kernels.cpu.engine import CpuDevice, fitting
 from longwall.kernels.cpu.homomorphisms.codegree_sums import count_codegrees, cross_sum, split_sum, star_sum
 from longwall.kernels.cpu.homomorphisms.pair_sums import common_sum, common_table, neighbour_sum, path_ends_sum
+from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.homomorphism_program import Beside
+from longwall.kernels.interface.homomorphism_program import Beside, largest_part
 from longwall.kernels.jit import compiled
 
 _ENDS, _STAR, _CROSS, _SPLIT = int(Beside.ENDS), int(Beside.STAR), int(Beside.CROSS), int(Beside.SPLIT)
@@ -29,6 +30,7 @@ class CpuPairCounter:
         thirds = n if beside == Beside.STAR else 1
         bytes_ = 20 * n + 4 * wedges + 8 * (words + small) + 24 * longest + 4 * square + 8 * thirds
         self.workspace_bytes = fitting(bytes_, memory)
+        require_fits(largest_part(graph.num_arcs, longest), 63, "the number of maps beside a pair")
         self._graph = graph.indptr, graph.indices
         self._beside = beside
         self._ends = np.zeros(n, np.uint32), np.zeros(n, np.uint32), np.empty(n, np.uint32), np.empty(n, np.int64)
@@ -121,9 +123,9 @@ def count_pairs(
         if found and codegrees.size > 1:
             count_codegrees(degree, found, ends, counts, places, entries, codegrees)
             if beside == _SPLIT:
-                part = split_sum(degree, table, codegrees)
-                low += part & 0xFFFFFFFF
-                high += part >> 32
+                lower, higher = split_sum(degree, table, codegrees)
+                low += lower
+                high += higher
         for e in range(found):
             if beside == _SPLIT:
                 break

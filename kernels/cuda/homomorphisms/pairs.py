@@ -1,8 +1,9 @@
 """What is beside pairs of vertices on the device: bitmap tables, and launches of ``pairs.cu``."""
 
 from longwall.kernels.cuda.runtime.launch import THREADS, WARP, Device, units_that_fit
+from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.homomorphism_program import Beside
+from longwall.kernels.interface.homomorphism_program import Beside, largest_part
 
 _BLOCKS = 4  # per multiprocessor
 _CONTROL_BYTES = 16
@@ -30,6 +31,7 @@ class CudaPairCounter:
         self._square = longest * longest if beside.has_codegrees else 1
         each = 4 * (self._ends * n + vectors + self._square + self._store_words) + 8 * self._closed
         self._blocks = units_that_fit(device.multiprocessors * _BLOCKS, each, memory)
+        require_fits(largest_part(graph.num_arcs, longest), 63, "the number of maps beside a pair")
         self._arrays = (
             xp.zeros(self._blocks * self._ends * n, xp.uint32),
             xp.empty(self._blocks * self._closed, xp.uint64),
