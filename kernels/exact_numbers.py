@@ -39,7 +39,7 @@ def moduli_for(magnitude: float, primes: Sequence[int]) -> list[int]:
 
 
 def require_fits(bound: int, bits: int, what: str) -> None:
-    """Refuse to count where a number that is at most `bound` may not fit a word of so many bits.
+    """Refuse to count where a number that is at most `bound` may not fit a word of `bits` bits.
 
     Raises
     ------

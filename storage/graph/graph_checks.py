@@ -285,7 +285,7 @@ def check_distinct(ids: Int64s, largest: int, space: Int64s, pool: ThreadPoolExe
 def check_names_distinct(names: Texts, numbers: Int64s, space: Int64s, pool: ThreadPoolExecutor, workers: int) -> None:
     """Refuse names that two vertices have.
 
-    Their hashes are compared, by a key that nobody knows before. Where two are the same, another key tells whether the
+    Their hashes are compared, by a key that is drawn anew. If two hashes are the same, another key shows whether the
     names are.
 
     Parameters
