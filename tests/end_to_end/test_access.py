@@ -67,7 +67,7 @@ class Miner:
 
 @pytest.fixture(scope="module")
 def miner(tmp_path_factory: pytest.TempPathFactory) -> Miner:
-    scale, factor = (9, 4) if emulated() else (22, 2)
+    scale, factor = (9, 4) if emulated() else (21, 2)
     generator = {"kind": "rmat", "scale": scale, "edge_factor": factor, "seed": 3, "num_labels": 2}
     if not emulated():  # less skewed: what is found can be listed, and counted by the CPU engine, in seconds
         generator |= {"a": 0.45, "b": 0.22, "c": 0.22}
@@ -94,7 +94,7 @@ def test_the_answer_does_not_depend_on_access_or_budget(
     set_page_size(monkeypatch, 1024 if emulated() else 2 << 20)
     expected = miner.expected(workload)
     # A ring of tasks and a thousand rows want a place, whatever the graph: 1 % is no less than 1.4 MB.
-    size = 4_000_000 if emulated() else 108_000_000
+    size = 4_000_000 if emulated() else 54_000_000
     budget = max(int(size * share), 1_400_000)
     if access == "resident" and share < 1:
         if not emulated():
@@ -184,7 +184,7 @@ def test_ranges_are_counted_where_no_prediction_of_the_pages_is_possible(
     monkeypatch.setattr("longwall.storage.pages.paged_graph.GraphPages.touch", short)
     monkeypatch.setattr("longwall.storage.pages.paged_graph.GraphPages.prepare", short)
     for workload in ("4-cliques", "triangles of vertices"):
-        result = miner.run(workload, "cuda", access="adaptive", device=108_000_000)
+        result = miner.run(workload, "cuda", access="adaptive", device=54_000_000)
         assert answer(result) == miner.expected(workload)
 
 

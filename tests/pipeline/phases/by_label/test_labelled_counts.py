@@ -62,7 +62,7 @@ def clique(*labels: int) -> naive.Query:
     return naive.Query(len(labels), tuple(combinations(range(len(labels)), 2)), labels)
 
 
-@settings(relaxed, max_examples=on_device(150, 12))
+@settings(relaxed, max_examples=on_device(80, 12))
 @given(small=graphs(max_vertices=10, num_labels=4), query=queries(labelled=True, num_labels=4))
 @example(small=HUBS, query=naive.Query(4, ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3)), (0, 1, 2, 0)))
 @example(small=HUBS, query=naive.Query(4, ((0, 1), (1, 2), (2, 3), (0, 3)), (0, 1, 0, 2), True))
