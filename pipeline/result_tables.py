@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.run_store.store import changed
+from longwall.storage.durability import sync_file
 from longwall.storage.errors import RunError
 from longwall.storage.hashed_file import file_sha256
 from longwall.storage.parquet_files import ParquetSink, write_parquet
@@ -101,7 +102,7 @@ def describe_table(file: Path) -> dict[str, Any]:
     from longwall.storage.tables.parquet_rows import parquet_rows
 
     with file.open("rb") as stream:
-        os.fsync(stream.fileno())
+        sync_file(stream.fileno(), file)
         try:
             rows = parquet_rows(stream, str(file))
         except RunError:

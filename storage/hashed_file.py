@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from contextlib import suppress
 from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
 
+from longwall.storage.durability import sync_file
 from longwall.storage.errors import naming
 
 
@@ -47,7 +47,7 @@ class HashedFile:
         """Sync the file to the disk, close it, and return its `bytes` and its checksum, `sha256`."""
         with naming(self._path):
             self._file.flush()
-            os.fsync(self._file.fileno())
+            sync_file(self._file.fileno(), self._path)
             size = self._file.tell()
             self._file.close()
         return {"bytes": size, "sha256": self._sum.hexdigest()}

@@ -12,8 +12,8 @@ from typing import BinaryIO
 from uuid import uuid4
 
 from longwall.pipeline.run_store.run_names import PUBLISHED, RESULTS, is_own, is_reserved, require_own
+from longwall.storage.durability import sync_file, sync_folder
 from longwall.storage.errors import naming
-from longwall.storage.memory.spill_folder import sync_folder
 from longwall.storage.stored_files import open_regular
 
 _REMOVALS = 3  # of a folder, to which a worker that comes late may still write: what it leaves goes with the checkpoint
@@ -63,7 +63,7 @@ class LocalStore:
             self._make_folder(path.parent)
             try:
                 with aside.open("xb") as file:
-                    _write(file, content)
+                    _write(file, aside, content)
                 aside.rename(path)
             except BaseException:
                 with suppress(OSError):
@@ -84,7 +84,7 @@ class LocalStore:
         temporary = path.with_name(f"{path.name}.tmp")
         with naming(temporary), _opened(temporary) as file:
             file.truncate(len(content))
-            _write(file, content, sync=lasting)
+            _write(file, temporary, content, sync=lasting)
         temporary.rename(path)
         with suppress(OSError):  # it is written; a crash of the machine may bring the one before it back
             if lasting:
@@ -180,12 +180,12 @@ def _walk(root: Path, below: str) -> tuple[dict[str, int], list[str], list[str]]
     return files, folders, others
 
 
-def _write(file: BinaryIO, content: bytes, *, sync: bool = True) -> None:
+def _write(file: BinaryIO, path: Path, content: bytes, *, sync: bool = True) -> None:
     """Write the content of a file, to the disk unless `sync` is false."""
     file.write(content)
     file.flush()
     if sync:
-        os.fsync(file.fileno())
+        sync_file(file.fileno(), path)
 
 
 def _opened(path: Path) -> BinaryIO:

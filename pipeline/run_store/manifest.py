@@ -7,6 +7,7 @@ import json
 import platform
 import sys
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,7 @@ def first_manifest(spec: RunSpec, config: str) -> dict[str, Any]:
         "status": "running",
         "workload": spec.workload.kind,
         "argv": sys.argv,
-        "versions": _versions(),
+        "versions": dict(_versions()),
         "checkpoint_format": FORMAT,
         "config_sha256": _sha256(config),
         "started": _now(),
@@ -134,6 +135,7 @@ def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+@cache
 def _versions() -> dict[str, str]:
     versions = {"longwall": longwall_version(), "python": platform.python_version()}
     for name in _LIBRARIES:

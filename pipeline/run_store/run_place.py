@@ -15,8 +15,9 @@ from longwall.pipeline.run_store.local_store import LocalStore
 from longwall.pipeline.run_store.manifest import status_of
 from longwall.pipeline.run_store.object_store import ObjectStore
 from longwall.pipeline.run_store.run_names import CHECKPOINT, MANIFEST, PUBLISHED, RESULTS, busy, is_own
+from longwall.storage.durability import sync_folder
 from longwall.storage.errors import InputError
-from longwall.storage.memory.spill_folder import SpillFolder, hold, sync_folder
+from longwall.storage.memory.spill_folder import SpillFolder, hold
 from longwall.storage.paths import missing_folders, remove_empty, user_path
 from longwall.storage.remote.urls import is_url
 

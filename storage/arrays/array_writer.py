@@ -5,7 +5,6 @@ other, then the index that Zarr's `sharding_indexed` codec wants at the end.
 """
 
 import json
-import os
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -22,6 +21,7 @@ from longwall.storage.arrays.array_reader import CRC_BYTES, NO_CHUNK, NO_DIGESTS
 from longwall.storage.arrays.blosc_chunks import OVERHEAD, encode_chunks
 from longwall.storage.arrays.layout import Layout
 from longwall.storage.concurrency import core_count
+from longwall.storage.durability import sync_folder
 
 Values = npt.NDArray[Any]
 Encoded = tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]
@@ -56,7 +56,7 @@ class WritingThreads:
 
     def sync(self, path: Path) -> None:
         """Let a thread bring a file to the disk."""
-        self._syncs.append(self._syncing.submit(_sync, path))
+        self._syncs.append(self._syncing.submit(sync_folder, path))
 
     def settle(self) -> None:
         """Wait until the files are on the disk; raises what went wrong."""
@@ -70,14 +70,6 @@ class WritingThreads:
         self._encoding.shutdown(cancel_futures=True)
         self._writing.shutdown(cancel_futures=True)
         self._syncing.shutdown(cancel_futures=True)
-
-
-def _sync(path: Path) -> None:
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
 
 
 class ArrayWriter:

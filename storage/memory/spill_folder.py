@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from stat import S_ISDIR
 
+from longwall.storage.durability import add_temporary, discard_temporary
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.paths import missing_folders, remove_empty, user_path
 from longwall.storage.signals import undisturbed
@@ -115,6 +116,7 @@ class SpillFolder:
                     except OSError:
                         path.rmdir()
                         raise
+                    add_temporary(path)
                     return path
 
     def close(self) -> None:
@@ -127,6 +129,7 @@ class SpillFolder:
             if self._path is not None:
                 shutil.rmtree(self._path, ignore_errors=True)
                 os.close(self._lock)
+                discard_temporary(self._path)
                 self._path = None
             if there:
                 remove_abandoned(self._parent, _NAME)
@@ -194,12 +197,3 @@ def remove_abandoned(parent: Path, name: re.Pattern[str]) -> None:
                 continue  # a run holds it
             shutil.rmtree(folder, ignore_errors=True)
             os.close(lock)
-
-
-def sync_folder(path: Path) -> None:
-    """Make the names in a folder (or what a file holds) reach the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.storage.arrays.blosc_chunks import OVERHEAD, decode_chunk
+from longwall.storage.durability import sync_folder
 from longwall.storage.errors import RunError
 from longwall.storage.memory.reservations import MemoryBudget
-from longwall.storage.memory.spill_folder import sync_folder
 from longwall.storage.stored_files import Damage, parse_object, plain_file, read_range
 from longwall.storage.tables.embedding_table import EmbeddingTable
 

@@ -156,7 +156,7 @@ def test_a_file_that_ends_while_it_is_read(tmp_path: Path) -> None:
         stored.read(0, np.empty_like(array))
 
 
-@pytest.mark.parametrize("where", ["_write", "_sync"])
+@pytest.mark.parametrize("where", ["_write", "sync_folder"])
 def test_errors_of_threads_come_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")

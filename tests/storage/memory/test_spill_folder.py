@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from longwall.storage.durability import sync_folder
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.memory import spill_folder
-from longwall.storage.memory.spill_folder import SpillFolder, sync_folder
+from longwall.storage.memory.spill_folder import SpillFolder
 
 ABANDON = """
 import os, signal, sys

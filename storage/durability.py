@@ -1,0 +1,36 @@
+"""Bring files and names to the disk, so that they outlive a power cut.
+
+Files below a spill folder go when the run ends, and the next run removes those that a crash leaves. So nothing there
+waits for the disk: a call from Python, whose run is in such a folder, waited 12 times.
+"""
+
+import os
+from pathlib import Path
+
+_temporary: set[Path] = set()
+
+
+def add_temporary(folder: Path) -> None:
+    """Skip the disk for everything below a folder of this process, until `discard_temporary`."""
+    _temporary.add(folder)
+
+
+def discard_temporary(folder: Path) -> None:
+    """End `add_temporary`."""
+    _temporary.discard(folder)
+
+
+def sync_file(descriptor: int, path: Path) -> None:
+    """Bring what an open file holds to the disk, unless its path is below a temporary folder."""
+    if _temporary.isdisjoint(path.parents):
+        os.fsync(descriptor)
+
+
+def sync_folder(path: Path) -> None:
+    """Bring the names in a folder (or the content of a file) to the disk, unless it is below a temporary folder."""
+    if _temporary.isdisjoint((path, *path.parents)):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
