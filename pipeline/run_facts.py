@@ -42,8 +42,8 @@ def memory_facts(env: Coordinator) -> dict[str, Any]:
     if env.graph.files is not None:
         facts["files"] = {"graph": env.graph.nbytes}
     if isinstance(env.graph, StoredGraph):
-        from longwall.pipeline.execution.streaming.stream_phase import ADJACENCY_LISTS
+        from longwall.pipeline.execution.streaming.stream_phase import AdjacencyLists
 
-        lists = env.kept.get(ADJACENCY_LISTS)
+        lists = env.derived.get(AdjacencyLists())
         facts["store"] = {"graph": env.graph.nbytes, "lists_read": 0 if lists is None else lists.bytes_read}
     return facts

@@ -1,16 +1,16 @@
 """The run's graph on its engine: brought there once; its page cache grows for phases that leave memory free."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.environment import DeviceGraph, Environment
 from longwall.stages.source import host_arrays
 from longwall.storage.errors import InputError
-from longwall.storage.memory.reservations import BudgetExceeded, Reservation
+from longwall.storage.memory.reservations import BudgetExceeded
 from longwall.storage.memory.resources import Resources
 from longwall.storage.pages.orientation import oriented_arc, oriented_arrays, oriented_bytes
 from longwall.storage.pages.oriented_copy import OrientedCopy
@@ -24,7 +24,6 @@ NEED_LESS = (
 )
 """What the user can do where a budget has no room for a graph, besides what the message says."""
 _LABELS_SHARE = 4
-_Value = TypeVar("_Value")
 
 
 def load_graph(
@@ -85,50 +84,9 @@ def _misfits(env: Environment, loaded: DeviceGraph, part: NeighbourRange, copies
     """Return whether the graph on the engine lacks what will be read, or is read page by page though half would do."""
     if part != NeighbourRange.SMALLER:
         moves = loaded.graph.pages is not None and loaded.placement.access == "adaptive"
-        return loaded.graph.oriented or (moves and loaded.copies != copies and not env.kept)
+        return loaded.graph.oriented or (moves and loaded.copies != copies and not env.derived)
     paged = not loaded.graph.oriented and loaded.graph.pages is not None
-    return paged and not env.kept and oriented_bytes(env.graph) <= env.resources.host.free
-
-
-class _Kept(Generic[_Value]):
-    """What a process made of the graph, with its bytes of the budget."""
-
-    def __init__(self, value: _Value, memory: Reservation):
-        self.value, self._memory = value, memory
-
-    def close(self) -> None:
-        """Release the bytes."""
-        self._memory.release()
-
-
-def keep_beside_graph(env: Environment, what: str, size: int, make: Callable[[], _Value]) -> _Value:
-    """Return what this process makes of the graph once in a run, and keeps where the engine works until the run ends.
-
-    Parameters
-    ----------
-    env
-        What the process works with.
-    what
-        Names it, also in messages.
-    size
-        Its bytes.
-    make
-        Makes it; called where it is not there yet.
-
-    Raises
-    ------
-    BudgetExceeded
-        If there is no room for it.
-    """
-    if what not in env.kept:
-        memory = env.resources.work.reserve(size, what)
-        try:
-            env.kept[what] = _Kept(make(), memory)
-        except BaseException:
-            memory.release()
-            raise
-    kept: _Kept[_Value] = env.kept[what]
-    return kept.value
+    return paged and not env.derived and oriented_bytes(env.graph) <= env.resources.host.free
 
 
 def reads_known(env: Environment) -> bool:

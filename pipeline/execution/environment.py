@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     import numpy as np
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from longwall.kernels import Engine
     from longwall.kernels.interface.graph_arrays import GraphArrays
     from longwall.pipeline.config import RunSpec
+    from longwall.pipeline.execution.derived import Derivation
     from longwall.pipeline.execution.phase import Phase
     from longwall.pipeline.run_store.commit_log import CommitLog, PhaseRecord
     from longwall.pipeline.run_store.run_files import RunFiles
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from longwall.storage.observer import Observer
     from longwall.storage.pages.oriented_copy import OrientedCopy
     from longwall.storage.pages.placement import Placement
-
-LAID_OUT = "the graph by label"
-"""Key of `Environment.kept`: a graph that a process has made of the run's, which may be on the engine in its place."""
 
 
 @dataclass(frozen=True)
@@ -206,24 +204,23 @@ class Environment(Workplace):
     """Whether no other process works at the run, so that its workers share the limits; not for a second engine."""
     device_graph: DeviceGraph | None = None
     """The graph on the engine, once something has run there."""
-    kept: dict[Hashable, Any] = field(default_factory=dict)
-    """What sticky phases keep from one to the next; it has a `close`, which the process calls in the end."""
-
-    lent: Mapping[Any, Graph] = field(default_factory=dict)
-    """Graphs that another engine of the process has made of the graph, by what they are."""
+    derived: dict[Derivation[Any], Any] = field(default_factory=dict)
+    """What the process has derived from the graph; see `longwall.pipeline.execution.derived`."""
+    lent: Mapping[Derivation[Any], Graph] = field(default_factory=dict)
+    """Graphs that another engine of the process has derived."""
     own: Any = None
-    """The `OwnGraph` whose graph it is; None: the graph is the run's."""
+    """The `DerivedGraph` whose graph it is; None: the graph is the run's."""
 
     def forget_layout(self) -> None:
-        """Release the graph that is laid out by label, if there is one: it is on the engine in place of the run's."""
-        if LAID_OUT in self.kept:
-            self.kept.pop(LAID_OUT).close()
+        """Release the derived graph that is on the engine in place of this one, if there is one."""
+        for what in [one for one in self.derived if one.in_place]:
+            self.derived.pop(what).close()
             self.device_graph = None
 
     def close(self) -> None:
-        """Release what sticky phases kept."""
-        while self.kept:
-            self.kept.popitem()[1].close()
+        """Release what was derived, the last first."""
+        while self.derived:
+            self.derived.popitem()[1].close()
 
     def end(self) -> None:
         """End threads that still bring the graph to the engine, and `close`; nothing works with the graph any more."""
@@ -260,7 +257,7 @@ class Coordinator(Environment):
             observer=self.observer,
             cancel=self.cancel,
             alone=False,
-            lent={made.what: made.env.graph} if (made := self.kept.get(LAID_OUT)) is not None else {},
+            lent={what: made.env.graph for what, made in self.derived.items() if what.in_place},
         )
 
     def values(self, phase: Phase) -> list[Any]:

@@ -161,10 +161,11 @@ def _walks(env: Coordinator) -> int:
     """Add up (d - 1) (e - 1) over all edges between vertices of degrees d and e."""
     graph = env.graph
     if isinstance(graph, StoredGraph):
-        from longwall.pipeline.execution.streaming.stream_phase import adjacency_lists
+        from longwall.pipeline.execution.derived import derived
+        from longwall.pipeline.execution.streaming.stream_phase import AdjacencyLists
         from longwall.storage.streaming.edge_sums import add_degree_products
 
-        return add_degree_products(graph, adjacency_lists(env), env.resources.host, env.observer, env.cancel)
+        return add_degree_products(graph, derived(env, AdjacencyLists()), env.resources.host, env.observer, env.cancel)
     cuts = np.searchsorted(graph.indptr, range(0, len(graph.indices), _ARCS_AT_ONCE), side="left")
     bounds = np.unique([0, *cuts, graph.num_vertices]).tolist()
 

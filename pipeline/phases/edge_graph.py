@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from longwall.kernels.interface.local_counts import EdgeGraph, edge_numbers
-from longwall.pipeline.execution.device_graph import keep_beside_graph, load_graph
+from longwall.pipeline.execution.derived import Derivation, Reserved, derived, reserved
+from longwall.pipeline.execution.device_graph import load_graph
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Environment
@@ -22,10 +24,21 @@ def edge_graph(env: Environment) -> EdgeGraph:
         If there is no room for them.
     """
     graph, _ = load_graph(env)
-    size = 8 * (env.graph.num_vertices + 1)
+    return EdgeGraph.of(graph, derived(env, EdgeNumbers()).value)
 
-    def numbers() -> Any:
-        with env.engine.faults(), env.resources.host.reserve(size, _WHAT):
-            return env.engine.bring(edge_numbers(env.graph.indptr, env.graph.split), mapped=False)
 
-    return EdgeGraph.of(graph, keep_beside_graph(env, _WHAT, size, numbers))
+@dataclass(frozen=True)
+class EdgeNumbers(Derivation[Reserved[Any]]):
+    """The numbers of the edges, on the engine."""
+
+    optional: ClassVar[bool] = False
+
+    def build(self, env: Environment) -> Reserved[Any]:
+        """Number the edges on the host."""
+        size = 8 * (env.graph.num_vertices + 1)
+
+        def numbers() -> Any:
+            with env.resources.host.reserve(size, _WHAT):
+                return env.engine.bring(edge_numbers(env.graph.indptr, env.graph.split), mapped=False)
+
+        return reserved(env.resources.work, size, _WHAT, numbers)

@@ -12,9 +12,10 @@ from typing import Any
 
 from longwall.kernels.exact_numbers import PRIMES, moduli_for
 from longwall.kernels.interface.homomorphism_program import FLOATING, WORD
+from longwall.pipeline.execution.derived import derived, forget
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import DoesNotFit, Phase
-from longwall.pipeline.phases.by_label.laid_out import OnLayout, laid_out
+from longwall.pipeline.phases.by_label.laid_out import ByLabel
 from longwall.pipeline.phases.by_label.plans import CountByLabel, layout_of
 from longwall.pipeline.phases.by_label.subgraphs import CountSubgraphs
 from longwall.pipeline.phases.cores.core_plan import CountInCore
@@ -28,10 +29,11 @@ from longwall.pipeline.phases.count_plans import (
     CountStars,
 )
 from longwall.pipeline.phases.degree_sums import triangles_suffice
+from longwall.pipeline.phases.derived_graph import OnDerivedGraph
 from longwall.pipeline.phases.homomorphisms.count import (
     WRAPS_FROM,
     HomomorphismCount,
-    drop_tables,
+    Tables,
     kernel_phases,
 )
 from longwall.pipeline.phases.hubs.hub_plan import CountAroundHubs
@@ -165,7 +167,7 @@ def _(plan: QueriesPlan, env: Environment) -> Phases:
 def _(plan: CountByLabel, env: Environment) -> Phases:
     there: Environment | None = None
     with suppress(DoesNotFit):
-        there = laid_out(env, plan.layout)
+        there = derived(env, ByLabel(plan.layout)).env
     if there is None:
         yield from phases_of(plan.otherwise, env)
     elif there.graph.num_edges:
@@ -178,8 +180,8 @@ def _(plan: MatchPlan, env: Environment) -> Phases:
     limited = env.spec.limit is not None or env.spec.scheduler.order == "levels"
     layout = None if limited else layout_of(plan, env.graph.stats)
     try:
-        if layout is not None and laid_out(env, layout).graph.num_edges:
-            listing = OnLayout(listing, layout)
+        if layout is not None and (there := derived(env, ByLabel(layout)).env) is not None and there.graph.num_edges:
+            listing = OnDerivedGraph(listing, ByLabel(layout))
     except DoesNotFit:
         pass
     yield listing
@@ -190,7 +192,7 @@ def _on_layout(layout: LabelLayout, phases: Phases) -> Phases:
     with suppress(StopIteration):
         phase = next(phases)
         while True:
-            sample = yield OnLayout(phase, layout)
+            sample = yield OnDerivedGraph(phase, ByLabel(layout))
             phase = phases.send(sample)
 
 
@@ -219,5 +221,5 @@ def _homomorphisms(counted: HomomorphismCount, env: Environment) -> Phases:
         for prime in moduli_for(largest, PRIMES):
             yield from _each(counted.phases(prime))
     finally:
-        drop_tables(env)
+        forget(env, Tables)
     yield from _each(kernel_phases(counted.sums.terms, counted.sums.costs).values())

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from longwall.pipeline.execution.derived import Derivation, derived
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Task
 from longwall.pipeline.execution.streaming.part_sums import PartSums, SumOfValues
@@ -32,8 +34,6 @@ from longwall.storage.streaming.vertex_set import set_bytes
 if TYPE_CHECKING:
     from longwall.pipeline.phases.range_count import RangePhase
 
-ADJACENCY_LISTS = "adjacency lists"
-"""What a process keeps the lists of smaller neighbours under."""
 _PART_SHARE = 0.9  # of what is left: the rest is for the workspaces; a part is smaller where they need more
 _LEAST_PARTS = 2  # times what a part of one vertex may take: with the workspaces
 _DEVICE_SHARE = 0.5  # of the device
@@ -41,20 +41,23 @@ _LISTS_SHARE = 0.5  # of the device, that all lists may take there
 _STEPS_PER_TASK, _LEAST_TASKS, _MOST_TASKS = 1e11, 8, 64  # every task reads lists anew: the fewer, the better
 
 
-def adjacency_lists(env: Environment) -> ListFile:
-    """Return the lists of smaller neighbours of a graph that stays in its store, written by the first call."""
-    lists: ListFile | None = env.kept.get(ADJACENCY_LISTS)
-    if lists is None:
+@dataclass(frozen=True)
+class AdjacencyLists(Derivation[ListFile]):
+    """The lists of smaller neighbours of a graph that stays in its store, in a file."""
+
+    optional: ClassVar[bool] = False
+
+    def build(self, env: Environment) -> ListFile:
+        """Write the file."""
         assert isinstance(env.graph, StoredGraph)
-        lists = env.kept[ADJACENCY_LISTS] = orient_store(env.graph, env.resources, env.observer, env.cancel)
-    return lists
+        return orient_store(env.graph, env.resources, env.observer, env.cancel)
 
 
 def stream_tasks(env: Environment, cost: float) -> list[Task]:
     """Return tasks over the arcs of the data graph, each with about as many to smaller neighbours."""
     graph = env.graph
     assert isinstance(graph, StoredGraph)
-    adjacency_lists(env)
+    derived(env, AdjacencyLists())
     ends = np.linspace(0, graph.num_edges, _pieces(cost) + 1)[1:-1].astype(np.int64)
     rows = np.unique(np.searchsorted(graph.starts, ends, side="left"))
     cuts = sorted({0, *graph.begins(rows).tolist(), 2 * graph.num_edges})
@@ -70,7 +73,7 @@ def open_stream(env: Environment, phase: RangePhase) -> Iterator[MakeWorker]:
     BudgetExceeded
         If there is no room for it.
     """
-    graph, lists, resources = env.graph, adjacency_lists(env), env.resources
+    graph, lists, resources = env.graph, derived(env, AdjacencyLists()), env.resources
     assert isinstance(graph, StoredGraph)
     sums = phase.part_sums(graph)
     fixed = _fixed_bytes(graph, ARC_BYTES * lists.longest) + sums.nbytes

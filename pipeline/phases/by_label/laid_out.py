@@ -1,106 +1,79 @@
-"""Phases on a graph that is laid out by label: each process makes it once, inside its budgets."""
+"""The graph that is laid out by label, which every process derives once, inside its budgets."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from typing import ClassVar
 
+from longwall.pipeline.execution.derived import derived
 from longwall.pipeline.execution.device_graph import keep_made, release_graph
-from longwall.pipeline.execution.environment import LAID_OUT, DeviceGraph, Environment
-from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Task
+from longwall.pipeline.execution.environment import Coordinator, DeviceGraph, Environment
 from longwall.pipeline.phases.by_label.on_device import lay_out_on_device
-from longwall.pipeline.phases.on_graph import OnGraph, OwnGraph, Place
+from longwall.pipeline.phases.derived_graph import DerivedGraph, GraphDerivation
 from longwall.storage.graph.derived.label_layout import LabelLayout, lay_out
-from longwall.storage.memory.reservations import BudgetExceeded
 from longwall.storage.pages.placement import adjacency_maker
 
 
-def _make(whole: Place, layout: LabelLayout) -> OwnGraph[LabelLayout, Place]:
-    """Make the graph, on the engine, too, where it can be made there; or take the one that is lent."""
-    graph, memory, made = whole.lent.get(layout), None, None
-    if graph is None:
-        made = lay_out_on_device(whole, layout)
+@dataclass(frozen=True)
+class ByLabel(GraphDerivation[None]):
+    """The graph of a layout; it is on the engine in place of the run's."""
+
+    last_only: ClassVar[bool] = True
+    in_place: ClassVar[bool] = True
+
+    layout: LabelLayout
+
+    @property
+    def suffix(self) -> str:
+        """See `GraphDerivation`."""
+        return f", by label {' '.join(map(str, self.layout.roles))}"
+
+    def build(self, env: Environment) -> DerivedGraph[None]:
+        """Make the graph, on the engine, too, where it can be made there; or take the one that is lent."""
+        graph, memory, made = env.lent.get(self), None, None
+        if graph is None:
+            made = lay_out_on_device(env, self.layout)
+            if made is not None:
+                graph, memory = made.graph, made.reserved
+            else:
+                if env.device_graph is not None:
+                    release_graph(env)
+                resources = env.resources
+                maker = adjacency_maker(resources, env.spec.memory.access)
+                graph, memory = lay_out(env.graph, self.layout, resources.host, maker)
+        result = DerivedGraph(env, self, None, graph, memory)
         if made is not None:
-            graph, memory = made.graph, made.reserved
-        else:
-            if whole.device_graph is not None:
-                release_graph(whole)
-            resources = whole.resources
-            maker = adjacency_maker(resources, whole.spec.memory.access)
-            graph, memory = lay_out(whole.graph, layout, resources.host, maker)
-    own = OwnGraph(whole, layout, graph, memory, partial(OnLayout, layout=layout), OnLayout.suffix_of(layout))
-    if made is not None:
-        keep_made(own.env, made.there, made.room)
-    return own
+            assert result.env is not None
+            keep_made(result.env, made.there, made.room)
+        return result
+
+    @contextmanager
+    def entered(self, env: Environment) -> Iterator[Environment]:
+        """See `GraphDerivation`; a graph without an edge is entered, too."""
+        there = derived(env, self).env
+        assert there is not None
+        env.device_graph = None  # else what `there` gives up for another part of the graph would stay
+        try:
+            yield there
+        finally:
+            self.opened(env, there)
+
+    def opened(self, env: Environment, there: Environment) -> None:
+        """Show what is on the engine where others look for it: what it takes, the derived graph gives back."""
+        on_engine: DeviceGraph | None = there.device_graph
+        env.device_graph = None if on_engine is None else replace(on_engine, charged=(0, 0))
 
 
-def laid_out(env: Place, layout: LabelLayout) -> Place:
-    """Return what works on the graph of a layout; made where it is not there.
+def laid_out(env: Coordinator, layout: LabelLayout) -> Coordinator:
+    """Return the environment of the graph of a layout.
 
     Raises
     ------
     DoesNotFit
         If there is no room for it.
     """
-    kept: Any = env.kept.get(LAID_OUT)
-    if kept is None or kept.what != layout:
-        env.forget_layout()
-        try:
-            kept = env.kept[LAID_OUT] = _make(env, layout)
-        except BudgetExceeded as error:
-            raise DoesNotFit from error
-    there: Place = kept.env
+    there = derived(env, ByLabel(layout)).env
+    assert isinstance(there, Coordinator)
     return there
-
-
-@dataclass(frozen=True)
-class OnLayout(OnGraph):
-    """A phase on the graph of a layout.
-
-    Attributes
-    ----------
-    layout
-        The layout.
-    """
-
-    layout: LabelLayout
-
-    @staticmethod
-    def suffix_of(layout: LabelLayout) -> str:
-        """Return what distinguishes phases on a layout from those on the graph, and on other layouts."""
-        return f", by label {' '.join(map(str, layout.roles))}"
-
-    @property
-    def suffix(self) -> str:
-        """See `OnGraph`."""
-        return self.suffix_of(self.layout)
-
-    def tasks(self, env: Environment) -> Sequence[Task]:
-        """See `Phase`."""
-        with self._there(env) as there:
-            return self.phase.tasks(there)
-
-    @contextmanager
-    def open(self, env: Environment) -> Iterator[MakeWorker]:
-        """See `Phase`."""
-        with self._there(env) as there, self.phase.open(there) as make_worker:
-            env.device_graph = _lent(there)  # where others look for what is on the engine
-            yield make_worker
-
-    @contextmanager
-    def _there(self, env: Environment) -> Iterator[Environment]:
-        """Have what works on the graph."""
-        there = laid_out(env, self.layout)
-        env.device_graph = None  # else what `there` gives up for another part of the graph would stay
-        try:
-            yield there
-        finally:
-            env.device_graph = _lent(there)
-
-
-def _lent(there: Environment) -> DeviceGraph | None:
-    """Return the graph on the engine for others to see: what it takes, its `OwnGraph` gives back."""
-    return None if there.device_graph is None else replace(there.device_graph, charged=(0, 0))

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from longwall.kernels.exact_numbers import PRIMES, combine, moduli_for
-from longwall.kernels.interface.engine import ShortOfMemory, WorkspaceTooLarge
 from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, Beside, Domain, RowProgram, TableProgram
+from longwall.pipeline.execution.derived import Derivation, derived, forget
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import DoesNotFit
@@ -29,48 +29,49 @@ from longwall.stages.range_counting import (
     CountRanges,
 )
 from longwall.storage.graph.graph import Graph
-from longwall.storage.memory.reservations import BudgetExceeded
+from longwall.storage.memory.reservations import Reservation
 
-_KEY = "homomorphism tables"
+_WHAT = "tables of homomorphisms"
 _KERNELS = ("cliques", "five-cycles", "pairs")
 WRAPS_FROM = 1 << 62
 """Numbers of tables and rows below this are no larger than 64-bit integers hold."""
 
 
-class _Kept:
-    """Tables with their bytes of the budget, until a process makes others, or the count is over."""
+class _TablesOnEngine:
+    """Tables beside the graph, with their bytes of the budget."""
 
-    def __init__(self, env: Environment, program: TableProgram, modulus: int, given: GivenTables | None):
-        self.key = program, modulus, given
-        with ExitStack() as opened:
-            rows: Sequence[Any] = ()
-            if given is not None:
-                rows = opened.enter_context(given_rows(env, given, modulus))
-            self._make(env, program, modulus, rows)
-
-    def _make(self, env: Environment, program: TableProgram, modulus: int, given: Sequence[Any]) -> None:
-        graph, memory = load_graph(env)
-        if graph.pages is not None and program.reads_arcs:
-            raise DoesNotFit
-        try:
-            self._memory = env.resources.work.reserve(memory, "tables of homomorphisms")
-        except BudgetExceeded as error:  # something else has taken of it
-            raise DoesNotFit from error
-        try:
-            with env.engine.faults():
-                tables = make_tables(env.engine, graph, program, modulus, memory, given)
-            self._memory.resize(tables.nbytes, "tables of homomorphisms")
-        except (WorkspaceTooLarge, ShortOfMemory) as error:
-            self.close()
-            raise DoesNotFit from error
-        except BaseException:
-            self.close()
-            raise
-        self.graph = TabledGraph(**{one.name: getattr(graph, one.name) for one in fields(graph)}, tables=tables)
+    def __init__(self, graph: TabledGraph, memory: Reservation):
+        self.graph, self._memory = graph, memory
 
     def close(self) -> None:
         """Release the bytes."""
         self._memory.release()
+
+
+@dataclass(frozen=True)
+class Tables(Derivation[_TablesOnEngine]):
+    """The tables of a program, modulo a number; in a core, with the tables that the program is given."""
+
+    last_only: ClassVar[bool] = True
+
+    program: TableProgram
+    modulus: int
+    given: GivenTables | None
+
+    def build(self, env: Environment) -> _TablesOnEngine:
+        """Compute the tables on the engine."""
+        with ExitStack() as opened:
+            given: Sequence[Any] = ()
+            if self.given is not None:
+                given = opened.enter_context(given_rows(env, self.given, self.modulus))
+            graph, free = load_graph(env)
+            if graph.pages is not None and self.program.reads_arcs:
+                raise DoesNotFit
+            memory = opened.enter_context(env.resources.work.reserve(free, _WHAT))
+            tables = make_tables(env.engine, graph, self.program, self.modulus, free, given)
+            memory.resize(tables.nbytes, _WHAT)
+            tabled = TabledGraph(**{one.name: getattr(graph, one.name) for one in fields(graph)}, tables=tables)
+            return _TablesOnEngine(tabled, memory.split(memory.size))
 
 
 @dataclass(frozen=True)
@@ -91,18 +92,7 @@ class RowCount(RangeCount):
     def arrays(self, env: Environment) -> TabledGraph:
         """See `RangePhase`."""
         assert isinstance(self.count, CountHomomorphisms | CountListed)
-        key = self.tables, self.count.modulus, self.given
-        kept: _Kept | None = env.kept.get(_KEY)
-        if kept is None or kept.key != key:
-            drop_tables(env)
-            kept = env.kept[_KEY] = _Kept(env, *key)
-        return kept.graph
-
-
-def drop_tables(env: Environment) -> None:
-    """Release the tables of a process."""
-    if _KEY in env.kept:
-        env.kept.pop(_KEY).close()
+        return derived(env, Tables(self.tables, self.count.modulus, self.given)).graph
 
 
 @contextmanager
@@ -111,7 +101,7 @@ def tables_dropped(env: Environment) -> Iterator[None]:
     try:
         yield
     finally:
-        drop_tables(env)
+        forget(env, Tables)
 
 
 @dataclass(frozen=True)

@@ -56,8 +56,8 @@ def vertex_tables(env: Environment, program: TableProgram, modulus: int) -> Iter
 @contextmanager
 def given_rows(env: Environment, given: GivenTables, modulus: int) -> Iterator[list[Array]]:
     """Have the rows of the core's vertices in given tables; parameters as of `vertex_tables`."""
-    xp, own = env.engine.xp, core_of(env)
-    whole, core = own.whole, own.what
+    xp = env.engine.xp
+    whole, core = core_of(env)
     size = 8 * core.graph.num_vertices * (len(given.numbers) + 1)
     load_graph(whole)  # before what is free is reserved
     try:

@@ -8,16 +8,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from longwall.pipeline.execution.derived import derived
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.cores.core_plan import pays_on_engine, plan_in_core, worth_making
 from longwall.pipeline.phases.count_plans import CountPlan, embeddings_of
-from longwall.pipeline.phases.hubs.hub_free import HubFreeGraph, hub_free_graph
+from longwall.pipeline.phases.derived_graph import DerivedGraph
+from longwall.pipeline.phases.hubs.hub_free import WithoutHubs
 from longwall.pipeline.phases.hubs.part_counts import plan_parts
 from longwall.pipeline.planning.hubs.hub_terms import MAX_VERTICES, hub_terms
 from longwall.pipeline.planning.hubs.parts import TooManyParts
-from longwall.storage.graph.derived.hubs import count_hubs
+from longwall.storage.graph.derived.hubs import HubFree, count_hubs
 from longwall.storage.graph.graph import Graph
 from longwall.storage.streaming.stored_graph import StoredGraph
 
@@ -115,9 +117,9 @@ def mappings_around_hubs(
     return counts.mappings(left.env)
 
 
-def _left(env: Coordinator, hubs: int) -> HubFreeGraph:
+def _left(env: Coordinator, hubs: int) -> DerivedGraph[HubFree]:
     began = time.perf_counter()
-    left = hub_free_graph(env, hubs)
+    left = derived(env, WithoutHubs(hubs))
     number = 0 if left.env is None else left.env.graph.num_vertices
     env.metrics.record("without hubs", 0, env.graph.num_vertices, number, time.perf_counter() - began)
     return left

@@ -12,8 +12,9 @@ import numpy as np
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
 from longwall.pipeline.phases.count_plans import CountPlan
-from longwall.pipeline.phases.hubs.hub_free import HubFreeGraph
+from longwall.pipeline.phases.derived_graph import DerivedGraph
 from longwall.pipeline.planning.hubs.parts import Part, Parts
+from longwall.storage.graph.derived.hubs import HubFree
 from longwall.storage.graph.graph import Graph
 
 Terms = Sequence[tuple[Parts, int]]
@@ -66,7 +67,7 @@ class PartCounts:
         return [sum(times * prod(found[part] for part in parts) for parts, times in terms) for terms in self.terms]
 
 
-def plan_parts(terms: Sequence[Terms], left: HubFreeGraph, planner: Planner) -> PartCounts | None:
+def plan_parts(terms: Sequence[Terms], left: DerivedGraph[HubFree], planner: Planner) -> PartCounts | None:
     """Plan the counts of all parts that the terms of some pattern need; None where they are too many."""
     found, graph = left.found, None if left.env is None else left.env.graph
     parts = {part for one in terms for some, _ in one for part in some}

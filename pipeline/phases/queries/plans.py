@@ -9,13 +9,14 @@ from typing import Any
 
 from longwall.kernels.queries.candidate_space import QueryGraph
 from longwall.kernels.queries.sums.counter import coincidences
+from longwall.pipeline.execution.derived import forget
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit, host_threads
 from longwall.pipeline.execution.stage_metrics import record_levels
 from longwall.pipeline.label_names import label_texts
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.count_plans import CountBySearch, CountPlan
-from longwall.pipeline.phases.queries.candidates import candidates_of, forget_candidates, terms_of
+from longwall.pipeline.phases.queries.candidates import Candidates, candidates_of, terms_of
 from longwall.pipeline.phases.queries.search import MOST_WANTED, QueryCount
 from longwall.pipeline.phases.queries.sums import QueryTerms
 from longwall.pipeline.phases.search_count import wanted_left
@@ -93,7 +94,7 @@ class CountByCandidates(CountPlan):
             else:
                 mappings = self._search(replace(phase, limit=wanted_left(limit * self.automorphisms, env, phase)), env)
         if mappings is None:
-            forget_candidates(env)
+            forget(env, Candidates)
             env.observer.note("the budget has no room for the candidates of a query: searching without them")
             suffix = MAX_SUFFIX if limit is None else 1
             search = plan_match(self.pattern, env.graph.stats, induced=self.induced, longest_suffix=suffix)

@@ -9,12 +9,13 @@ import threading
 from abc import abstractmethod
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from longwall.pipeline.execution.derived import Derivation, derived
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task, Worker, equal_tasks
 from longwall.pipeline.run_store.commit_log import PartialResult
@@ -30,7 +31,6 @@ from longwall.storage.tables.embedding_table import EmbeddingTable
 
 PARTS = "parts"
 """The unit of progress."""
-_KEPT = "partitions"  # what `Environment.kept` has them as
 _making = threading.Lock()
 
 
@@ -154,13 +154,23 @@ class Partitions:
         return table
 
 
+@dataclass(frozen=True)
+class PartitionsFrom(Derivation[Partitions]):
+    """The partitions of this process, whatever lineage it began with: they grow from level to level."""
+
+    optional: ClassVar[bool] = False
+
+    lineage: Lineage = field(compare=False)
+
+    def build(self, env: Environment) -> Partitions:
+        """Make them; their tables are made when they are asked for."""
+        return Partitions(env, self.lineage)
+
+
 def partitions_of(env: Environment, lineage: Lineage) -> Partitions:
-    """Return the partitions that this process keeps from phase to phase; they are made the first time."""
+    """Return the partitions that this process keeps from phase to phase; several workers ask at a time."""
     with _making:
-        if _KEPT not in env.kept:
-            env.kept[_KEPT] = Partitions(env, lineage)
-        kept: Partitions = env.kept[_KEPT]
-        return kept
+        return derived(env, PartitionsFrom(lineage))
 
 
 class ConcatenatedRows:

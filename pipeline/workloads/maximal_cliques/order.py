@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from longwall.kernels.interface.cliques.degeneracy import OrderedGraph, order_bytes
-from longwall.pipeline.execution.device_graph import keep_beside_graph, load_graph
+from longwall.pipeline.execution.derived import Derivation, Reserved, derived, reserved
+from longwall.pipeline.execution.device_graph import load_graph
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Environment
@@ -25,10 +27,22 @@ def ordered_graph(env: Environment) -> OrderedGraph:
         If there is no room for it.
     """
     graph, _ = load_graph(env)
-    edges, later = graph.num_arcs // 2, None
-    size, files = order_bytes(graph.num_vertices, edges), env.graph.files
-    if files is not None and not env.resources.on_device and size > env.resources.host.free // _FREE_SHARE:
-        # As the graph itself: what is left is per vertex.
-        later, size = files.array(edges, np.dtype(np.uint32)), order_bytes(graph.num_vertices, 0)
-    make = partial(env.engine.kernels.degeneracy_order, env.engine.device, graph, later)
-    return OrderedGraph.of(graph, keep_beside_graph(env, "the degeneracy order", size, make))
+    return OrderedGraph.of(graph, derived(env, DegeneracyOrder()).value)
+
+
+@dataclass(frozen=True)
+class DegeneracyOrder(Derivation[Reserved[Any]]):
+    """The degeneracy order of the graph, on the engine."""
+
+    optional: ClassVar[bool] = False
+
+    def build(self, env: Environment) -> Reserved[Any]:
+        """Peel the graph; where it lies in files, and the order takes much beside it, its later neighbours do, too."""
+        graph, _ = load_graph(env)
+        edges, later = graph.num_arcs // 2, None
+        size, files = order_bytes(graph.num_vertices, edges), env.graph.files
+        if files is not None and not env.resources.on_device and size > env.resources.host.free // _FREE_SHARE:
+            # As the graph itself: what is left is per vertex.
+            later, size = files.array(edges, np.dtype(np.uint32)), order_bytes(graph.num_vertices, 0)
+        make = partial(env.engine.kernels.degeneracy_order, env.engine.device, graph, later)
+        return reserved(env.resources.work, size, "the degeneracy order", make)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from longwall.kernels.interface.local_counts import TriangleGraph
-from longwall.pipeline.execution.device_graph import keep_beside_graph, load_graph
+from longwall.pipeline.execution.derived import Derivation, Reserved, derived, reserved
+from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.workloads.motifs.twins import ARC_BYTES, VERTEX_BYTES, arcs_at_once, twins_of
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Environment
 
+_TRIANGLES = "the triangles of every edge"
 _TWINS = "the vertices with the same neighbours"
 
 
@@ -24,13 +27,35 @@ def triangle_graph(env: Environment) -> TriangleGraph:
         If there is no room for them.
     """
     graph, _ = load_graph(env)
-    size = 4 * graph.num_arcs + graph.num_vertices
-    count = partial(env.engine.kernels.arc_triangles, env.engine.device, graph)
+    triangles, most = derived(env, ArcTriangles()).value
+    return TriangleGraph.of(graph, triangles, most, derived(env, Twins()).value)
 
-    def numbers() -> Any:
-        size = VERTEX_BYTES * env.graph.num_vertices + ARC_BYTES * arcs_at_once(env.graph)
-        with env.engine.faults(), env.resources.host.reserve(size, _TWINS):
-            return env.engine.bring(twins_of(env.graph).numbers, mapped=False)
 
-    triangles, most = keep_beside_graph(env, "the triangles of every edge", size, count)
-    return TriangleGraph.of(graph, triangles, most, keep_beside_graph(env, _TWINS, 4 * env.graph.num_vertices, numbers))
+@dataclass(frozen=True)
+class ArcTriangles(Derivation[Reserved[Any]]):
+    """The triangles of every arc, and the most of one, on the engine."""
+
+    optional: ClassVar[bool] = False
+
+    def build(self, env: Environment) -> Reserved[Any]:
+        """Count them."""
+        graph, _ = load_graph(env)
+        count = partial(env.engine.kernels.arc_triangles, env.engine.device, graph)
+        return reserved(env.resources.work, 4 * graph.num_arcs + graph.num_vertices, _TRIANGLES, count)
+
+
+@dataclass(frozen=True)
+class Twins(Derivation[Reserved[Any]]):
+    """For every vertex the number of its class of vertices with the same neighbours, on the engine."""
+
+    optional: ClassVar[bool] = False
+
+    def build(self, env: Environment) -> Reserved[Any]:
+        """Find the classes on the host."""
+
+        def numbers() -> Any:
+            size = VERTEX_BYTES * env.graph.num_vertices + ARC_BYTES * arcs_at_once(env.graph)
+            with env.resources.host.reserve(size, _TWINS):
+                return env.engine.bring(twins_of(env.graph).numbers, mapped=False)
+
+        return reserved(env.resources.work, 4 * env.graph.num_vertices, _TWINS, numbers)

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +21,7 @@ from longwall.pipeline.cluster import worker_process
 from longwall.pipeline.cluster.open_phase import CurrentPhase
 from longwall.pipeline.cluster.worker_process import PickledPhase, RunDescription, RunHeader, WorkerProcess
 from longwall.pipeline.config import load_config
+from longwall.pipeline.execution.derived import Derivation, derived
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Phase, Task, Worker, equal_tasks
 from longwall.pipeline.run_store.commit_log import PartialResult
@@ -36,6 +37,14 @@ EVENTS: list[str] = []
 def nothing_happened() -> None:
     EVENTS.clear()
     Counting.most = Counting.made = 0
+
+
+@dataclass(frozen=True)
+class Kept(Derivation[Any]):
+    """Something that a process keeps from phase to phase."""
+
+    def build(self, env: Environment) -> Any:
+        return SimpleNamespace(close=lambda: EVENTS.append("close what was kept"))
 
 
 @dataclass(frozen=True)
@@ -69,7 +78,7 @@ class Noting(Phase):
         if not self.fits:
             raise DoesNotFit
         EVENTS.append(f"open {self.letter}")
-        env.kept.setdefault("kept", SimpleNamespace(close=lambda: EVENTS.append("close what was kept")))
+        derived(env, Kept())
         try:
             yield lambda: Counting(self)
         finally:
@@ -107,7 +116,7 @@ class Counting(Worker):
 
 @pytest.fixture
 def current() -> Iterator[CurrentPhase]:
-    env: Any = SimpleNamespace(cancel=threading.Event(), kept={})
+    env: Any = SimpleNamespace(cancel=threading.Event(), derived={}, engine=SimpleNamespace(faults=nullcontext))
     made = CurrentPhase(env)
     yield made
     made.close()

@@ -20,7 +20,6 @@ from longwall.kernels.interface.engine import ShortOfMemory
 from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.pipeline.execution.device_graph import (
     bring_ahead,
-    keep_beside_graph,
     load_edge_labels,
     load_graph,
     release_graph,
@@ -388,23 +387,6 @@ def test_an_engine_that_works_on_the_host_reads_the_graph_where_it_is(lab: Simpl
     graph, _ = load_graph(context, NeighbourRange.SMALLER)
     assert not graph.oriented
     assert graph.indices is rmat().indices
-
-
-def test_what_is_kept_beside_the_graph_is_made_once_and_released(lab: SimpleNamespace) -> None:
-    context = lab.context(rmat())
-    before, made = context.resources.work.used, []
-
-    def make() -> int:
-        made.append(context.resources.work.used - before)
-        return 7
-
-    assert [keep_beside_graph(context, "sevens", 100, make) for _ in range(3)] == [7, 7, 7]
-    assert made == [100]
-    context.close()
-    assert context.resources.work.used == before
-    with pytest.raises(ZeroDivisionError):
-        keep_beside_graph(context, "none", 100, lambda: 1 // 0)
-    assert context.resources.work.used == before
 
 
 @pytest.mark.gpu

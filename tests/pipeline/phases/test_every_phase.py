@@ -34,13 +34,14 @@ from longwall.pipeline.execution.phase import MergingPhase, Phase
 from longwall.pipeline.execution.sharing.second_engine import SecondEngine
 from longwall.pipeline.execution.thread_executor import ThreadExecutor, begin_phase
 from longwall.pipeline.patterns.parse import parse_pattern
-from longwall.pipeline.phases.by_label.laid_out import OnLayout
+from longwall.pipeline.phases.by_label.laid_out import ByLabel
 from longwall.pipeline.phases.by_label.layouts import clique_layout, search_layout
-from longwall.pipeline.phases.cores.in_core import InCore
+from longwall.pipeline.phases.cores.in_core import KCore
 from longwall.pipeline.phases.cores.leaf_count import LeafCount
 from longwall.pipeline.phases.count_per_edge import CountPerEdge
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.phases.degree_sums import CountTails
+from longwall.pipeline.phases.derived_graph import OnDerivedGraph
 from longwall.pipeline.phases.homomorphisms.count import WORD, HomomorphismCount, RowCount
 from longwall.pipeline.phases.hubs.hub_free import WithoutHubs
 from longwall.pipeline.phases.list_by_levels import ListLastLevel, WriteLevel
@@ -183,14 +184,18 @@ def labelled_list(env: Coordinator) -> Phase:
     return on_layout(search_layout(search), SearchList(search, None))
 
 
+def diamonds(env: Coordinator) -> Phase:
+    return SearchCount(plan(env, "diamond", counting=True))
+
+
 def labelled_cliques(env: Coordinator) -> Phase:
     layout = clique_layout(parse_pattern("clique-4", [0, 1, 1, 0]), env.graph.stats)
     return on_layout(layout, RangeCount(CountCliques(4), 1e6))
 
 
-def on_layout(layout: LabelLayout | None, phase: Phase) -> OnLayout:
+def on_layout(layout: LabelLayout | None, phase: Phase) -> OnDerivedGraph:
     assert layout is not None
-    return OnLayout(phase, layout)
+    return OnDerivedGraph(phase, ByLabel(layout))
 
 
 def algorithm(env: Coordinator) -> Phase:
@@ -256,10 +261,17 @@ EXAMPLES: dict[type[Phase], list[Example]] = {
     CountTails: [Example(lambda env: CountTails(CountTrianglesOfVertices(), 1e6), aggregated)],
     CountPerVertex: [counts(one) for one in COUNTS if isinstance(one, CountOfVertices)],
     QueryCount: [Example(lambda env: QueryCount(QUERY, "0-1,0-2,1-2,2-3"), aggregated)],
-    OnLayout: [
+    OnDerivedGraph: [
         Example(labelled_count, aggregated),
         Example(labelled_list, rows_of),
         Example(labelled_cliques, aggregated),
+        Example(lambda env: OnDerivedGraph(diamonds(env), KCore(9)), aggregated),
+        Example(lambda env: OnDerivedGraph(with_leaves("0-1,0-2,1-2,1-3,2-3,3-4"), KCore(2)), close_totals),
+        Example(lambda env: OnDerivedGraph(homomorphisms("0-1,0-2,0-3,1-2,1-3,2-4,3-4"), KCore(9)), close_totals),
+        Example(
+            lambda env: OnDerivedGraph(SearchCount(plan(env, "diamond", counting=True)), WithoutHubs(2)), aggregated
+        ),
+        Example(lambda env: OnDerivedGraph(labelled_count(env), WithoutHubs(1)), aggregated),
     ],
     QueryTerms: [Example(lambda env, m=m: QueryTerms(QUERY, "0-1,0-2,1-2,2-3", m), aggregated) for m in (0, 2**31 - 1)],
     SearchList: [Example(lambda env: SearchList(plan(env, "diamond", counting=False), None), rows_of)],
@@ -274,15 +286,6 @@ EXAMPLES: dict[type[Phase], list[Example]] = {
     ],
     CountHomomorphismsOfVertices: [
         Example(lambda env: CountHomomorphismsOfVertices(CountOrbitHomomorphisms(), 1e6), vertex_counts)
-    ],
-    InCore: [
-        Example(lambda env: InCore(SearchCount(plan(env, "diamond", counting=True)), 9), aggregated),
-        Example(lambda env: InCore(with_leaves("0-1,0-2,1-2,1-3,2-3,3-4"), 2), close_totals),
-        Example(lambda env: InCore(homomorphisms("0-1,0-2,0-3,1-2,1-3,2-4,3-4"), 9), close_totals),
-    ],
-    WithoutHubs: [
-        Example(lambda env: WithoutHubs(SearchCount(plan(env, "diamond", counting=True)), 2), aggregated),
-        Example(lambda env: WithoutHubs(labelled_count(env), 1), aggregated),
     ],
     StarCount: [Example(partial(stars, induced=induced), aggregated) for induced in (False, True)],
     CliqueList: [Example(lambda env: CliqueList(2, None), rows_of)],

@@ -16,6 +16,7 @@ from selection import on_device
 
 import longwall
 from longwall.kernels.exact_numbers import PRIMES, combine, moduli_for
+from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.patterns.pattern_codes import code_edges, connected_codes
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern
@@ -219,13 +220,13 @@ def test_a_budget_without_room_for_lists_or_tables_changes_nothing(lab, engine_k
 
         def make(engine, graph, program, *more, refused=refused):
             if refused(program):
-                raise homomorphism_count.WorkspaceTooLarge(1)
+                raise WorkspaceTooLarge(1)
             return made(engine, graph, program, *more)
 
         monkeypatch.setattr(homomorphism_count, "make_tables", make)
         run = lab.context(graph, engine=engine_kind)
         assert plan.count(run) == want
-        assert not run.kept
+        assert not run.derived
 
 
 def test_a_graph_with_too_many_arcs_for_lists_is_counted_without_them(lab, engine_kind, monkeypatch):

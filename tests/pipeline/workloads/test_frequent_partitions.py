@@ -127,7 +127,7 @@ class Processes(InTurn):
 
     def process(self, env: Coordinator) -> Environment:
         if not self.processes:
-            names = [one.name for one in fields(Environment) if one.name not in ("device_graph", "kept")]
+            names = [one.name for one in fields(Environment) if one.name not in ("device_graph", "derived")]
             self.processes = [Environment(**{name: getattr(env, name) for name in names}) for _ in range(self._number)]
         return self._draw.choice(self.processes)
 
@@ -241,7 +241,7 @@ def test_processes_in_any_order_find_what_one_finds(
     monkeypatch.setattr(partitioned_embeddings, "_PARTITIONS", 5)
     executor = Processes(processes, step)
     assert mine(lab, graph, executor, SECTIONS[kind]) == whole
-    assert all(one.kept for one in executor.processes)
+    assert all(one.derived for one in executor.processes)
     executor.close()
 
 

@@ -18,7 +18,6 @@ from strategies import SmallGraph, graphs, queries
 
 from longwall.pipeline.execution import device_graph
 from longwall.pipeline.execution.device_graph import release_graph
-from longwall.pipeline.execution.environment import LAID_OUT
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern, make_pattern
 from longwall.pipeline.phases.by_label import plans
@@ -186,7 +185,9 @@ def test_a_layout_is_gone_when_another_one_is_made(lab: Any) -> None:
         made = []
         for labels in ([0, 1, 2], [0, 0, 1], [1, 1, 1]):
             plan_count(parse_pattern("clique-3", labels), env.graph).count(env)
-            made.append(weakref.ref(env.kept[LAID_OUT].env.graph))
+            (layout,) = env.derived.values()
+            made.append(weakref.ref(layout.env.graph))
+            del layout
             assert [graph() is not None for graph in made] == [False] * (len(made) - 1) + [True]
     finally:
         gc.enable()

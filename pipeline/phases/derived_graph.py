@@ -1,0 +1,166 @@
+"""Graphs that every process derives from the run's, and phases on them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from longwall.pipeline.execution.derived import Derivation, derived
+from longwall.pipeline.execution.device_graph import release_graph
+from longwall.pipeline.execution.environment import Coordinator, Environment
+from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Phase, Task
+from longwall.pipeline.run_store.commit_log import PhaseRecord
+from longwall.stages.base import Aggregation
+from longwall.storage.graph.graph import Graph
+from longwall.storage.memory.reservations import Reservation
+
+Found = TypeVar("Found")
+
+
+class DerivedGraph(Generic[Found]):
+    """A graph that a process derived, and the environment of the phases on it.
+
+    Parameters
+    ----------
+    whole
+        The environment of the graph that it is derived from.
+    how
+        Says which graph it is, in any process.
+    found
+        The graph with all else that was found, as the derivation has it.
+    graph
+        The graph; None if it has no edge.
+    memory
+        Its bytes of the host, which it releases; None: it has none.
+
+    Attributes
+    ----------
+    whole, found
+        See above.
+    env
+        The environment of phases on the graph, each dispatched as an `OnDerivedGraph`; None without a graph.
+    """
+
+    def __init__(
+        self,
+        whole: Environment,
+        how: GraphDerivation[Found],
+        found: Found,
+        graph: Graph | None,
+        memory: Reservation | None,
+    ):
+        self.whole, self.found, self._memory = whole, found, memory
+        self.env: Environment | None = None
+        if graph is not None:
+            self.env = replace(whole, graph=graph, device_graph=None, derived={}, lent={}, own=self)
+        if isinstance(self.env, Coordinator):
+            assert isinstance(whole, Coordinator)
+            self.env.executor, self.env.suffix = _ExecutorOnGraph(whole, how), how.suffix + whole.suffix
+
+    def close(self) -> None:
+        """Release the graph, on the engine, too."""
+        if self.env is not None:
+            self.env.close()
+            release_graph(self.env)
+            self.env.own = None  # in a cycle, the graph would stay until Python looks for garbage
+        if self._memory is not None:
+            self._memory.release()
+
+
+class GraphDerivation(Derivation[DerivedGraph[Found]]):
+    """Says which graph is derived from the run's."""
+
+    @property
+    @abstractmethod
+    def suffix(self) -> str:
+        """What distinguishes the names of phases on this graph from those on others."""
+
+    @contextmanager
+    def entered(self, env: Environment) -> Iterator[Environment]:
+        """Yield the environment of the graph, to a phase that begins or works there.
+
+        Raises
+        ------
+        DoesNotFit
+            If there is no room for the graph, or no edge.
+        """
+        there = derived(env, self).env
+        if there is None:
+            raise DoesNotFit
+        yield there
+
+    def opened(self, env: Environment, there: Environment) -> None:
+        """Do what is left to do once a phase is open on the graph."""
+
+
+class _ExecutorOnGraph:
+    """Dispatches the phases of a coordinator on a derived graph, by the executor of the run."""
+
+    def __init__(self, whole: Coordinator, graph: GraphDerivation[Any]):
+        self._whole, self._graph = whole, graph
+        self.engines = whole.executor.engines
+
+    def run(self, phase: Phase, env: Coordinator) -> PhaseRecord:  # noqa: ARG002 - each process has its own
+        """See `Executor`."""
+        return self._whole.run(OnDerivedGraph(phase, self._graph))
+
+
+@dataclass(frozen=True)
+class OnDerivedGraph(Phase):
+    """Another phase, on a graph that each process derives.
+
+    Attributes
+    ----------
+    phase
+        The phase; its roots are those of the derived graph.
+    graph
+        Says which graph it is.
+    """
+
+    phase: Phase
+    graph: GraphDerivation[Any]
+
+    @property
+    def name(self) -> str:
+        """See `Phase`."""
+        return self.phase.name + self.graph.suffix
+
+    @property
+    def activity(self) -> str:
+        """See `Phase`."""
+        return self.phase.activity
+
+    @property
+    def unit(self) -> str:
+        """See `Phase`."""
+        return self.phase.unit
+
+    @property
+    def wanted_rows(self) -> int | None:
+        """See `Phase`."""
+        return self.phase.wanted_rows
+
+    @property
+    def aggregation(self) -> Aggregation[Any, Any] | None:
+        """See `Phase`."""
+        return self.phase.aggregation
+
+    @property
+    def keeps_workers(self) -> bool:
+        """See `Phase`."""
+        return self.phase.keeps_workers
+
+    def tasks(self, env: Environment) -> Sequence[Task]:
+        """Return tasks over the roots of the derived graph."""
+        with self.graph.entered(env) as there:
+            return self.phase.tasks(there)
+
+    @contextmanager
+    def open(self, env: Environment) -> Iterator[MakeWorker]:
+        """Open the phase on the derived graph."""
+        with self.graph.entered(env) as there, self.phase.open(there) as make_worker:
+            self.graph.opened(env, there)
+            yield make_worker
