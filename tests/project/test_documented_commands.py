@@ -410,6 +410,7 @@ def test_every_source_shows_commands() -> None:
         "results",
         "security",
         "seeds",
+        "testing",
     )
     assert {name for name in few if name.count("/") < 2} <= {f"docs/{name}.md" for name in bare}
     shown = {kind: sum(step.kind == kind for steps in SOURCES.values() for step in steps) for kind in ("file", "pycon")}
