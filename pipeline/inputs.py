@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from longwall.pipeline.execution.sharing.second_engine import SecondEngine
+    from longwall.pipeline.execution.second_engine import SecondEngine
     from longwall.storage.graph.graph import Graph, NewArray
     from longwall.storage.graph.graph_store import GraphTooLarge
     from longwall.storage.mapping.mapped_arrays import MappedArrays
@@ -74,17 +74,11 @@ def open_beside(spec: RunSpec, graph: Graph, resources: Resources) -> SecondEngi
 
     One core is left to the thread that waits for the device.
     """
-    from longwall.pipeline.execution.sharing.engine_choice import runs_beside
-    from longwall.pipeline.execution.sharing.second_engine import SecondEngine
-    from longwall.stages.source import host_arrays
+    from longwall.pipeline.execution.second_engine import SecondEngine
     from longwall.storage.concurrency import core_count
-    from longwall.storage.pages.placement import access_of
     from longwall.storage.streaming.stored_graph import StoredGraph
 
-    if in_processes(spec) or not resources.on_device or isinstance(graph, StoredGraph):
-        return None
-    access = access_of(host_arrays(graph), resources, spec.memory.access)
-    if not runs_beside(spec.engine.kind, access):
+    if spec.engine.kind != "both" or in_processes(spec) or not resources.on_device or isinstance(graph, StoredGraph):
         return None
     return SecondEngine(spec.engine.threads or max(core_count() - 1, 1))
 

@@ -45,7 +45,7 @@ from longwall.storage.signals import interrupted_by, interrupting, last_signal, 
 
 if TYPE_CHECKING:
     from longwall.pipeline.cluster.connect import ComingCluster
-    from longwall.pipeline.execution.sharing.second_engine import SecondEngine
+    from longwall.pipeline.execution.second_engine import SecondEngine
     from longwall.storage.graph.graph import Graph
     from longwall.storage.memory.resources import Resources
 
@@ -303,7 +303,7 @@ def _run(
         env = _coordinator(directory, spec, graph, resources, observer, metrics, cancel, alone=not on_cluster)
         opened.callback(env.end)
         if second is not None:
-            env.executor = ThreadExecutor(opened.enter_context(closing(second)))
+            env.executor = ThreadExecutor(second)
         if cluster is not None:
             from longwall.pipeline.cluster.connect import executor_of
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from longwall.kernels import Engine
     from longwall.pipeline.config import RunSpec
     from longwall.pipeline.execution.environment import Coordinator
-    from longwall.pipeline.execution.sharing.second_engine import SecondEngine
+    from longwall.pipeline.execution.second_engine import SecondEngine
 
 
 def engine_facts(spec: RunSpec, engine: Engine, devices: Sequence[str], second: SecondEngine | None) -> dict[str, Any]:

@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 import longwall
 from benchmarks.gpu.device_rmat import labelled, rmat_graph
 from longwall.kernels.cuda.engine import CudaEngine
-from longwall.pipeline.execution.sharing import engine_choice
+from longwall.pipeline.execution import task_pool
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph.store_writer import write_graph
 
@@ -160,15 +160,11 @@ def shares(run: Path) -> dict[str, tuple[int, int]]:
 
 def check(bench: Bench, row: Row, ends: float) -> None:
     """Compare what the engines find on a small graph, as far as there is time; both share every longer phase."""
-    names = "JOIN_AFTER", "JOIN_LEFT", "PROBE_LEFT", "CUT_ACCESS"
-    patient = [getattr(engine_choice, name) for name in names]
-    engine_choice.JOIN_AFTER = engine_choice.JOIN_LEFT = engine_choice.PROBE_LEFT = 0.0
-    engine_choice.CUT_ACCESS = ("resident", *engine_choice.CUT_ACCESS)
+    patient, task_pool.JOIN_LEFT = task_pool.JOIN_LEFT, 0.0
     try:
         found = [bench.run(row.small, engine, ends - time.monotonic()) for engine in ENGINES]
     finally:
-        for name, value in zip(names, patient, strict=True):
-            setattr(engine_choice, name, value)
+        task_pool.JOIN_LEFT = patient
     require_equal(row.small, [run for run in found if run])
 
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import NamedTuple
 
+from longwall.pipeline.execution import second_engine
 from longwall.pipeline.execution.engine_errors import user_errors
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Phase, Task, Worker
-from longwall.pipeline.execution.sharing import engine_choice
-from longwall.pipeline.execution.sharing.commit_gate import Closed, CommitGate
-from longwall.pipeline.execution.sharing.second_engine import SecondEngine
-from longwall.pipeline.execution.sharing.task_pool import TaskPool, Team
+from longwall.pipeline.execution.second_engine import SecondEngine
+from longwall.pipeline.execution.task_pool import TaskPool, Team
 from longwall.pipeline.run_store import commit_log
 from longwall.pipeline.run_store.commit_log import PhaseRecord
 from longwall.pipeline.run_store.row_limit import RowCut, shortened
@@ -26,7 +25,7 @@ from longwall.storage.errors import FinalError, InputError, RunError, reason_of
 RANGES = "ranges of "
 """And a worker's address, or an engine: what it did of a phase, in the metrics."""
 _POLL_SECONDS = 0.1
-_LOOK_SECONDS = 0.01  # between two looks whether engines should share the phase
+_LOOK_SECONDS = 0.01  # between two looks of engines that share a phase
 _COMMITS_COST = 0.05  # of the time, at most
 _CRASH_COSTS = 0.02  # of the time since the phase began, where that is more than COMMIT_SECONDS
 
@@ -82,22 +81,13 @@ class ThreadExecutor:
         """Hand the tasks to the threads; each commits what it found when that is due."""
         record, tasks, missing = begin_phase(phase, env)
         if missing:
-            with ExitStack() as opened:
-                lead = _Crew.of(env, tasks, self._open(phase, env, opened), phase.threads(env))
+            with phase.open(env) as make_worker:
+                lead = _Crew.of(env, tasks, make_worker, phase.threads(env))
                 # A second engine would compute on the same cores as a phase of the host.
                 work = _Tasks(phase, record, missing, env, lead, None if phase.on_host else self._second)
                 work.run()
             self.engines.update(team.engine for team in work.teams)
         return record
-
-    def _open(self, phase: Phase, env: Coordinator, opened: ExitStack) -> MakeWorker:
-        try:
-            return opened.enter_context(phase.open(env))
-        except (InputError, RunError, DoesNotFit):
-            if self._second is None or not self._second.wait():
-                raise
-        # The second engine opened its side of an earlier phase in vain, and has released its memory only now.
-        return opened.enter_context(phase.open(env))
 
 
 class _Crew(NamedTuple):
@@ -110,13 +100,11 @@ class _Crew(NamedTuple):
     @classmethod
     def of(cls, env: Environment, tasks: Sequence[Task], make_worker: MakeWorker, workers: int) -> _Crew:
         longest = max((task.last - task.first for task in tasks), default=1)
-        loaded = env.device_graph
-        cuts = loaded is not None and engine_choice.cuts_tasks(loaded.placement.access)
-        return cls(env, make_worker, Team(env.engine.name, workers, longest, cuts))
+        return cls(env, make_worker, Team(env.engine.name, workers, longest, 0 if env.alone else workers))
 
 
 class _Lost(Exception):
-    """The second engine failed; the message says why. The run's engine does its tasks."""
+    """What a worker of the second engine found is of no use; the message says why, if that is a failure."""
 
 
 class _Tasks:
@@ -138,25 +126,21 @@ class _Tasks:
         second: SecondEngine | None,
     ):
         self._phase, self._record, self._missing, self._env = phase, record, missing, env
-        self._lead, self._second, self._sharing = lead, second, False
+        self._lead, self._second = lead, second
         self.teams = [lead.team]
         self._pool = TaskPool(missing, lead.team, shared=second is not None and not second.lost)
         # One engine shares a limit among its workers; what several have written is cut here.
         self._rows = RowCut(None if env.alone and second is None else phase.wanted_rows)
         self._cutting = threading.Lock()
-        self._gate = CommitGate()  # of the second engine
+        self._gate, self._stopped = threading.Lock(), False  # commits of the second engine, until it is stopped
         self._threads = _Threads(env, [lead.env.engine.interrupt] + ([] if second is None else [second.interrupt]))
 
     def run(self) -> None:
         """Let all threads work, and raise what one raised first."""
         began, second = time.monotonic(), self._second
         workers = min(self._lead.team.workers, len(self._missing))
-        while self._pool.left and self._threads.going:  # again only for what a second engine gave back
-            started = [self._threads.start(self._lead_loop, number) for number in range(1, workers + 1)]
-            self._threads.wait(started, self._look)
-            self._pool.close()
-            if second is not None and self._pool.joined:
-                self._wait_for(second)
+        started = [self._threads.start(self._loop, self._lead, number) for number in range(1, workers + 1)]
+        self._threads.wait(started, self._look)
         self._threads.raise_first()
         if not self._record.complete:
             raise KeyboardInterrupt  # one that Python swallowed, in a finalizer
@@ -165,108 +149,71 @@ class _Tasks:
             for team in self.teams:
                 self._env.metrics.record(RANGES + team.engine, 0, 0, team.size, seconds, 0, team.ranges)
 
-    def _wait_for(self, second: SecondEngine) -> None:
-        """Wait until the second engine has done its last ranges, or the run's engine had better do them."""
-        since = time.monotonic()
-
-        def look() -> float:
-            if not self._gate.closed and engine_choice.stops(time.monotonic() - since, self._pool.lost_seconds):
-                self._gate.close()
-                second.stop()
-            return engine_choice.LEAST_WAIT
-
-        self._threads.wait([second.idle], look)
-
     def _look(self) -> float:
-        """Let the second engine open its side of the phase, if it is time; return the seconds until the next look."""
-        if self._second is None or self._second.lost or self._sharing:
-            return _POLL_SECONDS
-        self._sharing = self._pool.may_join and self._second.start(self._share)
+        """Let the second engine take part, if it is time; return the seconds until the next look."""
+        if self._second is None or not self._pool.may_join:
+            return _POLL_SECONDS if self._second is None else _LOOK_SECONDS
+        try:
+            self._share(self._second)
+        except Exception as error:
+            if len(self.teams) > 1:
+                raise
+            self._pool.close()
+            if not isinstance(error, (InputError, RunError, DoesNotFit)):  # it may have no room for other phases
+                self._leave_out(reason_of(error))
         return _LOOK_SECONDS
 
-    def _lead_loop(self, number: int) -> None:
-        """Work with a worker of the run's engine."""
-        worker: Worker | None = None
-        with self._threads.guard(), user_errors(self._lead.env.engine):
-            worker = self._lead.make_worker()
-            self._work(self._lead, worker, [], number)
-        if worker is not None:
-            with self._threads.guard():
-                worker.close()
-
-    def _share(self) -> None:
-        """Open the second engine's side of the phase, and let it join; where it cannot, the phase goes on without."""
-        second = self._second
-        assert second is not None
-        with self._threads.guard(), ExitStack() as opened:
-            try:
-                beside = opened.enter_context(second.environment(self._env))
-                opened.enter_context(user_errors(beside.engine))
-                make_worker = opened.enter_context(self._phase.open(beside))
-                self._join(_Crew.of(beside, self._phase.tasks(beside), make_worker, beside.engine.workers))
-            except Exception as error:
-                if self._pool.joined:
-                    raise
-                if not isinstance(error, (InputError, RunError, DoesNotFit)):  # it may have no room for other phases
-                    self._leave_out(reason_of(error))
-
-    def _join(self, crew: _Crew) -> None:
-        """Do a range that stays in the pool meanwhile; if it is still there then, let all workers work."""
-        worker = crew.make_worker()
-        try:
-            probe = self._pool.probe(crew.team)
-            if probe is None or not self._threads.going:
-                return
-            crew.team.beginning = _beginning(worker, probe)
-            if not self._threads.going or not self._pool.join(crew.team, probe):
-                return
-            self.teams.append(crew.team)
-            self._env.observer.advance(probe.size)
-            others = range(2, crew.team.workers + 1)
-            ended = [self._threads.start(self._second_loop, crew, number) for number in others]
-            with self._threads.guard():
-                self._assist(crew, worker, [probe], 1)
-            _wait(ended)
-        finally:
-            worker.close()
-
-    def _second_loop(self, crew: _Crew, number: int) -> None:
-        """Work with a further worker of the second engine."""
-        worker: Worker | None = None
-        with self._threads.guard(), user_errors(crew.env.engine):
-            with suppress(InputError, RunError, DoesNotFit), user_errors(crew.env.engine):
-                worker = crew.make_worker()
-            if worker is not None:
-                self._assist(crew, worker, [], number)
-        if worker is not None:
-            with self._threads.guard():
-                worker.close()
-
-    def _assist(self, crew: _Crew, worker: Worker, doing: list[Task], number: int) -> None:
-        """Do tasks with a worker of the second engine; what is lost with it is done by the run's engine."""
-        try:
-            self._work(crew, worker, doing, number)
-        except _Lost as lost:
-            self._leave_out(str(lost))
-            self._pool.give_back(doing)
-        except Closed:
-            self._pool.give_back(doing)
+    def _share(self, second: SecondEngine) -> None:
+        """Open the second engine's side of the phase, and let its workers take ranges while there are any."""
+        with second.environment(self._env) as beside, user_errors(beside.engine), self._phase.open(beside) as make:
+            crew = _Crew.of(beside, self._phase.tasks(beside), make, beside.engine.workers)
+            if self._pool.join(crew.team):
+                self.teams.append(crew.team)
+                numbers = range(1, crew.team.workers + 1)
+                self._threads.wait([self._threads.start(self._loop, crew, number) for number in numbers])
 
     def _leave_out(self, reason: str) -> None:
         assert self._second is not None
         self._second.lost = True
         self._env.observer.note(f"the run goes on with one engine: {reason}")
 
+    def _loop(self, crew: _Crew, number: int) -> None:
+        """Work with one worker of an engine; what is lost with one of the second engine is done by the run's."""
+        worker: Worker | None = None
+        doing: list[Task] = []
+        with self._threads.guard(), user_errors(crew.env.engine):
+            try:
+                worker = self._worker(crew)
+                if worker is not None:
+                    self._work(crew, worker, doing, number)
+            except _Lost as lost:
+                if reason := str(lost):
+                    self._leave_out(reason)
+                self._pool.give_back(doing)
+        if worker is not None:
+            with self._threads.guard():
+                worker.close()
+
+    def _worker(self, crew: _Crew) -> Worker | None:
+        """Make a worker; None where the second engine has no room for one more."""
+        if crew is self._lead:
+            return crew.make_worker()
+        with suppress(InputError, RunError, DoesNotFit), user_errors(crew.env.engine):
+            return crew.make_worker()
+        return None
+
     def _work(self, crew: _Crew, worker: Worker, doing: list[Task], number: int) -> None:
         """Do tasks until none is left; `doing` has those whose results the worker has."""
         name = f"{crew.team.engine} {number}"
         env = self._env
         start = time.monotonic()
-        every = commit_log.COMMIT_SECONDS if crew is self._lead else engine_choice.COMMIT_SECONDS
+        every = commit_log.COMMIT_SECONDS if crew is self._lead else second_engine.COMMIT_SECONDS
         due = start + every
         while self._threads.going:
             task = self._pool.take(crew.team)
             if task is None:
+                if self._pool.overdue:
+                    self._stop()
                 if not self._pool.wait(crew.team, _LOOK_SECONDS):
                     break
                 continue
@@ -288,6 +235,14 @@ class _Tasks:
         if doing:
             self._commit(crew, doing, worker, may_wait=time.monotonic() < due)
 
+    def _stop(self) -> None:
+        """End what the second engine is at, which the run's engine will do sooner: half a result is not committed."""
+        with self._gate:
+            self._stopped = True
+        self._pool.close()
+        if self._second is not None:
+            self._second.stop()
+
     def _do(self, crew: _Crew, worker: Worker, task: Task) -> None:
         if crew is self._lead:
             worker.run(task.first, task.last)
@@ -298,10 +253,12 @@ class _Tasks:
         except FinalError:
             raise
         except (InputError, RunError, OSError) as error:
-            raise _Lost(reason_of(error)) from error
+            raise _Lost("" if self._stopped else reason_of(error)) from error
 
     def _commit(self, crew: _Crew, doing: list[Task], worker: Worker, *, may_wait: bool) -> None:
-        with nullcontext() if crew is self._lead else self._gate.passing():
+        with nullcontext() if crew is self._lead else self._gate:
+            if self._stopped and crew is not self._lead:
+                raise _Lost
             finished = doing.copy()
             doing.clear()
             self._record_partial(finished, worker, may_wait=may_wait)
@@ -387,18 +344,6 @@ class _Threads:
         self._env.cancel.set()
         for interrupt in self._interrupts:
             interrupt()
-
-
-def _beginning(worker: Worker, probe: Task) -> float:
-    """Do a first range; return the seconds that it takes to begin one, as far as the range shows that."""
-    second = probe.first + 1
-    if second == probe.last:
-        worker.run(*probe[:2])
-        return 0.0
-    worker.run(second, probe.last)  # which may have to load kernels
-    began = time.monotonic()
-    worker.run(probe.first, second)
-    return time.monotonic() - began
 
 
 def _wait(ended: Sequence[threading.Event]) -> None:

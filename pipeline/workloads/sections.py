@@ -381,8 +381,8 @@ class EngineSection(Section):
 
     kind: Literal["auto", "cpu", "cuda", "both"] = Field(
         default="auto",
-        description="`cpu`, `cuda`, `both` (the GPU and the CPU share long phases), or `auto`: the GPU where there is "
-        "one, and with the CPU where `memory.device` does not hold the graph",
+        description="`cpu`, `cuda`, `both` (the GPU and the CPU share long phases), or `auto`: the GPU if there is "
+        "one, else the CPU",
     )
     threads: Annotated[int, Field(ge=0)] = Field(
         default=0, description="CPU threads, at most 256, or 4 per core; 0: one per core"

@@ -112,7 +112,6 @@ NOT_RUN = {
     "python -m benchmarks.suites.plan_choice --data DATA --graphs ca-GrQc,p2p-Gnutella04 --seconds 1.5": _LONG,
     "python -m benchmarks.gpu.decompositions --scales 13 16 --time 240": _LONG,
     "python -m benchmarks.gpu.both_engines": _LONG,
-    "python -m benchmarks.gpu.shared_ranges --row 2": _LONG,
     "python -m benchmarks.gpu.triangle_variants": _LONG,
     "python -m benchmarks.suites.six_vertices --data DATA --graphs ca-AstroPh,R-MAT-12 --seconds 20 --each": _LONG,
     "python -m benchmarks.gpu.timeline": _LONG,

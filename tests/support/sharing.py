@@ -6,47 +6,42 @@ import threading
 
 import pytest
 
+from longwall.pipeline.execution import task_pool
 from longwall.pipeline.execution.phase import Task
-from longwall.pipeline.execution.sharing import engine_choice
-from longwall.pipeline.execution.sharing.second_engine import SecondEngine
-from longwall.pipeline.execution.sharing.task_pool import TaskPool, Team
+from longwall.pipeline.execution.task_pool import TaskPool, Team
 from longwall.pipeline.execution.thread_executor import _Tasks
 
 
-def share_every_phase(patch: pytest.MonkeyPatch) -> None:
-    """Let a second engine join at once and stay, and the first one wait for it before it takes its second range."""
-    patch.setattr(engine_choice, "CUT_ACCESS", ("resident", *engine_choice.CUT_ACCESS))
-    for name in ("JOIN_AFTER", "JOIN_LEFT", "PROBE_LEFT", "LEAST_RANGE", "LEAST_LAUNCH", "LEAST_GAIN"):
-        patch.setattr(engine_choice, name, 0.0)
-    patch.setattr(engine_choice, "LEAST_WAIT", 20.0)  # however late it is on a busy machine
+def share_every_phase(patch: pytest.MonkeyPatch, *, stops: bool = False) -> None:
+    """Let a second engine join at once; the first one waits for its first range before it takes its own second one.
+
+    However late the second engine is on a busy machine, it is not stopped, unless a test is about that.
+    """
+    for name in ("JOIN_LEFT", "LEAST_RANGE"):
+        patch.setattr(task_pool, name, 0.0)
+    if not stops:
+        patch.setattr(TaskPool, "overdue", False)
     tried: dict[TaskPool, threading.Event] = {}
     begun: set[TaskPool] = set()
-    take, share, start = TaskPool.take, _Tasks._share, SecondEngine.start
+    take, share = TaskPool.take, _Tasks._share
 
     def patient_take(pool: TaskPool, team: Team) -> Task | None:
-        if pool._shared and pool in begun and team is pool._lead and pool.left:
-            tried.setdefault(pool, threading.Event()).wait(20)
-        if team is pool._lead:
+        event = tried.setdefault(pool, threading.Event())
+        lead = team is pool._lead
+        if lead and pool in begun and pool._shared and pool._waiting:
+            event.wait(20)
+        task = take(pool, team)
+        if lead:
             begun.add(pool)
-        return take(pool, team)
+        elif task is not None:
+            event.set()
+        return task
 
-    def join(pool: TaskPool, team: Team, probe: Task) -> bool:
-        joined = original_join(pool, team, probe)
-        tried.setdefault(pool, threading.Event()).set()
-        return joined
-
-    def tried_share(tasks: _Tasks) -> None:
+    def tried_share(tasks: _Tasks, second: object) -> None:
         try:
-            share(tasks)
+            share(tasks, second)  # type: ignore[arg-type]
         finally:
             tried.setdefault(tasks._pool, threading.Event()).set()
 
-    def begin(second: SecondEngine, work: object) -> bool:
-        second.wait()
-        return start(second, work)  # type: ignore[arg-type]
-
-    original_join = TaskPool.join
     patch.setattr(TaskPool, "take", patient_take)
-    patch.setattr(TaskPool, "join", join)
     patch.setattr(_Tasks, "_share", tried_share)
-    patch.setattr(SecondEngine, "start", begin)

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from longwall.pipeline.execution.sharing.engine_choice import runs_beside
 from longwall.pipeline.run import _settle
 from longwall.storage.errors import InputError
 
@@ -30,10 +29,3 @@ def test_another_engine_does_not_go_on(began: str, goes_on: str) -> None:
     directory: Any = SimpleNamespace(manifest=facts(began), where="runs/one")
     with pytest.raises(InputError, match="its engine is not the one"):
         _settle(directory, facts(goes_on))
-
-
-def test_auto_takes_a_second_engine_where_the_device_waits_for_its_link() -> None:
-    accesses = ("resident", "adaptive", "zero-copy", "managed")
-    assert [runs_beside("auto", access) for access in accesses] == [False, True, True, False]
-    assert all(runs_beside("both", access) for access in accesses)
-    assert not any(runs_beside(kind, access) for kind in ("cpu", "cuda") for access in accesses)

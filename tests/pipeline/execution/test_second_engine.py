@@ -1,11 +1,11 @@
-"""A second engine that fails, has no room or comes too late: the phase ends as if there were none."""
+"""A second engine that fails, has no room or is stopped: the phase ends as if there were none."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
@@ -14,8 +14,7 @@ from sharing import share_every_phase
 
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import MakeWorker
-from longwall.pipeline.execution.sharing import engine_choice
-from longwall.pipeline.execution.sharing.second_engine import SecondEngine
+from longwall.pipeline.execution.second_engine import SecondEngine
 from longwall.pipeline.execution.stage_workers import RangeBench
 from longwall.pipeline.execution.thread_executor import ThreadExecutor
 from longwall.pipeline.phases.range_count import RangeCount
@@ -66,11 +65,10 @@ class Stage:
 
 
 @pytest.fixture
-def stage(lab: Any, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    share_every_phase(monkeypatch)
+def stage(lab: Any, graph: Graph, request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    share_every_phase(monkeypatch, stops="stopped" in request.node.name)
     made = Stage(lab, graph)
     yield made
-    made.second.close()
     assert made.env.resources.host.used == graph.nbytes
 
 
@@ -110,11 +108,23 @@ def test_what_is_lost_is_done_by_the_first_engine(
     assert len(stage.ranges()) == 3
 
 
+def opening(patch: pytest.MonkeyPatch, error: Exception) -> None:
+    """Let an error end the second engine's attempts to open its side of a phase."""
+    opened = RangeCount.open
+
+    def broken(phase: RangeCount, env: Environment) -> AbstractContextManager[MakeWorker]:
+        if not env.alone:
+            raise error
+        return opened(phase, env)
+
+    patch.setattr(RangeCount, "open", broken)
+
+
 @pytest.mark.parametrize("error", [RunError("no room"), InputError("too small")])
 def test_an_engine_without_room_stays_out_of_the_phase(
     stage: Stage, triangles: int, error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    breaking(monkeypatch, error, 1)
+    opening(monkeypatch, error)
     assert PHASE.run(stage.env) == triangles
     assert not stage.second.lost  # it may have room for others
     assert not stage.notes.texts
@@ -122,7 +132,7 @@ def test_an_engine_without_room_stays_out_of_the_phase(
 
 
 def test_a_fault_before_it_joins_ends_nothing(stage: Stage, triangles: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    breaking(monkeypatch, ZeroDivisionError("a fault"), 1)
+    opening(monkeypatch, ZeroDivisionError("a fault"))
     assert PHASE.run(stage.env) == triangles
     assert stage.second.lost
     assert stage.notes.texts == ["the run goes on with one engine: a fault"]
@@ -162,7 +172,6 @@ def test_a_run_that_is_cancelled_ends_both(stage: Stage, monkeypatch: pytest.Mon
     monkeypatch.setattr(RangeBench, "run", cancel)
     with pytest.raises(KeyboardInterrupt):
         PHASE.run(stage.env)
-    assert stage.second.idle.is_set()
 
 
 def test_a_worker_that_lets_the_first_engine_wait_is_stopped(
@@ -186,7 +195,6 @@ def test_a_worker_that_lets_the_first_engine_wait_is_stopped(
                 assert stopped[0]
         run(bench, first, last)
 
-    monkeypatch.setattr(engine_choice, "LEAST_WAIT", 0.005)
     monkeypatch.setattr(RangeBench, "run", slow)
     assert PHASE.run(stage.env) == triangles
     assert calls[0] >= 4
@@ -196,78 +204,3 @@ def test_a_worker_that_lets_the_first_engine_wait_is_stopped(
     assert sum(sizes) == sum(task.size for task in PHASE.tasks(stage.env))
     assert RangeCount(CountCliques(4), 1e6).run(stage.env) > 0
     assert len(stage.ranges()) == 4  # two engines in either phase
-
-
-def holding(patch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
-    """Let the second engine open its side until the second event is set; the first one says that it has begun."""
-    begun, released, opened = threading.Event(), threading.Event(), RangeCount.open
-
-    @contextmanager
-    def open_late(phase: RangeCount, env: Environment) -> Iterator[MakeWorker]:
-        with opened(phase, env) as make_worker:
-            if not env.alone:
-                begun.set()
-                assert released.wait(PATIENCE)
-            yield make_worker
-
-    patch.setattr(RangeCount, "open", open_late)
-    return begun, released
-
-
-def opening_late(patch: pytest.MonkeyPatch) -> threading.Event:
-    """Let the second engine begin to open its side at once, and end when the event is set."""
-    for name in ("JOIN_AFTER", "JOIN_LEFT", "PROBE_LEFT"):
-        patch.setattr(engine_choice, name, 0.0)
-    begun, released = holding(patch)
-    after_that(begun, patch)
-    return released
-
-
-def test_a_phase_does_not_wait_for_an_engine_that_opens_its_side(
-    lab: Any, graph: Graph, triangles: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    released = opening_late(monkeypatch)
-    stage = Stage(lab, graph)
-    assert PHASE.run(stage.env) == triangles
-    assert not stage.second.idle.is_set()
-    assert RangeCount(CountCliques(4), 1e6).run(stage.env) > 0  # it is not back from the phase before
-    assert [ranges > 0 for ranges in stage.ranges()] == [True, True]
-    released.set()
-    stage.second.close()
-    assert stage.second.idle.is_set()
-    assert stage.env.resources.host.used == graph.nbytes
-
-
-def test_memory_that_it_still_holds_is_waited_for(
-    lab: Any, graph: Graph, triangles: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    released = opening_late(monkeypatch)
-    stage = Stage(lab, graph)
-    assert PHASE.run(stage.env) == triangles
-    refused = []
-
-    class Tight(RangeCount):
-        """Needs all of the budget."""
-
-        def open(self, env: Environment) -> AbstractContextManager[MakeWorker]:
-            if env.resources.host.used > graph.nbytes:
-                refused.append(True)
-                released.set()
-                raise InputError("no room")
-            return super().open(env)
-
-    assert Tight(CountCliques(4), 1e6).run(stage.env) > 0
-    assert refused == [True]
-    stage.second.close()
-
-
-def after_that(begun: threading.Event, patch: pytest.MonkeyPatch) -> None:
-    """Let the first engine's worker do nothing until an event."""
-    run: Callable[[RangeBench, int, int], None] = RangeBench.run
-
-    def wait(bench: RangeBench, first: int, last: int) -> None:
-        if bench.env.alone and first:
-            assert begun.wait(PATIENCE)
-        run(bench, first, last)
-
-    patch.setattr(RangeBench, "run", wait)

@@ -31,7 +31,7 @@ from longwall.kernels.interface.homomorphism_program import Beside
 from longwall.kernels.queries.candidate_space import QueryGraph
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import MergingPhase, Phase
-from longwall.pipeline.execution.sharing.second_engine import SecondEngine
+from longwall.pipeline.execution.second_engine import SecondEngine
 from longwall.pipeline.execution.thread_executor import ThreadExecutor, begin_phase
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.by_label.laid_out import ByLabel

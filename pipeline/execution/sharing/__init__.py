@@ -1,1 +1,0 @@
-"""How two engines of a process share the tasks of a phase."""
