@@ -44,7 +44,8 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(), str(path))
 
 
-def imports(path: Path, *, typing: bool = True) -> set[str]:
+@cache
+def imports(path: Path, *, typing: bool = True) -> frozenset[str]:
     """Every name that a file imports, at its top or inside functions; `typing`: also for type checkers only."""
     found = set()
     for node in _nodes(tree_of(path), typing):
@@ -53,13 +54,13 @@ def imports(path: Path, *, typing: bool = True) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+    return frozenset(found)
 
 
 def _nodes(root: ast.AST, typing: bool) -> list[ast.AST]:
     """All nodes below one; without `typing`, those under ``if TYPE_CHECKING`` are left out."""
     found = [root]
     for node in found:
-        if typing or not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+        if typing or not (isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"):
             found.extend(ast.iter_child_nodes(node))
     return found
