@@ -3,13 +3,14 @@
 A test that takes more than about a second on a core is `slow`, such as one that kills runs, fills
 disks, or starts a cluster. Of each kind of them one case stays among the quick ones: `quick_cases(n)` marks all cases
 of a test as slow but the first n ones, of the GPU and of the CPU each.
-Where slow tests are left out, tests of hypothesis draw fewer examples; the step of slow tests draws all.
+Where slow tests are left out, tests of hypothesis draw fewer examples, and so do tests with the fixture `seeds`; the
+part `examples` of `.ci/full` draws all.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -21,7 +22,7 @@ settings.register_profile("longwall", settings.get_profile(settings.get_current_
 settings.load_profile("longwall")
 
 _left_out = pytest.StashKey[int]()
-_SHARE, _LEAST = 6, 5  # of the examples of hypothesis that are drawn where slow tests are left out
+_SHARE, _LEAST = 8, 4  # of the examples that are drawn where slow tests are left out
 
 
 @cache
@@ -52,6 +53,12 @@ def on_device(value: Any, emulated_value: Any) -> Any:
     return emulated_value if emulated() else value
 
 
+@pytest.fixture(scope="session")
+def seeds(pytestconfig: pytest.Config) -> Callable[[int], range]:
+    """Of ``seeds(60)`` draw the cases of a test: the first ones where slow tests are left out."""
+    return lambda number: range(_share_of(number) if _only_quick(pytestconfig) else number)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--first-cases", action="store_true", help="run one case of each test function only, the first")
 
@@ -74,8 +81,17 @@ def _draw_fewer(tests: Iterable[Any]) -> None:
         test = getattr(test, "__func__", test)
         if is_hypothesis_test(test):
             all_of_them = test._hypothesis_internal_use_settings
-            fewer = min(all_of_them.max_examples, max(all_of_them.max_examples // _SHARE, _LEAST))
+            fewer = _share_of(all_of_them.max_examples)
             test._hypothesis_internal_use_settings = settings(all_of_them, max_examples=fewer)
+
+
+def _share_of(examples: int) -> int:
+    """Return the number of examples that are drawn where slow tests are left out."""
+    return min(examples, max(examples // _SHARE, _LEAST))
+
+
+def _only_quick(config: pytest.Config) -> bool:
+    return "not slow" in config.option.markexpr
 
 
 def _keep_first_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -96,7 +112,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _choose(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if "not slow" in config.option.markexpr:
+    for item in items:
+        if "seeds" in getattr(item, "fixturenames", ()):
+            item.add_marker("hypothesis")
+    if _only_quick(config):
         _draw_fewer({item.obj for item in items if isinstance(item, pytest.Function)})
     tests = [item for item in items if item.get_closest_marker("gpu")]
     if not tests:

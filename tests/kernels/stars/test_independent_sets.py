@@ -51,8 +51,8 @@ def independent_sets(near: dict[int, set[int]], leaves: int) -> int:
     )
 
 
-def test_stars_of_random_graphs(lab: Any) -> None:
-    for seed in range(200):
+def test_stars_of_random_graphs(lab: Any, seeds: Any) -> None:
+    for seed in seeds(200):
         chance = random.Random(seed)
         n, share = chance.randint(3, 13), chance.choice((0.05, 0.1, 0.2, 0.3, 0.5))
         edges = {pair for pair in combinations(range(n), 2) if chance.random() < share}
@@ -97,9 +97,9 @@ def ways(kinds: list[int], leaves: Leaves) -> int:
     return prod(comb(kinds.count(c), number) for c, number in enumerate(leaves.named))
 
 
-def test_labelled_stars_of_random_graphs(lab: Any) -> None:
+def test_labelled_stars_of_random_graphs(lab: Any, seeds: Any) -> None:
     """Paths and cycles of many labels, forests and cuts, with leaves that want labels and others that want none."""
-    for seed in range(200):
+    for seed in seeds(200):
         chance = random.Random(seed)
         n, share = chance.randint(3, 11), chance.choice((0.0, 0.1, 0.2, 0.4))
         edges = {pair for pair in combinations(range(1, n), 2) if chance.random() < share}

@@ -57,7 +57,7 @@ def test_all_methods_find_what_igraph_finds(lab: Any, engine_kind: str, number: 
 
 
 def test_the_first_cases(lab: Any, engine_kind: str) -> None:
-    for seed in range(on_device(20, 4)):
+    for seed in range(on_device(8, 4)):
         check(lab, draw_case(10_000 + seed), engine_kind)
 
 

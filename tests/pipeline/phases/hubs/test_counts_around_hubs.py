@@ -50,9 +50,9 @@ def connected(chance: random.Random, size: int) -> tuple[Edge, ...]:
 
 
 @pytest.mark.quick_cases(1)
-@pytest.mark.parametrize("slice_", range(8))
+@pytest.mark.parametrize("slice_", range(24))
 def test_counts_equal_igraph(lab: Any, engine_kind: str, slice_: int) -> None:
-    cases = CASES // 8 if engine_kind == "cpu" else 1
+    cases = CASES // 24 if engine_kind == "cpu" else int(slice_ < 8)
     for seed in range(slice_ * 1000, slice_ * 1000 + cases):
         chance = random.Random(seed)
         hubs, size = chance.randint(1, 3), chance.choice((3, 4, 4, 5, 5, 6))

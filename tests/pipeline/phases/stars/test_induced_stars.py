@@ -39,8 +39,8 @@ def plan(graph: Graph, leaves: int) -> CountStarsByCentre:
     return CountStarsByCentre(pattern, inf, replace(plan_count(pattern, graph, induced=True), cost=inf), induced=True)
 
 
-def test_counts_equal_igraph(lab: Any, engine_kind: str) -> None:
-    for seed in range(on_device(60, 10)):
+def test_counts_equal_igraph(lab: Any, engine_kind: str, seeds: Any) -> None:
+    for seed in seeds(on_device(60, 10)):
         chance = random.Random(seed)
         n, leaves = chance.randint(4, 12), chance.randint(3, 5)
         edges = {pair for pair in combinations(range(n), 2) if chance.random() < chance.choice((0.1, 0.3))}
@@ -130,8 +130,8 @@ def test_runs_count_so(lab: Any, engine_kind: str) -> None:
     assert longwall.count(graph, "star-8", induced=True, engine=engine_kind) == comb(n, 8)
 
 
-def test_labelled_stars_equal_brute_force(lab: Any, engine_kind: str) -> None:
-    for seed in range(on_device(60, 10)):
+def test_labelled_stars_equal_brute_force(lab: Any, engine_kind: str, seeds: Any) -> None:
+    for seed in seeds(on_device(60, 10)):
         chance = random.Random(seed)
         n, leaves, induced = chance.randint(4, 10), chance.randint(2, 5), chance.random() < 0.6
         edges = {pair for pair in combinations(range(n), 2) if chance.random() < chance.choice((0.1, 0.3))}
