@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import factorial
 
 from longwall.kernels.interface.search_program import Block, Level, SearchProgram, SetKind, SetOp
@@ -71,7 +72,12 @@ def compile_program(
     SearchProgram
     """
     prefix = pattern.num_vertices - suffix
-    work = _Order.of(pattern, order, restrictions, induced=induced, prefix=prefix, descending=descending)
+    return _compile(_Order.of(pattern, order, restrictions, induced=induced, prefix=prefix, descending=descending))
+
+
+@lru_cache(maxsize=2048)  # a planner tries all orders: those of a symmetry, and of the next graph, are the same
+def _compile(work: _Order) -> SearchProgram:
+    prefix = work.prefix
     level_readers = [work.reader([i], is_block=False) for i in range(2, prefix)]
     block_readers, terms = _suffix_terms(work)
     sets, final_set = _compile_sets([*level_readers, *block_readers], prefix)
