@@ -45,20 +45,20 @@ def parquet_batches(source: Any, name: str, rows: int = _ROWS) -> Iterator[pa.Re
         If it is damaged, or its pages, or the texts of a row, take more than any file that was written here.
     """
     with _errors(name):
-        file, schema, pages = _opened(source)
+        file, schema, pages = _surveyed(source)
         for group in range(file.metadata.num_row_groups):  # one by one: their dictionaries differ
             for batch in file.iter_batches(min(rows, pages.rows_at_once), [group], use_threads=False):
                 yield from _written_out(batch, schema)
 
 
 def parquet_schema(source: Any, name: str) -> pa.Schema:
-    """Return the columns of a file; parameters and errors as of `parquet_batches`."""
+    """Return the columns of a file, whose pages are not looked at; parameters and errors as of `parquet_batches`."""
     with _errors(name):
-        return _opened(source)[1]
+        return _opened(source)[0].schema_arrow
 
 
 def parquet_rows(source: Any, name: str) -> int:
-    """Return the number of rows of a file; parameters and errors as of `parquet_batches`."""
+    """Return the number of rows of a file, whose pages are not looked at; see `parquet_schema`."""
     with _errors(name):
         return int(_opened(source)[0].metadata.num_rows)
 
@@ -67,7 +67,8 @@ def read_parquet(source: Any, name: str) -> pa.Table:
     """Read a file whole, and check its pages; parameters and errors as of `parquet_batches`."""
     import pyarrow as pa
 
-    return pa.Table.from_batches(list(parquet_batches(source, name)), parquet_schema(source, name))
+    batches = list(parquet_batches(source, name))
+    return pa.Table.from_batches(batches, batches[0].schema if batches else parquet_schema(source, name))
 
 
 @contextmanager
@@ -85,14 +86,22 @@ def _errors(name: str) -> Iterator[None]:
         raise RunError(f"{name}: the file is damaged ({reason}): run again, or restore it") from None
 
 
-def _opened(source: Any) -> tuple[pq.ParquetFile, pa.Schema, Pages]:
-    """Return the file, its columns, and what is known of its pages."""
+def _opened(source: Any) -> tuple[pq.ParquetFile, bytes, int]:
+    """Return the file, its footer, and its size."""
     import pyarrow.parquet as pq
 
     size = source.seek(0, 2)
     footer = read_footer(source, size, _MEMORY)
     limits = thrift_limits(footer, _MEMORY)
     file = pq.ParquetFile(source, buffer_size=_BUFFER, pre_buffer=False, page_checksum_verification=True, **limits)
+    return file, footer, size
+
+
+def _surveyed(source: Any) -> tuple[pq.ParquetFile, pa.Schema, Pages]:
+    """Return the file, its columns, and what is known of its pages."""
+    import pyarrow.parquet as pq
+
+    file, footer, size = _opened(source)
     pages = survey_pages(source, size, footer, _MEMORY)
     schema = file.schema_arrow
     if pages.dictionaries:

@@ -45,9 +45,12 @@ class Cursor:
         self._depth += 1
         if self._depth > _DEEPEST:
             raise NotThrift
-        while head := self._byte():
+        data = self._data
+        while head := data[self.at]:
+            self.at += 1
             number = number + (head >> 4) if head >> 4 else self._integer()
             yield number, head & 15
+        self.at += 1
         self._depth -= 1
 
     def items(self) -> Iterator[int]:
@@ -107,10 +110,13 @@ class Cursor:
         return (value >> 1) ^ -(value & 1)
 
     def _unsigned(self) -> int:
+        data, at = self._data, self.at
         value = shift = 0
-        while (byte := self._byte()) > 127:
+        while (byte := data[at]) > 127:
+            at += 1
             value |= (byte & 127) << shift
             shift += 7
             if shift >= _LONGEST:
                 raise NotThrift
+        self.at = at + 1
         return value | byte << shift
