@@ -125,10 +125,18 @@ def frequent(
     }
 
 
+def _labels_of(graph: nx.Graph) -> tuple[list[int], list[int]]:
+    """The labels of all vertices, and of all edges."""
+    return sorted(dict(graph.nodes(data="label")).values()), sorted(label for _, _, label in graph.edges(data="label"))
+
+
 def _identify(part: nx.Graph, patterns: list[nx.Graph]) -> tuple[int, list[list[int]]]:
     """The number of the pattern that a part is isomorphic to, perhaps a new one, and all maps of the pattern to it."""
+    labels = _labels_of(part)
     for number, pattern in enumerate([*patterns, part]):
         if pattern.number_of_edges() != part.number_of_edges() or len(pattern) != len(part):
+            continue
+        if _labels_of(pattern) != labels:
             continue
         maps = list(GraphMatcher(pattern, part, same_vertex, same_edge).isomorphisms_iter())
         if maps:
