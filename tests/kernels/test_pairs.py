@@ -18,8 +18,8 @@ from longwall.storage.graph.graph import Graph
 
 MEMORY = 1 << 28
 GRAPHS = {
-    "hubs": lambda: generate("rmat", seed=3, scale=7, edge_factor=3),
-    "dense": lambda: generate("erdos-renyi", seed=2, vertices=14, edges=70),
+    "hubs": lambda: generate("rmat", seed=3, scale=6, edge_factor=3),
+    "dense": lambda: generate("erdos-renyi", seed=2, vertices=12, edges=50),
     "complete": lambda: generate("erdos-renyi", seed=2, vertices=9, edges=36),
     "sparse": lambda: generate("erdos-renyi", seed=4, vertices=60, edges=260),
 }

@@ -402,7 +402,7 @@ def test_two_runs_share_a_folder(make_place, tmp_path):
 def test_what_chunks_themselves_take_is_reserved(make_place, monkeypatch):
     """A table far larger than the budget has very many chunks on disk, and each of them is known in memory."""
     monkeypatch.setattr(chunk_pool, "CHUNK_BYTES", CHUNK_BYTES)
-    number = 500
+    number = 200
     place = make_place(2 * number * CHUNK_BYTES)
     first, table = place.table(), place.table()
     fill(first, number, 300)  # what is imported and made once
