@@ -23,10 +23,13 @@ def write_edges(
 
 
 def run_config(folder: Path | None, graph: Any, workload: dict[str, Any], **sections: dict[str, Any]) -> dict[str, Any]:
-    """A run on the CPU that writes below a folder, if there is one; keys of further sections replace those."""
+    """A run on the CPU that writes below a folder, if there is one, and no report; keys of sections replace those."""
     made: dict[str, Any] = {"graph": graph, "workload": workload, "engine": {"kind": "cpu"}}
     if folder is not None:
-        made |= {"memory": {"spill": str(folder / "spill")}, "run": {"directory": str(folder / "runs")}}
+        made |= {
+            "memory": {"spill": str(folder / "spill")},
+            "run": {"directory": str(folder / "runs"), "report": False},
+        }
     for section, keys in sections.items():
         made[section] = made.get(section, {}) | keys
     return made

@@ -28,7 +28,13 @@ def config(tmp_path: Path, request: pytest.FixtureRequest) -> dict[str, Any]:
     if request.param == "url":
         pytest.importorskip("fsspec")
     run = {"directory": directory, "name": "one"}
-    found = run_config(tmp_path, write_edges(tmp_path, square), {"kind": "triangles"}, engine={"threads": 1}, run=run)
+    found = run_config(
+        tmp_path,
+        write_edges(tmp_path, square),
+        {"kind": "triangles"},
+        engine={"threads": 1},
+        run=run | {"report": True},
+    )
     assert longwall.run(found).count == 0
     write_edges(tmp_path, [*square, (0, 2)])
     found["run"]["overwrite"] = True

@@ -59,7 +59,7 @@ def executing(monkeypatch):
 def config(tmp_path) -> dict:
     graph = write_edges(tmp_path, [(1, 2), (2, 3), (1, 3)])
     run = {"directory": tmp_path / "runs", "name": "one"}
-    return run_config(tmp_path, graph, {"kind": "triangles"}, run=run)
+    return run_config(tmp_path, graph, {"kind": "triangles"}, run=run | {"report": True})
 
 
 def manifest(config: dict) -> dict:

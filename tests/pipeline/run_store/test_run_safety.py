@@ -34,7 +34,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         {"kind": "triangles", "output": "embeddings"},
         memory={"host": "1GiB"},
         engine={"threads": 1},
-        run={"name": "one"},
+        run={"name": "one", "report": True},
     )
 
 
