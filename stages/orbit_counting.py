@@ -19,12 +19,24 @@ from longwall.stages.source import Roots
 
 @dataclass(frozen=True)
 class CountOrbitHomomorphisms(CountOfVertices):
-    """Count the homomorphisms of graphlets of up to 5 vertices that send a vertex of an orbit to a vertex."""
+    """Count the homomorphisms of graphlets of up to 5 vertices that send a vertex of an orbit to a vertex.
+
+    Attributes
+    ----------
+    prime
+        What they are modulo; 0 for 2**64.
+    """
+
+    prime: int = 0
 
     method = "orbits"
-    name = "homomorphisms for orbits of 5 vertices"
     how = "homomorphisms of graphlets of up to 5 vertices, per vertex: sums over its wedges, triangles and cliques"
     source = Roots("vertices")
+
+    @property
+    def name(self) -> str:
+        """See `CountRanges`."""
+        return "homomorphisms for orbits of 5 vertices" + (f", modulo {self.prime}" if self.prime else "")
 
     @property
     def rows(self) -> int:
@@ -33,13 +45,13 @@ class CountOrbitHomomorphisms(CountOfVertices):
 
     @property
     def aggregation(self) -> Aggregation[VertexCounts, VertexCounts]:
-        """Arrays modulo 2**64, which are added up into the first one."""
+        """Arrays modulo 2**64, or of residues, which are added up into the first one."""
         return Aggregation(methodcaller("counts"), _add_wrapping, lambda counts: counts)
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> VertexCounter:
         """See `CountRanges`; the graph is a `TriangleGraph`."""
         assert isinstance(graph, TriangleGraph)
-        return engine.kernels.orbit_homomorphism_counter(engine.device, graph, memory)
+        return engine.kernels.orbit_homomorphism_counter(engine.device, graph, self.prime, memory)
 
 
 def _add_wrapping(counts: Sequence[VertexCounts]) -> VertexCounts:

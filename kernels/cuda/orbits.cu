@@ -1,7 +1,8 @@
 // Homomorphisms of graphlets of 3 to 5 vertices that send a vertex to v, for every vertex v of a graph; see
 // longwall.kernels.cpu.local_counts.orbits for what is summed. A block for each vertex x: its warps share out the
 // middles of the wedges, or the lists of edges between neighbours; where a table is made for one neighbour a, the block
-// goes on to the next one together. Of vertices with the same neighbours only the first one is looked at.
+// goes on to the next one together. Of vertices with the same neighbours only the first one is looked at. With residues
+// each product is reduced, and each sum is of fewer than 2^33 residues, or of numbers of distinct arcs.
 #include "common.cuh"
 #include "generated.cuh"
 
@@ -15,6 +16,7 @@ struct Around {
   const u32* indices;
   const u32* triangles;
   u64* counts;
+  u64 prime;  // what numbers are modulo, where they are residues
   i64 num_vertices;
   i64 x, begin;
   u64 twins;  // vertices with the neighbours of x
@@ -38,17 +40,40 @@ struct Around {
   DEVICE u32 neighbour(int a) const { return indices[begin + a]; }
   DEVICE u64 triangles_at(int a) const { return triangles[begin + a]; }
 
+  // A number modulo 2^64 or, with residues, the prime.
+  DEVICE u64 reduced(u64 number) const {
+    if constexpr (kResidues) {
+      return number % prime;
+    } else {
+      return number;
+    }
+  }
+
+  // A product of two numbers that are below 2^32 with residues.
+  DEVICE u64 times(u64 a, u64 b) const { return reduced(a * b); }
+
   // Add a number of one thread to the homomorphisms of a vertex.
   DEVICE void add(int row, i64 vertex, u64 number) const {
-    if (number) atomicAdd(&counts[row * num_vertices + vertex], number);
+    if (!number) return;
+    u64* count = &counts[row * num_vertices + vertex];
+    if constexpr (kResidues) {
+      number = reduced(number);
+      u64 found = *count, before;
+      do {
+        before = found;
+        found = atomicCAS(count, before, reduced(before + number));
+      } while (found != before);
+    } else {
+      atomicAdd(count, number);
+    }
   }
 
   // The same for a neighbour of x, for x and its twins.
-  DEVICE void add_twins(int row, i64 vertex, u64 number) const { add(row, vertex, twins * number); }
+  DEVICE void add_twins(int row, i64 vertex, u64 number) const { add(row, vertex, times(twins, reduced(number))); }
 
   // The same for x, with the numbers of all lanes.
   DEVICE void sum(int row, u64 number) const {
-    number = warp_sum(number);
+    number = warp_sum(reduced(number));
     if (lane_id() == 0) add(row, x, number);
   }
 };
@@ -88,13 +113,14 @@ DEVICE void add_cycles(const Around& g) {
     const u32 y = g.reached[i];
     const u64 w = g.wedges[y];
     if (lane_id() == 0) {
-      squares += w * w;
-      weighed += w * w * g.degree_of(y);
-      cubes += w * w * w;
+      const u64 square = g.times(w, w);
+      squares += square;
+      weighed += g.times(square, g.degree_of(y));
+      cubes += g.times(square, w);
     }
     u64 found = 0;
     for (i64 j = g.row(y) + lane_id(); j < g.row_end(y); j += 32) found += g.wedges[g.indices[j]];
-    fives += w * found;
+    fives += g.times(w, g.reduced(found));
   }
   g.sum(k8, squares);
   g.sum(k36, weighed);
@@ -117,10 +143,10 @@ DEVICE void add_wedges(const Around& g) {
         const u32 y = g.indices[i];
         const u64 w = g.wedges[y], beyond = g.triangles[i];
         cycles += w;
-        squares += w * w;
-        s51 += beyond * w;
-        s29 += t * g.degree_of(y);
-        s43 += t * beyond;
+        squares += g.times(w, w);
+        s51 += g.times(beyond, w);
+        s29 += g.times(t, g.degree_of(y));
+        s43 += g.times(t, beyond);
         mark = g.marks[y];
       }
       const u32 inside = __ballot_sync(kAll, mark != 0);
@@ -131,17 +157,17 @@ DEVICE void add_wedges(const Around& g) {
       }
       at += __popc(inside);
     }
-    cycles = __shfl_sync(kAll, warp_sum(cycles), 0);
-    squares = warp_sum(squares);
+    cycles = g.reduced(__shfl_sync(kAll, warp_sum(cycles), 0));
+    squares = warp_sum(g.reduced(squares));
     __syncwarp();
     for (i64 i = g.near[a] + lane; i < at; i += 32) g.add_twins(k52, g.neighbour(g.inner[i]), cycles);
     if (lane == 0) {
       g.add_twins(k49, p, squares);
       s3 += t;
-      s10 += t * degree;
-      s32 += t * degree * degree;
-      s37 += degree * cycles;
-      s53 += cycles * t;
+      s10 += g.times(t, degree);
+      s32 += g.times(g.times(t, degree), degree);
+      s37 += g.times(degree, cycles);
+      s53 += g.times(cycles, t);
     }
   }
   g.sum(k3, s3);
@@ -160,20 +186,21 @@ DEVICE void add_triangles(const Around& g) {
   for (int a = warp_in_block(); a < g.degree; a += warps_in_block()) {
     const u64 t = g.triangles_at(a), degree = g.degree_of(g.neighbour(a));
     if (lane_id() == 0) {
-      s13 += t * t;
-      s41 += t * t * degree;
-      s55 += t * t * t;
+      const u64 square = g.times(t, t);
+      s13 += square;
+      s41 += g.times(square, degree);
+      s55 += g.times(square, t);
     }
     for (i64 i = g.near[a] + lane_id(); i < g.near[a + 1]; i += 32) {
       const int b = static_cast<int>(g.inner[i]);
       const u64 beyond = g.inner_triangles[i], other = g.degree_of(g.neighbour(b));
       s12 += beyond;
-      s25 += degree * other;
-      s40 += beyond * degree;
-      s48 += t * other;
-      s54 += beyond * beyond;
-      s60 += t * beyond;
-      s61 += t * g.triangles_at(b);
+      s25 += g.times(degree, other);
+      s40 += g.times(beyond, degree);
+      s48 += g.times(t, other);
+      s54 += g.times(beyond, beyond);
+      s60 += g.times(t, beyond);
+      s61 += g.times(t, g.triangles_at(b));
     }
   }
   g.sum(k12, s12);
@@ -213,12 +240,12 @@ DEVICE void add_inner_wedges(const Around& g, const u32* stop) {
     for (i64 i = begin + threadIdx.x; i < end; i += blockDim.x) {
       const u64 z = g.pairs[g.inner[i]];
       own += z;
-      s66 += z * g.inner_triangles[i];
-      s71 += z * z;
+      s66 += g.times(z, g.inner_triangles[i]);
+      s71 += g.times(z, z);
     }
-    s14 += own;
-    s57 += own * g.degree_of(p);
-    s67 += own * g.triangles_at(a);
+    s14 += g.reduced(own);
+    s57 += g.times(g.reduced(own), g.degree_of(p));
+    s67 += g.times(g.reduced(own), g.triangles_at(a));
     own = warp_sum(own);
     if (lane == 0 && own) atomicAdd(&g.shared->sum, own);
     __syncthreads();
@@ -240,10 +267,11 @@ DEVICE void add_inner_wedges(const Around& g, const u32* stop) {
     u64 squares = 0;
     for (int b = threadIdx.x; b < g.degree; b += blockDim.x) {
       const u64 z = g.pairs[b];
-      squares += z * z;
+      squares += g.times(z, z);
       g.pairs[b] = 0;
       g.slots[b] = 0;
     }
+    squares = g.reduced(squares);
     s69 += squares;
     squares = warp_sum(squares);
     if (lane == 0) g.add_twins(k68, p, squares);
@@ -293,7 +321,7 @@ DEVICE void add_five_cliques(const Around& g) {
     for (int i = threadIdx.x; i < size; i += blockDim.x) g.slots[list[i]] = 0;
     __syncthreads();
   }
-  g.sum(k72, 24 * found);
+  g.sum(k72, 24 * g.reduced(found));
 }
 
 DEVICE void add_diamonds(const Around& g, const u32* stop) {
@@ -310,15 +338,16 @@ DEVICE void add_diamonds(const Around& g, const u32* stop) {
     for (i64 k = begin + warp_in_block(); k < end; k += warps_in_block()) {
       if (static_cast<int>(g.inner[k]) < a) continue;
       const u32 q = g.neighbour(g.inner[k]);
-      u64 both = 0;
+      u64 both = 0, roofs = 0;
       for (i64 i = g.row(q) + lane; i < g.row_end(q); i += 32) {
         const u32 y = g.indices[i];
         const u32 t = g.seen[y];
         if (!t) continue;
         atomicAdd(&g.diamonds[y], u64(2));
         both += g.wedges[y];
-        ends += static_cast<u64>(t) - 1 + g.triangles[i];
+        roofs += static_cast<u64>(t) - 1 + g.triangles[i];
       }
+      ends += g.reduced(roofs);
       both = warp_sum(both);
       if (lane == 0) {
         g.add_twins(k64, q, both);
@@ -337,15 +366,16 @@ DEVICE void finish(const Around& g) {
   u64 weighed = 0, products = 0;
   for (u32 i = threadIdx.x; i < g.shared->number; i += blockDim.x) {
     const u32 y = g.reached[i];
-    weighed += g.diamonds[y] * g.degree_of(y);
-    products += g.diamonds[y] * g.wedges[y];
+    const u64 edges = g.reduced(g.diamonds[y]);
+    weighed += g.times(edges, g.degree_of(y));
+    products += g.times(edges, g.wedges[y]);
   }
   g.sum(k46, weighed);
   g.sum(k63, products);
   for (int a = warp_in_block(); a < g.degree; a += warps_in_block()) {
     const u32 p = g.neighbour(a);
     u64 found = 0;
-    for (i64 i = g.row(p) + lane_id(); i < g.row_end(p); i += 32) found += g.diamonds[g.indices[i]];
+    for (i64 i = g.row(p) + lane_id(); i < g.row_end(p); i += 32) found += g.reduced(g.diamonds[g.indices[i]]);
     found = warp_sum(found);
     if (lane_id() == 0) {
       g.add_twins(k62, p, found);
@@ -363,12 +393,14 @@ DEVICE void finish(const Around& g) {
 extern "C" __global__ void __launch_bounds__(128)
     add_orbit_homomorphisms(const i64* indptr, const u32* indices, const u32* triangles, const u32* twins, i64 num_vertices,
                             i64 max_degree, i64 max_out_degree, i64 most_triangles, i64 first, i64 last, i64* long_words,
-                            i64 num_long, u32* words, i64 num_words, u32* next, const u32* stop, u64* counts) {
+                            i64 num_long, u32* words, i64 num_words, u32* next, const u32* stop, u64 prime,
+                            u64* counts) {
   Around g;
   g.indptr = indptr;
   g.indices = indices;
   g.triangles = triangles;
   g.counts = counts;
+  g.prime = prime;
   g.num_vertices = num_vertices;
   g.near = long_words + blockIdx.x * num_long;
   g.diamonds = reinterpret_cast<u64*>(g.near + max_degree + 1);

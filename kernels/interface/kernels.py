@@ -326,11 +326,14 @@ class Kernels(Protocol):
         """
         ...
 
-    def orbit_homomorphism_counter(self, device: Device, graph: TriangleGraph, memory: int) -> VertexCounter:
+    def orbit_homomorphism_counter(
+        self, device: Device, graph: TriangleGraph, prime: int, memory: int
+    ) -> VertexCounter:
         """Workspace for counting homomorphisms of graphlets of up to 5 vertices; roots are vertices.
 
-        Its counts are int64[rows, num_vertices], modulo 2**64: a row for each orbit of
-        `longwall.kernels.interface.local_counts.COUNTED`, of the maps that send a vertex of the orbit to a vertex.
+        Its counts are int64[rows, num_vertices], modulo a prime below 2**31, or 2**64 if `prime` is 0: a row for each
+        orbit of `longwall.kernels.interface.local_counts.COUNTED`, of the maps that send a vertex of the orbit to a
+        vertex.
         """
         ...
 

@@ -484,7 +484,8 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         yield f"motifs-{k}", *source_text("motifs.cu", motif_header(k, classes, per_vertex=False))
     yield "arc_triangles", *source_text("arc_triangles.cu")
     yield "edge_counts", *source_text("edge_counts.cu")
-    yield "orbits", *source_text("orbits.cu", orbit_header())
+    for residues in (False, True):
+        yield f"orbits-{residues}", *source_text("orbits.cu", orbit_header(residues=residues))
     yield "motifs-orbits", *source_text("motifs.cu", motif_header(4, 1, per_vertex=True))
 
 

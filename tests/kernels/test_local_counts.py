@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from strategies import SmallGraph, graphs
 
+from longwall.kernels.exact_numbers import PRIMES
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.local_counts import COUNTED, TriangleGraph
 from longwall.kernels.patterns.graphlets import graphlet_orbits, graphlets
@@ -30,9 +31,9 @@ def case(lab: Any, engine: str, graph: Any) -> tuple[Any, TriangleGraph]:
     return context, triangle_graph(context)
 
 
-def homomorphisms(context: Any, graph: TriangleGraph, cuts: tuple[int, ...] = ()) -> Any:
+def homomorphisms(context: Any, graph: TriangleGraph, cuts: tuple[int, ...] = (), prime: int = 0) -> Any:
     engine = context.engine
-    counter = engine.kernels.orbit_homomorphism_counter(engine.device, graph, MEMORY)
+    counter = engine.kernels.orbit_homomorphism_counter(engine.device, graph, prime, MEMORY)
     for first, last in pairwise([0, *cuts, graph.num_vertices]):
         counter.add(first, last)
     counts = counter.counts()
@@ -60,27 +61,28 @@ COMPLETE = SmallGraph([(u, v) for v in range(7) for u in range(v)], {})
 
 
 @relaxed
-@example(small=COMPLETE, cut=3)
-@given(small=graphs(max_vertices=9), cut=st.integers(0, 9))
-def test_homomorphisms_are_those_of_loops(lab, engine_kind, small, cut):
+@example(small=COMPLETE, cut=3, prime=0)
+@example(small=COMPLETE, cut=3, prime=11)
+@given(small=graphs(max_vertices=9), cut=st.integers(0, 9), prime=st.sampled_from([0, 2, 11, 251, PRIMES[0]]))
+def test_homomorphisms_are_those_of_loops(lab, engine_kind, small, cut, prime):
     context, graph = case(lab, engine_kind, lab.graph(small.edges))
-    found = homomorphisms(context, graph, (min(cut, graph.num_vertices),))
+    found = homomorphisms(context, graph, (min(cut, graph.num_vertices),), prime)
     ids = context.graph.original_ids.tolist()
     for row, orbit in zip(found, COUNTED, strict=True):
         _, pairs = naive_orbits.figure()[orbit]
         expected = naive_orbits.homomorphisms(small.edges, pairs, graphlets()[graphlet_orbits()[orbit].graphlet].size)
-        assert row.tolist() == [expected[vertex] for vertex in ids]
+        assert row.tolist() == [expected[vertex] % (prime or 2**64) for vertex in ids]
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("blocks", [1, 3])
-def test_engines_agree_on_hubs(lab, engine_kind, blocks, monkeypatch):
+@pytest.mark.parametrize(("blocks", "prime"), [(1, 0), (3, 0), (3, 251)])
+def test_engines_agree_on_hubs(lab, engine_kind, blocks, prime, monkeypatch):
     """Lists of more than a warp's and a block's width, and blocks that take one vertex after another."""
     if engine_kind == "cpu":
         pytest.skip("there are no blocks")
     monkeypatch.setattr("longwall.kernels.cuda.local_counts.orbits._BLOCKS", blocks)
     graph = generate("rmat", seed=3, scale=7, edge_factor=8)
-    found = [homomorphisms(*case(lab, kind, graph)) for kind in ("cpu", "cuda")]
+    found = [homomorphisms(*case(lab, kind, graph), prime=prime) for kind in ("cpu", "cuda")]
     np.testing.assert_array_equal(found[0], found[1])
     assert context_degree(graph) > 64
 
@@ -92,7 +94,7 @@ def context_degree(graph: Any) -> int:
 def test_a_workspace_that_does_not_fit(lab, engine_kind):
     context, graph = case(lab, engine_kind, lab.graph(COMPLETE.edges))
     with pytest.raises(WorkspaceTooLarge):
-        context.engine.kernels.orbit_homomorphism_counter(context.engine.device, graph, 8 * len(COUNTED) * 7 + 8)
+        context.engine.kernels.orbit_homomorphism_counter(context.engine.device, graph, 0, 8 * len(COUNTED) * 7 + 8)
 
 
 def edge_counts(lab: Any, engine_kind: str, graph: Any, shape: str, pieces: int = 1, cuts: tuple[int, ...] = ()) -> Any:

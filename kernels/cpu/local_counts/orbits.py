@@ -18,6 +18,9 @@ not be, so that no formula has corrections: :mod:`longwall.kernels.patterns.grap
 Of vertices with the same neighbours (twins) only the first one is looked at: what is found around it is added to each
 neighbour as often as there are twins, and the numbers of the others are its own, so that the leaves of a hub cost no
 more than one. The kernel leaves the numbers of the others unfinished.
+
+Numbers are modulo 2**64, or modulo a prime below 2**31: then each product is reduced, and each sum is of fewer than
+2**32 residues, or of numbers of distinct arcs, before it is reduced as well.
 """
 
 import numpy as np
@@ -35,21 +38,24 @@ from longwall.kernels.jit import compiled
 ) = range(len(COUNTED))  # fmt: skip
 
 
-def orbit_homomorphism_counter(device: CpuDevice, graph: TriangleGraph, memory: int) -> "CpuOrbitHomomorphismCounter":
+def orbit_homomorphism_counter(
+    device: CpuDevice, graph: TriangleGraph, prime: int, memory: int
+) -> "CpuOrbitHomomorphismCounter":
     """Make a counter of homomorphisms; see :class:`longwall.kernels.interface.kernels.Kernels`."""
-    return CpuOrbitHomomorphismCounter(device, graph, memory)
+    return CpuOrbitHomomorphismCounter(device, graph, prime, memory)
 
 
 class CpuOrbitHomomorphismCounter:
     """Counts of one worker, and its tables around a vertex."""
 
-    def __init__(self, device: CpuDevice, graph: TriangleGraph, memory: int):
+    def __init__(self, device: CpuDevice, graph: TriangleGraph, prime: int, memory: int):
         n, degree = graph.num_vertices, graph.max_degree
         words = (graph.max_out_degree + 63) // 64
         bitmap = graph.max_out_degree * words
         size = 8 * len(COUNTED) * n + 24 * n + 20 * (degree + 1) + 8 * graph.most_triangles + 8 * bitmap
         self.workspace_bytes = fitting(size, memory)
         self._graph, self._stop_flag = graph, device.stop_flag
+        self._prime = prime or None  # the kernel is compiled without reductions for None
         self._counts = np.zeros((len(COUNTED), n), np.int64)
         self._wedges, self._reached, self._marks, self._seen = (np.zeros(n, np.uint32) for _ in range(4))
         self._diamonds = np.zeros(n, np.int64)
@@ -64,18 +70,18 @@ class CpuOrbitHomomorphismCounter:
         add_orbit_homomorphisms(
             g.indptr, g.indices, g.triangles, g.twins, first, last, self._wedges, self._reached, self._marks,
             self._seen, self._diamonds, self._near, self._pairs, self._slots, self._inner, self._inner_triangles,
-            self._bits, self._stop_flag, self._counts,
+            self._bits, self._stop_flag, self._prime, self._counts,
         )  # fmt: skip
 
     def counts(self) -> NDArray[np.int64]:
-        """Homomorphisms by row and vertex so far, modulo 2**64."""
+        """Homomorphisms by row and vertex so far, modulo 2**64 or the prime."""
         return self._counts
 
 
 @compiled
 def add_orbit_homomorphisms(
     indptr, indices, triangles, twins, first, last, wedges, reached, marks, seen, diamonds, near, pairs, slots, inner,
-    inner_triangles, bits, stop_flag, counts,
+    inner_triangles, bits, stop_flag, prime, counts,
 ):  # fmt: skip
     """Add the homomorphisms that are found around a range of vertices, for each row of `COUNTED`.
 
@@ -97,8 +103,10 @@ def add_orbit_homomorphisms(
         Workspace.
     stop_flag : uint8[1]
         The kernel returns early once this is set.
+    prime
+        What numbers are modulo; None for 2**64.
     counts : int64[rows, num_vertices]
-        Numbers are added here, modulo 2**64.
+        Numbers are added here.
     """
     for x in range(first, last):
         if stop_flag[0]:
@@ -108,29 +116,53 @@ def add_orbit_homomorphisms(
             continue
         begin, end = indptr[x], indptr[x + 1]
         number = _walk_wedges(indptr, indices, begin, end, wedges, reached, marks)
-        _add_cycles(indptr, indices, x, wedges, reached, number, counts)
-        _add_wedges(indptr, indices, triangles, x, times, wedges, marks, near, inner, inner_triangles, counts)
-        _add_triangles(indptr, indices, triangles, x, near, inner, inner_triangles, counts)
-        _add_inner_wedges(indptr, indices, triangles, x, times, near, inner, inner_triangles, pairs, slots, counts)
-        _add_five_cliques(x, end - begin, near, inner, slots, bits, counts)
-        _add_diamonds(indptr, indices, triangles, x, times, near, inner, wedges, seen, diamonds, counts)
+        _add_cycles(indptr, indices, x, wedges, reached, number, prime, counts)
+        _add_wedges(indptr, indices, triangles, x, times, wedges, marks, near, inner, inner_triangles, prime, counts)
+        _add_triangles(indptr, indices, triangles, x, near, inner, inner_triangles, prime, counts)
+        _add_inner_wedges(
+            indptr, indices, triangles, x, times, near, inner, inner_triangles, pairs, slots, prime, counts
+        )
+        _add_five_cliques(x, end - begin, near, inner, slots, bits, prime, counts)
+        _add_diamonds(indptr, indices, triangles, x, times, near, inner, wedges, seen, diamonds, prime, counts)
         degree_sum, product = np.int64(0), np.int64(0)
         for i in range(number):
             y = reached[i]
-            degree_sum += diamonds[y] * (indptr[y + 1] - indptr[y])
-            product += diamonds[y] * np.int64(wedges[y])
-        counts[_46, x] += degree_sum
-        counts[_63, x] += product
+            diamonds[y] = _reduced(diamonds[y], prime)
+            degree_sum += _times(diamonds[y], indptr[y + 1] - indptr[y], prime)
+            product += _times(diamonds[y], np.int64(wedges[y]), prime)
+        _add(counts, _46, x, degree_sum, prime)
+        _add(counts, _63, x, product, prime)
         for j in range(begin, end):
             p = indices[j]
             marks[p] = 0
             found = np.int64(0)
             for i in range(indptr[p], indptr[p + 1]):
                 found += diamonds[indices[i]]
-            counts[_62, p] += times * found
+            _add(counts, _62, p, _times(times, _reduced(found, prime), prime), prime)
         for i in range(number):
             wedges[reached[i]] = 0
             diamonds[reached[i]] = 0
+
+
+@compiled
+def _reduced(number, prime):
+    """Return a number that is not negative modulo the prime, if there is one."""
+    if prime is None:
+        return number
+    return number % prime
+
+
+@compiled
+def _times(a, b, prime):
+    """Multiply two numbers; with a prime both are below 2**32."""
+    if prime is None:
+        return a * b
+    return np.int64(np.uint64(a) * np.uint64(b) % np.uint64(prime))
+
+
+@compiled
+def _add(counts, row, vertex, number, prime):
+    counts[row, vertex] = _reduced(counts[row, vertex] + _reduced(number, prime), prime)
 
 
 @compiled
@@ -150,27 +182,28 @@ def _walk_wedges(indptr, indices, begin, end, wedges, reached, marks):
 
 
 @compiled
-def _add_cycles(indptr, indices, x, wedges, reached, number, counts):
+def _add_cycles(indptr, indices, x, wedges, reached, number, prime, counts):
     """Cycles of 4 and 5 vertices, and the two wedges more that make K(2, 3) of the one of 4: sums over the ends."""
     squares, weighed, cubes, fives = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     for i in range(number):
         y = reached[i]
         w = np.int64(wedges[y])
-        squares += w * w
-        weighed += w * w * (indptr[y + 1] - indptr[y])
-        cubes += w * w * w
+        square = _times(w, w, prime)
+        squares += square
+        weighed += _times(square, indptr[y + 1] - indptr[y], prime)
+        cubes += _times(square, w, prime)
         found = np.int64(0)
         for j in range(indptr[y], indptr[y + 1]):
             found += wedges[indices[j]]
-        fives += w * found
-    counts[_8, x] += squares
-    counts[_36, x] += weighed
-    counts[_50, x] += cubes
-    counts[_34, x] += fives
+        fives += _times(w, _reduced(found, prime), prime)
+    _add(counts, _8, x, squares, prime)
+    _add(counts, _36, x, weighed, prime)
+    _add(counts, _50, x, cubes, prime)
+    _add(counts, _34, x, fives, prime)
 
 
 @compiled
-def _add_wedges(indptr, indices, triangles, x, times, wedges, marks, near, inner, inner_triangles, counts):
+def _add_wedges(indptr, indices, triangles, x, times, wedges, marks, near, inner, inner_triangles, prime, counts):
     """Sums over the wedges x - p - y; writes the edges between neighbours of x, list by list, with their triangles."""
     begin, end = indptr[x], indptr[x + 1]
     at = np.int64(0)
@@ -182,8 +215,8 @@ def _add_wedges(indptr, indices, triangles, x, times, wedges, marks, near, inner
             y = indices[i]
             w, beyond = np.int64(wedges[y]), np.int64(triangles[i])
             cycles += w
-            squares += w * w
-            roofs += w * beyond
+            squares += _times(w, w, prime)
+            roofs += _times(w, beyond, prime)
             degrees += indptr[y + 1] - indptr[y]
             around += beyond
             if marks[y]:
@@ -191,57 +224,63 @@ def _add_wedges(indptr, indices, triangles, x, times, wedges, marks, near, inner
                 inner_triangles[at] = triangles[i]
                 at += 1
         degree = indptr[p + 1] - indptr[p]
-        counts[_3, x] += t
-        counts[_10, x] += t * degree
-        counts[_32, x] += t * degree * degree
-        counts[_29, x] += t * degrees
-        counts[_43, x] += t * around
-        counts[_37, x] += degree * cycles
-        counts[_49, p] += times * squares
-        counts[_51, x] += roofs
-        counts[_53, x] += cycles * t
-        cycles *= times
+        cycles, around, weighed = _reduced(cycles, prime), _reduced(around, prime), _times(t, degree, prime)
+        _add(counts, _3, x, t, prime)
+        _add(counts, _10, x, weighed, prime)
+        _add(counts, _32, x, _times(weighed, degree, prime), prime)
+        _add(counts, _29, x, _times(t, _reduced(degrees, prime), prime), prime)
+        _add(counts, _43, x, _times(t, around, prime), prime)
+        _add(counts, _37, x, _times(degree, cycles, prime), prime)
+        _add(counts, _49, p, _times(times, _reduced(squares, prime), prime), prime)
+        _add(counts, _51, x, roofs, prime)
+        _add(counts, _53, x, _times(cycles, t, prime), prime)
+        cycles = _times(cycles, times, prime)
         for i in range(near[j - begin], at):
-            counts[_52, indices[begin + inner[i]]] += cycles
+            _add(counts, _52, indices[begin + inner[i]], cycles, prime)
     near[end - begin] = at
 
 
 @compiled
-def _add_triangles(indptr, indices, triangles, x, near, inner, inner_triangles, counts):
+def _add_triangles(indptr, indices, triangles, x, near, inner, inner_triangles, prime, counts):
     """Sums over the triangles of x, each with either of its other vertices as the first one, p."""
     begin = indptr[x]
     s12 = s13 = s25 = s40 = s41 = s48 = s54 = s55 = s60 = s61 = np.int64(0)
     for a in range(indptr[x + 1] - begin):
         p, t = indices[begin + a], np.int64(triangles[begin + a])
         degree = indptr[p + 1] - indptr[p]
-        s13 += t * t
-        s41 += t * t * degree
-        s55 += t * t * t
+        square = _times(t, t, prime)
+        s13 += square
+        s41 += _times(square, degree, prime)
+        s55 += _times(square, t, prime)
         for i in range(near[a], near[a + 1]):
             b = inner[i]
             y, beyond = indices[begin + b], np.int64(inner_triangles[i])
             other = indptr[y + 1] - indptr[y]
             s12 += beyond
-            s25 += degree * other
-            s40 += beyond * degree
-            s48 += t * other
-            s54 += beyond * beyond
-            s60 += t * beyond
-            s61 += t * np.int64(triangles[begin + b])
-    counts[_12, x] += s12
-    counts[_13, x] += s13
-    counts[_25, x] += s25
-    counts[_40, x] += s40
-    counts[_41, x] += s41
-    counts[_48, x] += s48
-    counts[_54, x] += s54
-    counts[_55, x] += s55
-    counts[_60, x] += s60
-    counts[_61, x] += s61
+            s25 += _times(degree, other, prime)
+            s40 += _times(beyond, degree, prime)
+            s48 += _times(t, other, prime)
+            s54 += _times(beyond, beyond, prime)
+            s60 += _times(t, beyond, prime)
+            s61 += _times(t, np.int64(triangles[begin + b]), prime)
+        s12, s25, s40, s48 = _reduced(s12, prime), _reduced(s25, prime), _reduced(s40, prime), _reduced(s48, prime)
+        s54, s60, s61 = _reduced(s54, prime), _reduced(s60, prime), _reduced(s61, prime)
+    _add(counts, _12, x, s12, prime)
+    _add(counts, _13, x, s13, prime)
+    _add(counts, _25, x, s25, prime)
+    _add(counts, _40, x, s40, prime)
+    _add(counts, _41, x, s41, prime)
+    _add(counts, _48, x, s48, prime)
+    _add(counts, _54, x, s54, prime)
+    _add(counts, _55, x, s55, prime)
+    _add(counts, _60, x, s60, prime)
+    _add(counts, _61, x, s61, prime)
 
 
 @compiled
-def _add_inner_wedges(indptr, indices, triangles, x, times, near, inner, inner_triangles, pairs, slots, counts):
+def _add_inner_wedges(
+    indptr, indices, triangles, x, times, near, inner, inner_triangles, pairs, slots, prime, counts
+):  # fmt: skip
     """Sums over the wedges of the edges between neighbours of x: wheels, and what has cliques of 4 vertices."""
     begin = indptr[x]
     degree = indptr[x + 1] - begin
@@ -260,29 +299,31 @@ def _add_inner_wedges(indptr, indices, triangles, x, times, near, inner, inner_t
         for i in range(near[a], near[a + 1]):
             z = np.int64(pairs[inner[i]])
             cliques += z
-            s66 += z * np.int64(inner_triangles[i])
-            s71 += z * z
-        s14 += cliques
-        s57 += cliques * (indptr[p + 1] - indptr[p])
-        s67 += cliques * t
+            s66 += _times(z, np.int64(inner_triangles[i]), prime)
+            s71 += _times(z, z, prime)
         if cliques:
-            cliques *= times
+            cliques = _reduced(cliques, prime)
+            s14 += cliques
+            s57 += _times(cliques, indptr[p + 1] - indptr[p], prime)
+            s67 += _times(cliques, t, prime)
+            s66, s71 = _reduced(s66, prime), _reduced(s71, prime)
+            cliques = _times(cliques, times, prime)
             for i in range(near[a], near[a + 1]):
-                counts[_65, indices[begin + inner[i]]] += cliques
-            _add_clique_pairs(indices, begin, a, times, near, inner, pairs, slots, counts)
-        squares = _take_squares(a, degree, steps, near, inner, pairs)
-        counts[_68, p] += times * squares
+                _add(counts, _65, indices[begin + inner[i]], cliques, prime)
+            _add_clique_pairs(indices, begin, a, times, near, inner, pairs, slots, prime, counts)
+        squares = _reduced(_take_squares(a, degree, steps, near, inner, pairs, prime), prime)
+        _add(counts, _68, p, _times(times, squares, prime), prime)
         s69 += squares
-    counts[_14, x] += s14
-    counts[_57, x] += s57
-    counts[_66, x] += s66
-    counts[_67, x] += s67
-    counts[_69, x] += s69
-    counts[_71, x] += s71
+    _add(counts, _14, x, s14, prime)
+    _add(counts, _57, x, s57, prime)
+    _add(counts, _66, x, s66, prime)
+    _add(counts, _67, x, s67, prime)
+    _add(counts, _69, x, s69, prime)
+    _add(counts, _71, x, s71, prime)
 
 
 @compiled
-def _take_squares(a, degree, steps, near, inner, pairs):
+def _take_squares(a, degree, steps, near, inner, pairs, prime):
     """Add up the squares of `pairs`, and clear it; `steps` additions were made, which are few around a wheel's hub."""
     squares = np.int64(0)
     if steps < degree:
@@ -290,18 +331,18 @@ def _take_squares(a, degree, steps, near, inner, pairs):
             b = inner[i]
             for j in range(near[b], near[b + 1]):
                 z = np.int64(pairs[inner[j]])
-                squares += z * z
+                squares += _times(z, z, prime)
                 pairs[inner[j]] = 0
     else:
         for b in range(degree):
             z = np.int64(pairs[b])
-            squares += z * z
+            squares += _times(z, z, prime)
             pairs[b] = 0
     return squares
 
 
 @compiled
-def _add_clique_pairs(indices, begin, a, times, near, inner, pairs, slots, counts):
+def _add_clique_pairs(indices, begin, a, times, near, inner, pairs, slots, prime, counts):
     """Two cliques of 4 vertices that share the triangle of x and its neighbours a and b, b < a, for their last vertex.
 
     `pairs` has the common neighbours of a with each neighbour of x; `slots` is workspace.
@@ -312,17 +353,17 @@ def _add_clique_pairs(indices, begin, a, times, near, inner, pairs, slots, count
         b = inner[i]
         if b >= a:
             break
-        z = 2 * times * np.int64(pairs[b])
+        z = 2 * _times(times, np.int64(pairs[b]), prime)
         if z:
             for j in range(near[b], near[b + 1]):
                 if slots[inner[j]] == a + 1:
-                    counts[_70, indices[begin + inner[j]]] += z
+                    _add(counts, _70, indices[begin + inner[j]], z, prime)
     for i in range(near[a], near[a + 1]):
         slots[inner[i]] = 0
 
 
 @compiled
-def _add_five_cliques(x, degree, near, inner, slots, bits, counts):
+def _add_five_cliques(x, degree, near, inner, slots, bits, prime, counts):
     """Cliques of 5 vertices: of 3 among the common neighbours of x and a that are before a, by bitmaps."""
     found = np.int64(0)
     for a in range(degree):
@@ -363,11 +404,11 @@ def _add_five_cliques(x, degree, near, inner, slots, bits, counts):
                         found += popcount(row[w] & other[w])
         for i in range(near[a], near[a] + size):
             slots[inner[i]] = 0
-    counts[_72, x] += 24 * found
+    _add(counts, _72, x, 24 * _reduced(found, prime), prime)
 
 
 @compiled
-def _add_diamonds(indptr, indices, triangles, x, times, near, inner, wedges, seen, diamonds, counts):
+def _add_diamonds(indptr, indices, triangles, x, times, near, inner, wedges, seen, diamonds, prime, counts):
     """Walk over what triangles x, p, q lead to: the common neighbours y of p and q; E(x, y) is left in `diamonds`."""
     begin = indptr[x]
     ends = np.int64(0)
@@ -382,17 +423,19 @@ def _add_diamonds(indptr, indices, triangles, x, times, near, inner, wedges, see
             if inner[k] < a:
                 continue
             q = indices[begin + inner[k]]
-            both = np.int64(0)
+            both, roofs = np.int64(0), np.int64(0)
             for i in range(indptr[q], indptr[q + 1]):
                 y = indices[i]
                 t = seen[y]
                 if t:
                     diamonds[y] += 2
                     both += wedges[y]
-                    ends += np.int64(t) - 1 + np.int64(triangles[i])
+                    roofs += np.int64(t) - 1 + np.int64(triangles[i])
+            ends = _reduced(ends + roofs, prime)
+            both = _reduced(both, prime)
             own += both
-            counts[_64, q] += times * both
-        counts[_64, p] += times * own
+            _add(counts, _64, q, _times(times, both, prime), prime)
+        _add(counts, _64, p, _times(times, _reduced(own, prime), prime), prime)
         for i in range(indptr[p], indptr[p + 1]):
             seen[indices[i]] = 0
-    counts[_59, x] += ends
+    _add(counts, _59, x, ends, prime)

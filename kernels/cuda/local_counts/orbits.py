@@ -16,14 +16,16 @@ _BLOCKS = 8  # per multiprocessor
 _SHARED = 64  # bytes of a block
 
 
-def orbit_homomorphism_counter(device: Device, graph: TriangleGraph, memory: int) -> "CudaOrbitHomomorphismCounter":
+def orbit_homomorphism_counter(
+    device: Device, graph: TriangleGraph, prime: int, memory: int
+) -> "CudaOrbitHomomorphismCounter":
     """Make a counter of homomorphisms; see :class:`longwall.kernels.interface.kernels.Kernels`."""
-    return CudaOrbitHomomorphismCounter(device, graph, memory)
+    return CudaOrbitHomomorphismCounter(device, graph, prime, memory)
 
 
-def orbit_header() -> str:
-    """Write the ``generated.cuh`` that ``orbits.cu`` includes: the row of each orbit."""
-    return constants({f"k{orbit}": row for row, orbit in enumerate(COUNTED)})
+def orbit_header(*, residues: bool) -> str:
+    """Write the ``generated.cuh`` that ``orbits.cu`` includes: rows of orbits, and whether numbers are residues."""
+    return constants({f"k{orbit}": row for row, orbit in enumerate(COUNTED)} | {"kResidues": int(residues)})
 
 
 class CudaOrbitHomomorphismCounter:
@@ -31,9 +33,9 @@ class CudaOrbitHomomorphismCounter:
 
     workspace_bytes = 0
 
-    def __init__(self, device: Device, graph: TriangleGraph, memory: int):
+    def __init__(self, device: Device, graph: TriangleGraph, prime: int, memory: int):
         xp, n, degree = device.xp, graph.num_vertices, graph.max_degree
-        self._device, self._graph = device, graph
+        self._device, self._graph, self._prime = device, graph, prime
         out = graph.max_out_degree
         # In words of 8 bytes, then of 4: diamonds, near; wedges, marks, seen, reached, pairs, slots, inner lists, bits.
         self._long_words = n + degree + 1
@@ -70,16 +72,17 @@ class CudaOrbitHomomorphismCounter:
                 self._words,
                 self._next,
                 device.stop_flag,
+                self._prime,
                 self._counts,
             ),
             blocks=self._blocks,
             threads=_THREADS,
             shared=_SHARED,
-            generated=orbit_header(),
+            generated=orbit_header(residues=bool(self._prime)),
         )
         device.synchronize()
 
     def counts(self) -> NDArray[np.int64]:
-        """Homomorphisms by row and vertex so far, modulo 2**64."""
+        """Homomorphisms by row and vertex so far, modulo 2**64 or the prime."""
         host: NDArray[np.int64] = self._counts.get()
         return host

@@ -4,6 +4,7 @@ The homomorphisms of a graphlet whose vertex cuts it are the product of those of
 neighbour are the sum, over the neighbours, of those of the rest. All is computed modulo 2**64: a number that is divided
 by automorphisms is exact as long as no vertex has 2**60 subgraphs of an orbit. That is known beforehand, since a
 subgraph has a spanning tree and trees need degrees only. Vertices that may have more are computed again modulo primes.
+So is what the kernel counts, if that may not fit 64 bits.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from longwall.kernels.patterns.graphlets import (
     spanning_trees_of,
     subgraphs_of_induced,
 )
-from longwall.storage.errors import FinalError, RunError
+from longwall.storage.errors import RunError
 from longwall.storage.graph.graph import Graph
 
 _EXACT_BELOW = 2.0**60  # of 64 bits at most 3 are lost where it is divided by 24
 _KNOWN = 2**61  # the modulus that is left then
-_ROWS_BELOW = 2.0**62  # what the kernel's numbers must not pass where they are taken modulo a prime
+_ROWS_BELOW = 2.0**62  # the kernel's numbers that 64 bits hold, whatever floating point leaves out
 _ARCS_AT_ONCE = 1 << 18
 
 
@@ -76,7 +77,7 @@ def homomorphism_vectors(graph: Graph, rows: NDArray[np.int64], prime: int | Non
     graph
         The graph.
     rows : int64[len(COUNTED), num_vertices]
-        Those of the orbits that a kernel counts.
+        Those of the orbits that a kernel counts, modulo the same; or themselves, if 64 bits hold them.
     prime
         The modulus; None for 2**64.
     """
@@ -97,22 +98,19 @@ class Magnitudes:
     ----------
     most
         The largest number of any orbit and vertex.
-    large : int64[...]
-        The vertices that may have so many subgraphs of an orbit that they are not exact modulo 2**64.
+    large : bool[num_vertices]
+        Whether a vertex may have so many subgraphs of an orbit that they are not exact modulo 2**64.
+    rows_fit
+        Whether 64 bits hold the homomorphisms that the kernel counts.
     """
 
     most: float
-    large: NDArray[np.int64]
+    large: NDArray[np.bool_]
+    rows_fit: bool
 
 
 def magnitudes(graph: Graph, orbits: int) -> Magnitudes:
-    """Bound the subgraphs of the first orbits around every vertex by the trees that span them.
-
-    Raises
-    ------
-    FinalError
-        If some do not fit 64-bit integers, and the homomorphisms that the kernel counts do not either.
-    """
+    """Bound the subgraphs of the first orbits around every vertex by the trees that span them."""
     trees = [orbit for orbit in _in_order() if _is_tree(orbit)]
     vectors = np.empty((max(trees) + 1, graph.num_vertices), np.float64)
     for orbit in trees:
@@ -125,11 +123,7 @@ def magnitudes(graph: Graph, orbits: int) -> Magnitudes:
         if orbit < orbits:
             most = max(most, float(maps.max(initial=0.0)) / automorphisms)
             large |= maps >= _EXACT_BELOW * automorphisms
-    if most >= _EXACT_BELOW and rows >= _ROWS_BELOW:
-        raise FinalError(
-            f"about {most:.3g} subgraphs around one vertex do not fit 64-bit integers: count orbits of fewer vertices"
-        )
-    return Magnitudes(most, np.flatnonzero(large))
+    return Magnitudes(most, large, rows < _ROWS_BELOW)
 
 
 def orbits_of_homomorphisms(vectors: NDArray[np.int64], prime: int | None = None) -> NDArray[np.int64]:

@@ -28,13 +28,14 @@ from longwall.pipeline.workloads.motifs.orbit_vectors import (
     orbits_of_homomorphisms,
     require_consistent,
 )
-from longwall.pipeline.workloads.motifs.twins import ARC_BYTES, arcs_at_once, twins_of
+from longwall.pipeline.workloads.motifs.twins import ARC_BYTES, VERTEX_BYTES, arcs_at_once, twins_of
 from longwall.stages.orbit_counting import CountOrbitHomomorphisms
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.parquet_files import ParquetSink
 
 _VERTICES_AT_ONCE = 1 << 14  # whose orbits are computed and written together
 _COPIES = 3  # of their numbers
+_LARGEST_WORD = 2**63 - 1
 _HUB_DEGREE, _HUB_SHARE = 1 << 12, 1 / 8  # neighbours of a hub, and its share of all pairs of edges that meet
 
 
@@ -65,7 +66,11 @@ class OrbitCountingPlan:
     @property
     def phase(self) -> CountHomomorphismsOfVertices:
         """What counts them."""
-        return CountHomomorphismsOfVertices(CountOrbitHomomorphisms(), self.cost)
+        return self.modulo(0)
+
+    def modulo(self, prime: int) -> CountHomomorphismsOfVertices:
+        """Return what counts them modulo a prime, or modulo 2**64 if that is 0."""
+        return CountHomomorphismsOfVertices(CountOrbitHomomorphisms(prime), self.cost)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
@@ -85,19 +90,25 @@ class OrbitCountingPlan:
         """Write ``vertices.parquet``; return the induced subgraphs of each connected pattern of `k` vertices."""
         graph, host, number = env.graph, env.resources.host, len(graphlet_orbits())
         size = 8 * number * (graph.num_vertices + _COPIES * _VERTICES_AT_ONCE)
-        size += ARC_BYTES * arcs_at_once(graph)
+        size += ARC_BYTES * arcs_at_once(graph) + VERTEX_BYTES * graph.num_vertices
         with host.reserve(size, "the graphlet degree vectors"):
-            about = magnitudes(graph, orbits_up_to(self.k))
-            primes = moduli_for(about.most, PRIMES) if about.large.size else []
+            about, twins = magnitudes(graph, orbits_up_to(self.k)), twins_of(graph)
+            large = np.flatnonzero(about.large & (twins.numbers > 0))
+            primes = moduli_for(about.most, PRIMES) if large.size else []
             began = time.perf_counter()
             # The vectors of all vertices are computed modulo one prime after another; those of large vertices are kept.
-            size = 8 * number * (len(primes) * about.large.size + (graph.num_vertices if primes else 0))
+            size = 8 * number * (len(primes) * large.size + (graph.num_vertices if primes else 0))
             with host.reserve(size, "the graphlet degree vectors modulo primes"):
                 with self.phase.run(env) as rows:
-                    twins_of(graph).give(rows)
-                    residues = {prime: homomorphism_vectors(graph, rows, prime)[:, about.large] for prime in primes}
+                    twins.give(rows)
+                    known = primes if about.rows_fit else []
+                    residues = {prime: homomorphism_vectors(graph, rows, prime)[:, large] for prime in known}
                     vectors = homomorphism_vectors(graph, rows)
-                sums = _OrbitTable(vectors, about.large, residues, orbits_up_to(self.k)).write(env)
+                for prime in primes[len(known) :]:
+                    with self.modulo(prime).run(env) as rows:
+                        twins.give(rows)
+                        residues[prime] = homomorphism_vectors(graph, rows, prime)[:, large]
+                sums = _OrbitTable(vectors, twins.first, large, residues, orbits_up_to(self.k)).write(env)
             seconds = time.perf_counter() - began
             env.metrics.record("orbits", 0, 2 * graph.num_edges, graph.num_vertices, seconds)
         return _patterns(self.k, sums)
@@ -125,8 +136,10 @@ class _OrbitTable:
     ----------
     vectors : int64[73, num_vertices]
         The homomorphisms of all vertices modulo 2**64.
+    first : int64[num_vertices]
+        The first of the twins of every vertex.
     large : int64[...]
-        The vertices whose numbers may not be exact so, ascending.
+        The first twins whose numbers may not be exact so, ascending.
     residues
         Their homomorphisms by prime, int64[73, len(large)].
     orbits
@@ -134,6 +147,7 @@ class _OrbitTable:
     """
 
     vectors: NDArray[np.int64]
+    first: NDArray[np.int64]
     large: NDArray[np.int64]
     residues: Mapping[int, NDArray[np.int64]]
     orbits: int
@@ -156,30 +170,43 @@ class _OrbitTable:
     def _largest(self) -> list[int]:
         """Return the largest number of every orbit at a large vertex: the others fit 64-bit integers."""
         most = [0] * self.orbits
-        for first in np.unique(self.large // _VERTICES_AT_ONCE * _VERTICES_AT_ONCE).tolist():
-            most = [max(so_far, int(row.max())) for so_far, row in zip(most, self._exact(first), strict=True)]
+        for begin in range(0, len(self.large), _VERTICES_AT_ONCE):
+            exact = self._numbers(np.arange(begin, min(begin + _VERTICES_AT_ONCE, len(self.large))))
+            most = [max(so_far, *numbers) for so_far, numbers in zip(most, exact, strict=True)]
         return most
+
+    def _numbers(self, places: NDArray[np.int64]) -> list[list[int]]:
+        """Return the orbits of some large vertices, given by their places among these, as numbers of any size."""
+        words = orbits_of_homomorphisms(self.vectors[:, self.large[places]])
+        residues = {prime: orbits_of_homomorphisms(of[:, places], prime) for prime, of in self.residues.items()}
+        return large_orbits(words, residues)[: self.orbits]
 
     def _exact(self, first: int) -> list[NDArray[Any]]:
         """Return the orbits of the vertices from `first` on, each int64[vertices], or Python integers of any size."""
-        counts = orbits_of_homomorphisms(np.ascontiguousarray(self.vectors[:, first : first + _VERTICES_AT_ONCE]))
-        begin, end = np.searchsorted(self.large, [first, first + _VERTICES_AT_ONCE])
-        places = self.large[begin:end] - first
-        others = np.ones(counts.shape[1], bool)
-        others[places] = False
-        require_consistent(counts[: self.orbits, others])
-        if begin == end:
-            return list(counts[: self.orbits])
-        residues = {prime: orbits_of_homomorphisms(of[:, begin:end], prime) for prime, of in self.residues.items()}
-        exact = large_orbits(counts[:, places], residues)[: self.orbits]
-        rows = [row.astype(object) for row in counts[: self.orbits]]
-        for row, numbers in zip(rows, exact, strict=True):
-            row[places] = numbers
+        vertices = slice(first, first + _VERTICES_AT_ONCE)
+        counts = orbits_of_homomorphisms(np.ascontiguousarray(self.vectors[:, vertices]))[: self.orbits]
+        firsts = self.first[vertices]
+        is_large = np.isin(firsts, self.large)
+        require_consistent(counts[:, ~is_large])
+        if not is_large.any():
+            return list(counts)
+        places, own = np.unique(np.searchsorted(self.large, firsts[is_large]), return_inverse=True)
+        rows: list[NDArray[Any]] = []
+        for row, numbers in zip(counts, self._numbers(places), strict=True):
+            if max(numbers) > _LARGEST_WORD:
+                rows.append(row.astype(object))
+                rows[-1][is_large] = np.array(numbers, object)[own]
+            else:
+                rows.append(row)
+                row[is_large] = np.array(numbers, np.int64)[own]
         return rows
 
 
 def _column(row: NDArray[Any], kind: pa.DataType) -> pa.Array:
-    return pa.array(row) if row.dtype == np.int64 and kind == pa.int64() else number_array(row.tolist(), kind)
+    if row.dtype == np.int64:
+        return pa.array(row).cast(kind)
+    numbers, places = np.unique(row, return_inverse=True)
+    return number_array(numbers.tolist(), kind).take(pa.array(places))
 
 
 def exact_sum(counts: NDArray[Any]) -> int:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from math import comb
+from operator import attrgetter
 from typing import Any
 
+import closed_families as families
+import closed_forms as forms
 import naive_orbits
 import networkx as nx
 import numpy as np
@@ -178,6 +182,37 @@ def test_counts_around_a_hub_are_exact_whatever_their_size(lab, engine_kind, lea
     assert sum(counts.values()) == comb(leaves, 4) + 2 * comb(leaves, 3) + comb(leaves, 2)
     large = [field.name for field in table.schema if field.type == pa.decimal128(38, 0)]
     assert large == (["orbit_23"] if centre["orbit_23"] >= 2**63 else [])
+
+
+@relaxed
+@given(small=graphs(max_vertices=9), k=st.integers(3, 5), rows_fit=st.booleans())
+def test_orbits_modulo_primes_are_those_of_brute_force(lab, engine_kind, small, k, rows_fit):
+    """As for a large hub: every vertex has too many subgraphs for 64 bits and, mostly, too many homomorphisms."""
+    context = lab.context(lab.graph(small.edges), engine=engine_kind, threads=2, workload=per_vertex(k))
+    plan = orbits_by_counting.plan_orbit_counting(k, context.graph.stats)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(orbit_vectors, "_EXACT_BELOW", 0.0)
+        patch.setattr(orbit_vectors, "_ROWS_BELOW", math.inf if rows_fit else 0.0)
+        patch.setattr(orbits_by_counting, "moduli_for", lambda magnitude, primes: list(primes[:2]))
+        plan.count(context)
+    expected, number = naive_orbits.orbits(small.edges, k), orbits_up_to(k)
+    for row in table_of(context).to_pylist():
+        assert [row[f"orbit_{orbit}"] for orbit in range(number)] == [expected[row["vertex"]][i] for i in range(number)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "graph", [families.double_star(1_700_000, 3), families.bipartite(2, 1_665_000)], ids=attrgetter("name")
+)
+def test_orbits_of_hubs_of_any_size(engine_kind, graph):
+    """From 1,664,511 neighbours on, the kernel's own numbers pass 2**62."""
+    table = longwall.orbits(graph.edges(), 5, engine=engine_kind, progress=False).sort_by("vertex").drop(["vertex"])
+    lengths = [one.vertices for one in graph.classes]
+    for orbit, expected in enumerate(zip(*forms.orbits(graph, 5), strict=True)):
+        column = table.column(orbit)
+        assert column.type == (pa.int64() if max(expected) < 2**63 else pa.decimal128(38, 0))
+        for start, length, number in zip(graph.starts, lengths, expected, strict=False):
+            assert [int(value) for value in pc.unique(column.slice(start, length)).to_pylist()] == [number]
 
 
 def test_vectors_that_contradict_each_other_are_noticed():
