@@ -244,7 +244,7 @@ def _check_queries(graph, count, queries):
 
 @pytest.mark.real_gpu("real graphs take minutes")
 def test_published_queries_on_hprd(data, graph, count):
-    _check_queries(graph, count, queries(data)[::16])
+    _check_queries(graph, count, queries(data)[::32])
 
 
 @pytest.mark.long

@@ -71,8 +71,9 @@ def test_numbers_around_powers_of_two(lab: Any, number: int) -> None:
     check(lab, edges, labels, path(34), number)
 
 
+@pytest.mark.quick_cases(10)
 @pytest.mark.parametrize("times", [1, 2, 3, 4, 5])
-@pytest.mark.parametrize("number", [2**60 + 1, 2**61 - 1, 4**31, 10**30])
+@pytest.mark.parametrize("number", [2**61 - 1, 10**30, 2**60 + 1, 4**31])
 def test_a_path_hangs_from_a_triangle(lab: Any, number: int, times: int) -> None:
     """The vertex at which it hangs has several images, each with so many images of the path below."""
     inner, labels = paths_of_number(number, 26, 16)
@@ -147,14 +148,15 @@ def test_counts_of_more_than_floating_point_holds() -> None:
     assert longwall.count(graph, pattern) == leaves**63
 
 
-@pytest.mark.parametrize("limit", LIMITS)
-def test_limits_of_mappings(lab: Any, limit: int) -> None:
+def test_limits_of_mappings(lab: Any) -> None:
     """A star of equal leaves: each embedding is 8! mappings, so that a limit is of more than 64 bits of these."""
     labels = {0: 0} | dict.fromkeys(range(1, 2001), 1)
     context = lab.context(lab.graph([(0, leaf) for leaf in range(1, 2001)], labels))
     pattern = ",".join(f"(c:0)-(a{leaf}:1)" for leaf in range(8))
-    found = plan_of(context, pattern).count_up_to(limit, context)
-    assert min(found, limit) == limit < comb(2000, 8)
+    plan = plan_of(context, pattern)
+    for limit in LIMITS:
+        assert min(plan.count_up_to(limit, lab.context(context.graph)), limit) == limit
+    assert max(LIMITS) < comb(2000, 8)
 
 
 def test_a_search_that_goes_on_is_exact(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
