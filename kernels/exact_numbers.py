@@ -1,4 +1,4 @@
-"""Whole numbers of any size, of their residues (the Chinese remainder theorem)."""
+"""Whole numbers of any size, computed from their residues (Chinese remainder theorem)."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -9,14 +9,14 @@ _BELOW = (
     *(1425, 1527, 1555, 1557, 1567, 1585, 1627),
 )
 PRIMES = tuple(2**31 - below for below in _BELOW)
-"""The largest primes below 2**31: residues of one have products that 64-bit integers hold.
+"""The largest primes below 2**31: a product of two residues fits 64 bits.
 
-With 2**64 they hold the matches of 64 vertices, which are fewer than 2**1984, and some hundred bits more for terms that
-cancel out.
+The product of 2**64 and all primes exceeds the number of matches of 64 vertices (fewer than 2**1984) by some hundred
+bits, which are for terms that cancel out.
 """
-_WORD = 64  # bits of what is always known
+_WORD = 64  # bits of the word that every count is computed in
 _SPARE = 0  # bits of a word that no number may need
-_MARGIN = 4  # bits for the sign, and for what floating point leaves out
+_MARGIN = 4  # bits for the sign, and for the rounding of the magnitude
 
 
 def moduli_for(magnitude: float, primes: Sequence[int]) -> list[int]:
@@ -25,7 +25,7 @@ def moduli_for(magnitude: float, primes: Sequence[int]) -> list[int]:
     Raises
     ------
     OverflowError
-        If there are too few.
+        If all primes together are too few.
     """
     bits, needed = float(_WORD - _MARGIN), list[int]()
     for prime in primes:
@@ -39,7 +39,7 @@ def moduli_for(magnitude: float, primes: Sequence[int]) -> list[int]:
 
 
 def require_fits(bound: int, bits: int, what: str) -> None:
-    """Refuse to count where a number that is at most `bound` may not fit a word of `bits` bits.
+    """Refuse to count if a number of at most `bound` may not fit a word of `bits` bits.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def combine(residues: Mapping[int, Sequence[int]]) -> list[int]:
 
 
 def exact_number(word: int, estimate: float, residue: Callable[[int], int]) -> int:
-    """Return a number that is not negative.
+    """Return a number that is not negative, from its word and as many residues as its magnitude needs.
 
     Parameters
     ----------

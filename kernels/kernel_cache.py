@@ -116,7 +116,7 @@ def _without_lines(place: str) -> set[str]:
 
 
 def _place(source: Path) -> str:
-    """Return the folder for all kernels of the folder of a source: named for its content, wherever it is installed."""
+    """Return the cache folder of the kernels of a source folder: its name depends on the content, not on the path."""
     sources = source.absolute().parent
     return f"/proc/self/fd/{_folder().descriptor}/{sources.name}_{_stamp(sources)}"
 

@@ -349,7 +349,7 @@ def count_rows(
     state : int64[6, width]
         Workspace; width is larger than the number of levels, of sets and of blocks.
     stop_flag, most : uint8[1], int
-        The kernel returns early once this is set, or it has found so many.
+        The kernel returns early once `stop_flag` is set, or once it has found `most` embeddings.
     modulus
         A prime below 2**31, or 0 for 2**64.
 

@@ -36,7 +36,7 @@ def _of_vertices(device: Device, most: int) -> tuple[Array, Array]:
 
 
 def _require_word(graph: GraphArrays) -> None:
-    """Refuse graphs with too many 4-cycles: two opposite edges are in two at most, and each has two such pairs."""
+    """Refuse graphs with too many 4-cycles: two opposite edges are in at most two, and each has two such pairs."""
     require_fits((graph.num_arcs // 2) ** 2 // 2, 64, "the number of 4-cycles")
 
 

@@ -114,10 +114,10 @@ class CudaSearcher:
         return tasks.fetched()
 
     def start(self, rows: Array, lists: RowLists | None = None, most: int = 0, modulus: int = 0) -> Array:
-        """Launch the count of `rows`, of which there are some. Return what ``launch.exact`` fetches.
+        """Launch the count of `rows`, which are not empty. Return the words that ``launch.exact`` fetches.
 
-        With `lists`, only the rows that they are of are counted. The count ends once it has found `most`, if not 0.
-        With a `modulus`, a prime, it is a residue.
+        With `lists`, only the rows of these lists are counted. The count ends once it has found `most`, if not 0.
+        With a `modulus`, a prime, the count is a residue.
         """
         n = rows.shape[1] if lists is None else lists.rows
         tasks = self._shared()

@@ -180,10 +180,10 @@ class Beside(IntEnum):
 
 
 def largest_part(num_arcs: int, max_degree: int) -> int:
-    """Bound the maps that counters of pairs add up at once: those beside one pair, with one vertex or an edge fixed.
+    """Bound the maps that a counter of pairs adds up at once: for one pair, with one vertex or an edge fixed.
 
-    Each sum is over the arcs between some of the neighbours of a, at most all arcs or the square of a degree, and of
-    products of two numbers that are at most a degree.
+    A sum has at most min(2m, d^2) addends, one for each arc between neighbours of a vertex of degree d. An addend is a
+    product of two numbers that are at most the largest degree.
     """
     return min(num_arcs, max_degree**2) * max_degree**2
 

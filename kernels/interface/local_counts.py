@@ -32,7 +32,7 @@ class TriangleGraph(GraphArrays):
     most_triangles
         Most triangles that the arcs of a vertex have, added up.
     twins : uint32[n]
-        Of every vertex that is the first one with its neighbours, how many vertices have the same; 0 of the others.
+        For the first vertex of each class of twins, the size of the class; 0 for the other vertices.
     """
 
     triangles: Array

@@ -1,4 +1,4 @@
-"""Count the ways to choose distinct vertices for the query vertices that are left, no two of which are adjacent.
+"""Count the ways to choose distinct vertices for the remaining query vertices, no two of which are adjacent.
 
 Numbers saturate: see :mod:`longwall.kernels.queries.saturating`.
 """

@@ -84,20 +84,20 @@ def fill_lists(indptr, indices, vertices, masks, adjacent, first_of, row_base, s
 
 @compiled
 def hang(starts, lists, first_row, number, first, begin, own, below):
-    """Multiply the ways below the candidates of a query vertex by those to match one that hangs from it.
+    """Multiply the ways below the candidates of a query vertex by the ways to match a vertex that hangs from it.
 
     Parameters
     ----------
     starts, lists
         The candidate lists.
     first_row
-        Row of the first position of the vertex, with candidates of the one that hangs from it.
+        Row of the first position of the vertex, with candidates of the hanging vertex.
     number
         Number of rows: all positions of the vertex's label.
     first, begin
-        The first position of the label of the one that hangs, and where its ways below begin; -1: it has none.
+        The first position of the label of the hanging vertex, and the index of its first ways below; -1: it has none.
     own
-        Where those of the vertex begin.
+        The index of the first ways below of the vertex itself.
     below : int64[size]
         The ways; they saturate (:mod:`longwall.kernels.queries.saturating`).
     """

@@ -92,14 +92,14 @@ class QueryMatcher:
         return bool(state[DEPTH] < 0 and state[ROOT] == state[LAST])
 
     def advance(self, most: int | None, steps: int) -> int:
-        """Go on for so many candidates of query vertices, or until `most` mappings are found; return their number.
+        """Try at most `steps` more candidates, or stop once `most` mappings are found; return the number found.
 
-        It is exact, or larger than `most`: a lower bound then.
+        The number is exact, or a lower bound that is larger than `most`.
 
         Raises
         ------
         OverflowError
-            If it would be neither, since some of it is more than 64-bit integers hold.
+            If the number would be neither, since one of its parts does not fit 64-bit integers.
         """
         self._state[TOTAL] = 0
         wanted = int(HUGE) if most is None else min(most, int(HUGE))

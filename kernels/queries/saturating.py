@@ -1,7 +1,7 @@
-"""Add and multiply whole numbers from 0 to `HUGE`, which stands for every larger one: no answer is made of it.
+"""Add and multiply whole numbers from 0 to `HUGE`, which stands for itself and every larger number.
 
-Less than `HUGE` is exact, since the numbers are never negative: a sum or product of them that is less than `HUGE` has
-no part that is not, apart from one that is multiplied by 0.
+A result below `HUGE` is exact: numbers are never negative, so a saturated operand makes the result `HUGE`, unless it is
+multiplied by 0. No answer is computed from `HUGE`.
 """
 
 import numpy as np

@@ -14,8 +14,8 @@ from longwall.kernels.queries.leaf_kernel import ways_of_group
 from longwall.kernels.queries.saturating import HUGE, plus, times
 
 ROOT, LAST, DEPTH, TOTAL, SATURATED = range(5)
-"""Places of the state: the next root and the end of the roots, the depth (-1: none), what was found, and whether that
-is only a lower bound (1), since some of it was more than numbers hold."""
+"""Indices into the state: the next root, the end of the roots, the depth (-1: none), the number found, and 1 if that
+number is a lower bound because an addend was saturated."""
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
 _ALL = np.uint64(2**64 - 1)  # the blame of a search that has found something
 _FEW = 4  # candidates that may all be taken by other query vertices, which is looked at then
@@ -258,7 +258,7 @@ def search(
     lists, first_candidate, below_base, below, state, words, chosen, cursor, stop, from_arena, tops, carry, values,
     level, weight, begin, end, in_arena, taken, ends_of, arena, owner, marks, scratch, most, steps,
 ):  # fmt: skip
-    """Go on with the search below roots; it is over once ``state[DEPTH]`` is -1 and no root is left.
+    """Continue the search below roots; the search is over once ``state[DEPTH]`` is -1 and no root is left.
 
     Parameters
     ----------
@@ -275,13 +275,13 @@ def search(
     induced
         Whether non-edges of the query must be non-edges of the graph.
     indptr, indices
-        The graph, which is read for that.
+        The graph, which is read if `induced` is set.
     vertices, first_of, row_base, starts, lists
         The candidate lists; see :mod:`longwall.kernels.queries.lists_kernel`.
     first_candidate
-        The candidates of the root begin here in `lists`.
+        The index in `lists` of the first candidate of the root.
     below_base, below
-        The ways to match what hangs from a candidate; see `CandidateSpace`.
+        The ways to match the trees that hang from a candidate; see `CandidateSpace`.
     state : int64[5]
         See `ROOT`.
     words : uint64[2, k + 1]
@@ -289,29 +289,29 @@ def search(
     chosen, cursor, stop, from_arena, tops : int64[k + 1]
         For each depth its query vertex, the candidates that are left, and where the arena is free.
     carry : int64[k + 1]
-        For each depth the ways to match what hangs from the vertices before it.
+        For each depth the ways to match the trees that hang from the vertices before it.
     values, level : int64[k]
         The position of each matched query vertex (-1: not matched); the matched neighbours of each other one.
     weight : float64[k]
-        How often each query vertex was left without candidates, and 1: those that often are come first.
+        One more than the times that each query vertex was left without candidates; the largest weight is tried first.
     begin, end, in_arena : int64[k, k + 1]
-        The candidates of each vertex for so many matched neighbours.
+        The candidates of each vertex, by the number of its matched neighbours.
     taken : uint64[k, k + 1]
-        The query vertices that are matched to what is therefore not among these.
+        The query vertices whose images are excluded from these candidates.
     ends_of : int64[3, k]
         Workspace.
     arena : int32[size]
         Workspace: candidates that are adjacent to several matched vertices.
     owner : int8[c]
-        Which query vertex each position is matched to; -1: none.
+        The query vertex that each position is matched to; -1: none.
     marks : uint8[c]
         Workspace, all zero.
     scratch : int64[2, 256]
         Workspace.
     most
-        The search ends once it has found so many, `HUGE` at most: the total is less than ``2 * HUGE`` then.
+        The search ends once it has found this number, at most `HUGE`; so the total stays below ``2 * HUGE``.
     steps
-        It is put off after so many candidates.
+        The search pauses after this number of candidates.
     """
     depth, total, matched, saturated = state[DEPTH], state[TOTAL], words[0, 0], False
     blame = words[1]

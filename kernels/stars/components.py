@@ -63,7 +63,7 @@ def _take_apart(start, near, queue, begin, end, left, state, order, parent, cut,
 
 @compiled
 def _add_forest(order, taken, parent, place, blocked, own, without, within, factor, chosen, found, most, terms, primes):
-    """Add the polynomial of the forest, up to a degree, times that of what is chosen already to `found`."""
+    """Add to `found` the polynomial of the forest, up to a degree, times that of the vertices chosen so far."""
     number, starts, first, second = terms[4][most], terms[1], terms[2], terms[3]
     for at in range(taken):
         set_one(without[at], number)
@@ -97,7 +97,7 @@ def _block(start, near, v, blocked, by):
 
 @compiled
 def _count_free(vertices, first, last, blocked, own, counts):
-    """Count, by kind, how many of some vertices are not blocked."""
+    """Count the vertices that are not blocked, by kind."""
     for at in range(first, last):
         if blocked[vertices[at]] == 0:
             counts[own[vertices[at]]] += 1
@@ -110,8 +110,8 @@ def component(
 ):  # fmt: skip
     """Make `found` the polynomial of the connected vertices queue[begin:end], up to a degree; return the steps.
 
-    It is incomplete where these are more than `most_steps`. The degree is 1 at least. `own` are the kinds of the
-    vertices; `free`, a number for each kind, is all zero and is left all zero.
+    `found` is incomplete if the steps exceed `most_steps`. The degree is at least 1. `own` are the kinds of the
+    vertices. `free` has a number for each kind: all zero before and after the call.
     """
     taken, cuts, steps = _take_apart(start, near, queue, begin, end, left, state, order, parent, cut, stack)
     number, starts, upto = found.shape[0], terms[1], terms[4]

@@ -17,19 +17,21 @@ _INTS = 12  # arrays with an entry per neighbour
 
 
 class TakesLong(Exception):
-    """The stars of a vertex are not counted with so many steps."""
+    """Counting the stars of one vertex takes more steps than allowed, or more memory than a worker has."""
 
 
 class Counter(Protocol):
     """Counts stars, modulo primes."""
 
     def advance(self, first: int, last: int, steps: int) -> tuple[int, int]:
-        """Count the stars around the vertices from `first` on; return the next one, after so many steps, and the steps.
+        """Count the stars around the vertices from `first` on; stop after `steps` steps.
+
+        Returns the vertex to go on with, and the steps taken.
 
         Raises
         ------
         TakesLong
-            If one takes too long.
+            If one vertex takes more steps than allowed.
         """
 
     def take(self) -> list[int]:
@@ -44,8 +46,8 @@ class ChoiceCounter:
     indptr, indices
         The graph's.
     kinds : int8[n]
-        Which leaves each vertex can be: the place of its label in ``leaves.named``, or the place after the last one for
-        all other labels; -1: none.
+        The kind of leaf that each vertex can be: the index of its label in ``leaves.named``, or the index after the
+        last one for all other labels; -1 if it can be no leaf.
     centres : bool[n]
         Whether each vertex can be the centre.
     leaves
@@ -92,7 +94,7 @@ class StarCounter:
     most_joined
         The most edges between the neighbours of a vertex.
     most_steps
-        Those that the stars of a vertex are worth.
+        The most steps to spend on the stars of one vertex.
     """
 
     def __init__(
@@ -151,7 +153,7 @@ def _taken(sums: NDArray[np.int64]) -> list[int]:
 
 
 def _forest(size: int, most_joined: int) -> int:
-    """Return how many vertices a connected part of a neighbourhood may have that needs room of its own."""
+    """Return the size of the largest connected part of a neighbourhood that the workspace holds."""
     return min(size, most_joined + 1, MOST_FOREST)
 
 

@@ -1,4 +1,4 @@
-"""Count the independent sets among the neighbours of each vertex of a range that leaves can be, added up."""
+"""Sum, over a range of vertices, the independent sets among those neighbours of each vertex that can be leaves."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ def most_joined(indptr, indices, split, roots):
 
 @compiled
 def _count_kinds(indptr, indices, v, kinds, named, number, counts):
-    """Count the neighbours of v by kind; return how many can be leaves, 0 where there are too few."""
+    """Count the neighbours of v by kind; return the number of possible leaves, or 0 if they are too few for a star."""
     counts[:] = 0
     for i in range(indptr[v], indptr[v + 1]):
         kind = kinds[indices[i]]
@@ -37,14 +37,14 @@ def _count_kinds(indptr, indices, v, kinds, named, number, counts):
 
 @compiled
 def _join_neighbours(indptr, indices, split, v, kinds, ranks, start, near, following, own):
-    """Write the edges between the neighbours of v that can be leaves, numbered by their places in its row.
+    """Write the edges between the possible leaves among the neighbours of v, numbered in the order of its row.
 
     Returns
     -------
     size : int
-        How many there are; `own` receives their kinds.
+        The number of possible leaves; `own` receives their kinds.
     steps : int
-        The steps.
+        The steps taken.
     """
     first, last = indptr[v], indptr[v + 1]
     size, steps = 0, last - first
@@ -99,9 +99,9 @@ def _connected(start, near, root, begin, queue, seen):
     end : int
         Where the list ends.
     most : int
-        The most neighbours of one of them.
+        The largest number of neighbours of a listed vertex.
     tip : int
-        One with one neighbour; -1: there is none.
+        A listed vertex with one neighbour; -1 if none has one.
     """
     end, most, tip = begin + 1, 0, -1
     queue[begin] = root
@@ -124,7 +124,7 @@ def _connected(start, near, root, begin, queue, seen):
 
 @compiled
 def _walk(start, near, v, back, length, own, without, within, number, terms, primes):
-    """Go on by the vertices of a path, from v and away from `back`."""
+    """Extend the sets by the vertices of a path, from v and away from `back`."""
     for _ in range(length):
         next_of_path(without, within, own[v], number, terms, primes)
         following = -1
@@ -136,7 +136,7 @@ def _walk(start, near, v, back, length, own, without, within, number, terms, pri
 
 @compiled
 def _set_path(part, start, near, tip, back, length, own, ends, number, terms, primes):
-    """Make a polynomial that of a path which begins at `tip` and leads away from `back`."""
+    """Compute the polynomial of a path that begins at `tip` and leads away from `back`."""
     set_one(ends[0], number)
     ends[1, :number] = 0
     _walk(start, near, tip, back, length, own, ends[0], ends[1], number, terms, primes)
@@ -147,7 +147,7 @@ def _set_path(part, start, near, tip, back, length, own, ends, number, terms, pr
 
 @compiled
 def _set_cycle(part, start, near, root, length, own, ends, number, terms, primes):
-    """Make a polynomial that of a cycle: sets without one of its vertices, and those with it."""
+    """Compute the polynomial of a cycle: sets without one of its vertices, and sets with it."""
     beside = near[start[root]]
     _set_path(part, start, near, beside, root, length - 1, own, ends, number, terms, primes)
     set_one(ends[0], number)
@@ -168,15 +168,15 @@ def count_sets(
 ):  # fmt: skip
     """Add the independent sets among the neighbours of the vertices from `first` on to `sums`, modulo each prime.
 
-    It stops before `last` when it has taken `steps`. `kinds` says which leaves each vertex may be, -1 none, and
-    `centres` which vertices may be the centre; `less` to `classes` are `Leaves.terms`.
+    The kernel stops before `last` once it has taken `steps` steps. `kinds` has the kind of leaf that each vertex can
+    be, or -1; `centres` marks the possible centres; `less` to `classes` are `Leaves.terms`.
 
     Returns
     -------
     int
-        The vertex that is next; -1 where one takes more than `most_steps`, or more room.
+        The vertex to go on with; -1 if one vertex takes more than `most_steps`, or more than the workspace holds.
     int
-        The steps.
+        The steps taken.
     """
     terms = (less, starts, firsts, seconds, upto, classes)
     degree, number, done = upto.size - 1, total.shape[0], 0
@@ -238,8 +238,8 @@ def count_choices(
 ):  # fmt: skip
     """Add the choices of leaves among the neighbours of the vertices from `first` on to `sums`, modulo each prime.
 
-    Neighbours of a centre may be adjacent. Parameters and results are those of `count_sets`, and `free` leaves may have
-    any label.
+    Neighbours of a centre may be adjacent, and `free` leaves may have any label. The other parameters and the results
+    are those of `count_sets`.
     """
     number, done = free + named.sum(), 0
     for v in range(first, last):

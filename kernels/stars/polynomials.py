@@ -1,9 +1,9 @@
 """Independence polynomials, up to the numbers of leaves of a star and modulo primes.
 
-A polynomial has a variable for each class of leaves, those that want the same label; a coefficient is the number of
-ways to choose an independent set and to give so many of its vertices to each class. It is an array
-int64[coefficients, primes], in the order of the degrees; primes are below 2**31, so that products fit. `terms` are
-`Leaves.terms`.
+A polynomial has a variable for each class of leaves (the leaves that want the same label). The coefficient of x^a y^b
+is the number of ways to choose an independent set and to give a of its vertices to the first class and b to the second.
+A polynomial is an array int64[coefficients, primes], in the order of the degrees; primes are below 2**31, so that
+products fit. `terms` are `Leaves.terms`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Leaves:
     Attributes
     ----------
     named
-        For each label that leaves want, how many want it.
+        The number of leaves that want each label.
     free
-        How many leaves may have any label.
+        The number of leaves that may have any label.
     """
 
     named: tuple[int, ...]
@@ -38,12 +38,12 @@ class Leaves:
 
     @property
     def number(self) -> int:
-        """How many leaves there are."""
+        """The number of leaves."""
         return sum(self.named) + self.free
 
     @property
     def classes(self) -> tuple[int, ...]:
-        """How many leaves each class has; those of any label are the last class, if there are some."""
+        """The number of leaves of each class; leaves of any label, if the star has some, are the last class."""
         return (*self.named, self.free) if self.free else self.named
 
     @property
@@ -58,19 +58,19 @@ class Leaves:
 
     @cached_property
     def terms(self) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s, Int64s]:
-        """What the kernels need to know.
+        """Tables for the kernels, in this order.
 
         int64[classes, coefficients]
-            For each coefficient the one that has one vertex less of a class; -1: there is none.
+            For each coefficient, the coefficient with one vertex less of a class; -1 if it does not exist.
         int64[coefficients + 1]
-            For each coefficient where its products begin.
+            For each coefficient, the index of its first product.
         int64[products], int64[products]
-            What they are products of.
+            The two coefficients that each product multiplies.
         int64[number + 1]
-            For each degree how many coefficients have this degree, or a smaller one.
+            For each degree, the number of coefficients of this degree or a smaller one.
         int64[kinds, 2]
-            For each kind of vertices, the labels that leaves want and then the others, the classes that they may be of;
-            -1: none.
+            For each kind of vertices, the one or two classes that its vertices can be given to; -1 for no class. The
+            kinds are the labels that leaves want, then one kind for all other labels.
         """
         degrees = sorted(product(*(range(number + 1) for number in self.classes)), key=lambda one: (sum(one), one))
         place = {one: at for at, one in enumerate(degrees)}
@@ -94,14 +94,14 @@ class Leaves:
 
 @compiled
 def set_one(polynomial, number):
-    """Make a polynomial 1: so many coefficients."""
+    """Set the first `number` coefficients of a polynomial to those of 1."""
     polynomial[:number] = 0
     polynomial[0] = 1
 
 
 @compiled
 def multiply(polynomial, factor, number, terms, primes):
-    """Multiply a polynomial by another one: so many coefficients."""
+    """Multiply a polynomial by another one, up to the first `number` coefficients."""
     starts, first, second = terms[1], terms[2], terms[3]
     for s in range(number - 1, -1, -1):
         for r in range(primes.size):
@@ -113,7 +113,7 @@ def multiply(polynomial, factor, number, terms, primes):
 
 @compiled
 def add_vertices(polynomial, factor, kind, size, number, terms, primes):
-    """Add another polynomial, times so many vertices of a kind, one of which is chosen."""
+    """Add `factor` times the ways to choose one of `size` vertices of a kind."""
     less, kinds = terms[0], terms[5]
     for j in range(2):
         c = kinds[kind, j]
@@ -127,7 +127,7 @@ def add_vertices(polynomial, factor, kind, size, number, terms, primes):
 
 @compiled
 def next_of_path(without, within, kind, number, terms, primes):
-    """Go on by a vertex of a path: `without` and `within` are the sets in which the last vertex is not, and is."""
+    """Extend a path by a vertex: `without` has the sets without its last vertex, `within` the sets with it."""
     less, kinds = terms[0], terms[5]
     for s in range(number - 1, -1, -1):
         for r in range(primes.size):
@@ -152,7 +152,7 @@ def _binomial(size, chosen, r, primes, inverses):
 
 @compiled
 def set_independent(polynomial, kind, size, number, terms, primes, inverses):
-    """Make a polynomial that of vertices of a kind without edges."""
+    """Compute the polynomial of isolated vertices of one kind."""
     less, upto, kinds = terms[0], terms[4], terms[5]
     polynomial[:number] = 0
     one, other = kinds[kind, 0], kinds[kind, 1]
@@ -174,7 +174,7 @@ def set_independent(polynomial, kind, size, number, terms, primes, inverses):
 
 @compiled
 def choices(counts, size, named, free, r, primes, inverses):
-    """Return the ways to choose the leaves, modulo a prime, of `size` vertices: `counts` of them of each label."""
+    """Return the number of ways to choose the leaves among `size` vertices, `counts` of each label, modulo a prime."""
     value, taken = np.int64(1), 0
     for c in range(named.size):
         value = value * _binomial(counts[c], named[c], r, primes, inverses) % primes[r]

@@ -49,9 +49,9 @@ def cross_sum(degree, both, codegrees):
 
 @compiled
 def split_sum(degree, table, codegrees):
-    """Count what has three neighbours x, y, z of a vertex, y and z adjacent, and walks of two steps from x to both.
+    """Count three neighbours x, y, z of a vertex with y and z adjacent, and walks of two steps from x to y and to z.
 
-    The walk to z does not go by way of y, nor that to y by way of z; both go by way of other vertices than the one.
+    Neither walk passes through the vertex. The walk to z does not pass through y, nor the walk to y through z.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ def inner_counts(
     device: CpuDevice, graph: GraphArrays, tables: RowTables, inner: Inner, out: NDArray[np.int64], memory: int
 ) -> None:
     """Count among common neighbours; see :class:`longwall.kernels.interface.kernels.Kernels`."""
-    # Two edges cover what is mapped to the common neighbours.
+    # Two edges cover each pattern that is mapped to the common neighbours.
     require_fits(min(tables.longest**4, graph.num_arcs**2), 63, "the number of maps to common neighbours")
     words = tables.longest * ((tables.longest + 63) // 64)
     fitting(device.workers * (8 * words + 8 * tables.longest + 4 * graph.max_degree), memory)

@@ -18,7 +18,7 @@ def inner_counts(device: Device, graph: GraphArrays, tables: RowTables, inner: I
     """Count among common neighbours; see :class:`longwall.kernels.interface.kernels.Kernels`."""
     if not graph.num_arcs:
         return
-    # Two edges cover what is mapped to the common neighbours.
+    # Two edges cover each pattern that is mapped to the common neighbours.
     require_fits(min(tables.longest**4, graph.num_arcs**2), 63, "the number of maps to common neighbours")
     xp, longest = device.xp, tables.longest
     most = longest * ((longest + 31) // 32 | 1)

@@ -155,7 +155,7 @@ def checked(host: NDArray[np.uint64]) -> int:
 
 
 def any_size(host: NDArray[np.uint64], residue: Callable[[int], NDArray[np.uint64]]) -> int:
-    """Return a fetched count, of any size; `residue` counts anew, modulo a prime, and fetches that."""
+    """Return a fetched count, of any size; `residue` counts again modulo a prime, and returns the fetched residue."""
     return exact_number(*_word(host), lambda prime: _word(residue(prime))[0])
 
 
@@ -168,7 +168,7 @@ def _word(host: NDArray[np.uint64]) -> tuple[int, float]:
 
 
 def fetch(result: Array) -> NDArray[np.uint64]:
-    """Fetch what `exact` checks."""
+    """Fetch the words that `exact` checks."""
     # Copying to pageable memory holds the driver's lock until the kernels have ended, and would keep `interrupt` out.
     result.device.synchronize()
     host: NDArray[np.uint64] = result.get()

@@ -16,7 +16,7 @@ _MOST_INLINED = 64
 
 @dataclass(frozen=True)
 class Variant:
-    """How a program is run.
+    """Options that a program is compiled with.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Variant:
     shared_room
         Elements of a set that a warp keeps in shared memory rather than in global memory.
     lists
-        For each set, which of the rows' lists it reads; -1 where it reads the adjacency itself.
+        For each set, the index of the list of the rows that it reads; -1 if it reads the adjacency itself.
     pooled
         Warps have short stacks of sets, and borrow long ones.
     slice_stride

@@ -104,7 +104,7 @@ class QuerySum:
 
     @property
     def most(self) -> int:
-        """What the absolute values of the terms add up to at most: where each vertex may be any of its candidates."""
+        """Bound the sum of the absolute values of all terms: each vertex may be mapped to any of its candidates."""
         sizes = [prod(_size(self.space, members) for members in term.classes) for term in self.terms]
         return sum(abs(term.coefficient) * size for term, size in zip(self.terms, sizes, strict=True))
 

@@ -1,7 +1,7 @@
-"""Add up the matches of a query vertex by vertex, from a cache where a separator has had the same images before.
+"""Add up the matches of a query vertex by vertex, with a cache of sums by the images of a separator.
 
-A value is known twice: modulo a number, and in floating point, which says how large it is, and whether it is 0.
-The latter is `MOST_KNOWN` at most, so that no infinity is multiplied by 0.
+Each value is computed twice: modulo a number, and in floating point, for its magnitude and to see whether it is 0.
+The floating-point value is at most `MOST_KNOWN`, so that no infinity is multiplied by 0.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ _NONE = np.int32(-1)  # in place of an image: one that no vertex of the part may
 _HASH = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
 MOST_KNOWN = 1e300
-"""In floating point, a value that is as large may be larger."""
+"""The largest floating-point value: it stands for itself and every larger one."""
 _IN_LISTS, _IN_ARENA, _IN_ALL = 0, 1, 2
 
 
