@@ -1,7 +1,7 @@
 """Bring files and names to the disk, so that they outlive a power cut.
 
-Files below a spill folder go when the run ends, and the next run removes those that a crash leaves. So nothing there
-waits for the disk: a call from Python, whose run is in such a folder, waited 12 times.
+Files below a spill folder are removed when the run ends, or by the next run after a crash. So writes below a spill
+folder do not wait for the disk: a call from Python, whose run is in such a folder, waited 12 times.
 """
 
 import os
@@ -11,7 +11,7 @@ _temporary: set[Path] = set()
 
 
 def add_temporary(folder: Path) -> None:
-    """Skip the disk for everything below a folder of this process, until `discard_temporary`."""
+    """Do not sync files below a folder of this process, until `discard_temporary`."""
     _temporary.add(folder)
 
 
@@ -21,13 +21,13 @@ def discard_temporary(folder: Path) -> None:
 
 
 def sync_file(descriptor: int, path: Path) -> None:
-    """Bring what an open file holds to the disk, unless its path is below a temporary folder."""
+    """Sync the content of an open file to the disk, unless its path is below a temporary folder."""
     if _temporary.isdisjoint(path.parents):
         os.fsync(descriptor)
 
 
 def sync_folder(path: Path) -> None:
-    """Bring the names in a folder (or the content of a file) to the disk, unless it is below a temporary folder."""
+    """Sync the names in a folder (or the content of a file) to the disk, unless it is below a temporary folder."""
     if _temporary.isdisjoint((path, *path.parents)):
         descriptor = os.open(path, os.O_RDONLY)
         try:

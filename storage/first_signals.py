@@ -1,4 +1,4 @@
-"""Signals that come while the program is imported: it has done nothing yet, and ends at once."""
+"""Signals that arrive while the program is being imported: it has done nothing yet, and ends at once."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ NOTHING_LEFT = "\ninterrupted: nothing is left behind"
 
 
 def leave(number: int, _: FrameType | None = None) -> None:
-    """End the process, with the exit code that shells give a signal."""
+    """End the process with the exit code that shells give a signal."""
     try:
         os.write(2, f"{NOTHING_LEFT}\n".encode())
     finally:
@@ -18,7 +18,7 @@ def leave(number: int, _: FrameType | None = None) -> None:
 
 
 def leave_at_signals() -> None:
-    """Let signals end the process with a message until others handle them; those that are handled stay as they are."""
+    """Let signals end the process with a message; signals that have another handler already keep it."""
     for number in ENDING:
         if signal.getsignal(number) in PYTHONS:
             signal.signal(number, leave)

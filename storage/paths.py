@@ -89,12 +89,12 @@ def path_fault(path: str) -> str:
 
 
 def missing_folders(folder: Path) -> list[Path]:
-    """Return a folder and those around it that are not there, the innermost first."""
+    """Return a folder and the folders around it, as far as they do not exist, the innermost first."""
     return [one for one in (folder, *folder.parents) if not one.exists()]
 
 
 def remove_empty(folders: Iterable[Path]) -> None:
-    """Remove folders that are in one another, the innermost first, as long as they are empty."""
+    """Remove nested folders, the innermost first, as long as they are empty."""
     with suppress(OSError):  # others work there, or keep files there
         for folder in folders:
             folder.rmdir()

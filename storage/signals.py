@@ -173,17 +173,17 @@ def unwrapped() -> Iterator[None]:
 
 @contextmanager
 def interrupted_by(interrupt: Callable[[], None], how_to_go_on: str | None = None) -> Iterator[None]:
-    """Call a function before one of the signals raises KeyboardInterrupt, which only the first one does.
+    """Call `interrupt` at each signal; the first signal also raises KeyboardInterrupt.
 
-    A second one could leave threads behind that the first one's handling waits for.
+    If a second signal raised it, too, threads could be left behind that the handling of the first one waits for.
 
     Parameters
     ----------
     interrupt
-        Makes what the main thread waits for end soon.
+        Makes the work end soon that the main thread waits for.
     how_to_go_on
-        The command that a second signal prints as it ends the process. It does so only if the work had time to end:
-        code of users may never return. None: no further signal ends the process.
+        The command that a second signal prints as it ends the process. A second signal ends the process only if the
+        work had time to end: code of users may never return. None: no further signal ends the process.
     """
     raised = False
     waiting = None if how_to_go_on is None else _Waiting(how_to_go_on)
@@ -214,7 +214,7 @@ def interrupted_by(interrupt: Callable[[], None], how_to_go_on: str | None = Non
 
 
 class _Waiting:
-    """The time that work has to end in, once a signal has come.
+    """The time within which work must end after a signal.
 
     Parameters
     ----------
@@ -234,12 +234,12 @@ class _Waiting:
         self._urged: int | None = None
 
     def begin(self) -> None:
-        """Let the time begin."""
+        """Start the time."""
         with suppress(RuntimeError):  # there is no room for a thread: the next signal is as good
             _thread.start_new_thread(self._wait, ())
 
     def urge(self, number: int) -> None:
-        """Take a further signal: the process ends where the time is up, or as soon as it is."""
+        """Take a further signal: the process ends at once if the time is over, else as soon as it is."""
         if hasattr(sys, "ps1") and number == signal.SIGINT:  # a person's session, which is more than this work
             return
         self._urged = number

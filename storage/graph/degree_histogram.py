@@ -47,7 +47,7 @@ class DegreeHistogram:
 
     @classmethod
     def of(cls, degrees: Int64s, counts: Int64s) -> DegreeHistogram:
-        """Make one of arrays, which are empty where the graph has no edge: rows begin at 0 there, too."""
+        """Make a histogram of arrays; if the graph has no edge they are empty, and rows begin at 0 then, too."""
         nothing = np.zeros(1, np.int64)
         return cls(degrees, counts) if len(degrees) else cls(nothing, nothing)
 

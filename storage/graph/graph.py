@@ -72,7 +72,7 @@ class Graph:
     edge_label_names: tuple[str, ...] | None = None
     """The edge labels by number, where the labels of the input are texts."""
     notes: tuple[Noted, ...] = ()
-    """What was dropped, merged or guessed as the graph was read: each with its kind, its number and a sentence."""
+    """The data that was dropped, merged or guessed as the graph was read: the kind, number and sentence of each."""
     slices: LabelSlices | None = None
     """Where rows are laid out by label, for a labelled search: the slices of each; see `LabelLayout`."""
     files: "MappedArrays | None" = None

@@ -36,28 +36,28 @@ class Facts(NamedTuple):
     last: int = 0
     """The last item."""
     low: int = 0
-    """The smallest one, where it matters."""
+    """The smallest item, where it matters."""
     high: int = 0
-    """The largest one, or how many there are, where it matters."""
+    """The largest item, or their number, where it matters."""
     more: Any = None
-    """What else there is to say of the array."""
+    """Further facts about the array."""
 
 
 class GraphChecks:
     """Checks the arrays of a graph in blocks, array by array, `indptr` first.
 
-    Any threads `examine` blocks, in any order; what they found is joined in the order of the array. No two arcs are
-    seen at once: that rows ascend, fit `split`, and hold both directions of each edge is the business of `RowChecks`,
-    and that ids and names are distinct that of `check_distinct` and `check_names_distinct`.
+    Any threads `examine` blocks, in any order; their facts are joined in the order of the array. Arcs are checked one
+    by one: `RowChecks` checks that rows ascend, fit `split`, and hold both directions of each edge; `check_distinct`
+    and `check_names_distinct` check that ids and names are distinct.
 
     Parameters
     ----------
     vertices, edges, transactions
-        How many there are.
+        Their numbers in the graph.
     labels
-        How many distinct labels of vertices there may be.
+        The largest number of distinct labels of vertices.
     name_bytes
-        Bytes of the names, where vertices have names.
+        Bytes of the names, if vertices have names.
 
     Attributes
     ----------
@@ -283,10 +283,10 @@ def check_distinct(ids: Int64s, largest: int, space: Int64s, pool: ThreadPoolExe
 
 
 def check_names_distinct(names: Texts, numbers: Int64s, space: Int64s, pool: ThreadPoolExecutor, workers: int) -> None:
-    """Refuse names that two vertices have.
+    """Refuse two vertices with the same name.
 
-    Their hashes are compared, by a key that is drawn anew. If two hashes are the same, another key shows whether the
-    names are.
+    The hashes of the names are compared, with a random key. If two hashes are equal, further keys show whether the
+    names are equal.
 
     Parameters
     ----------
@@ -295,14 +295,14 @@ def check_names_distinct(names: Texts, numbers: Int64s, space: Int64s, pool: Thr
     numbers : int64[n]
         The number of the name of each vertex.
     space : int64[n]
-        Is overwritten.
+        Workspace, overwritten.
     pool, workers
         Threads, and how many of them to use.
 
     Raises
     ------
     Damage
-        If there are any.
+        If two vertices have the same name.
     """
     begins, ends = names.starts[:-1], names.starts[1:]
 
@@ -321,7 +321,7 @@ def check_names_distinct(names: Texts, numbers: Int64s, space: Int64s, pool: Thr
 
 
 def _sorted_distinct(values: Int64s) -> bool:
-    """Sort values; return whether none is there twice."""
+    """Sort values; return whether they are distinct."""
     values.sort()
     pieces = (values[low : low + _PIECE + 1] for low in range(0, len(values), _PIECE))
     return all(bool((piece[1:] > piece[:-1]).all()) for piece in pieces)

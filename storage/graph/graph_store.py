@@ -115,10 +115,10 @@ def open_store(
 
 
 def describe_store(path: str | Path) -> dict[str, Any]:
-    """Say what a store holds, as `info.info` of a graph, and check it on the way, some blocks in memory at a time.
+    """Describe the graph of a store as `info.info` does, and check it on the way, some blocks in memory at a time.
 
-    All that is said is computed, but for `closed_wedge_fraction`. Less is checked than by `open_store`: not that rows
-    ascend, are split where they should be, and hold both directions of each edge, nor that ids and names are distinct.
+    All facts are computed, except for `closed_wedge_fraction`. Unlike `open_store`, this does not check that rows
+    ascend, have the right `split` and hold both directions of each edge, nor that ids and names are distinct.
 
     Raises
     ------
@@ -305,7 +305,7 @@ class StoreReader:
         return [result for _, result in found]
 
     def check_distinct(self, ids: Array, names: Texts | None, space: Array) -> None:
-        """Refuse ids, or names by these numbers, that are there twice; `space` is as long, and is overwritten."""
+        """Refuse repeated ids, or repeated names with these numbers; `space`, of the same length, is overwritten."""
         (low, high), numbers = self.checks.id_range, ids.view(np.int64)
         check_distinct(numbers, high if low >= 0 else 2**63, space, self._pool, self._workers)
         if names is not None:

@@ -31,12 +31,12 @@ def named_labels(stats: dict[str, Any], names: tuple[str, ...] | None) -> dict[s
 
 
 def note_facts(notes: Iterable[Noted]) -> dict[str, Any]:
-    """Describe what was dropped, merged or guessed, where there is something."""
+    """Describe the data that was dropped, merged or guessed, if any."""
     texts = [note.text for note in notes]
     return {"notes": texts} if texts else {}
 
 
 def id_facts(named: bool, smallest: int, largest: int) -> dict[str, Any]:
-    """Describe the ids of the input: their range, where they are integers and there are some."""
+    """Describe the ids of the input, with their range if they are integers and the graph has a vertex."""
     ends = {} if named or smallest > largest else {"smallest_id": smallest, "largest_id": largest}
     return {"ids": "names" if named else "integers"} | ends

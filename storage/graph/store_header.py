@@ -46,12 +46,12 @@ _PARSED = 64  # bytes of memory for a byte of a long header, which names many la
 
 @dataclass(frozen=True)
 class StoreHeader:
-    """What a store says of its graph.
+    """The header of a store: facts about its graph.
 
     Attributes
     ----------
     vertices, edges
-        How many there are.
+        Their numbers.
     stats
         `GraphStats.to_dict` of the graph, if it is true.
     content_hash
@@ -61,7 +61,7 @@ class StoreHeader:
     id_type
         Of the ids of the input, "int64" or "uint64".
     notes
-        What was dropped, merged or guessed as the graph was read.
+        The data that was dropped, merged or guessed as the graph was read.
     """
 
     vertices: int
@@ -182,7 +182,7 @@ def _label_names(found: object) -> dict[str, tuple[str, ...] | None]:
 
 
 def _notes(found: object) -> tuple[Noted, ...]:
-    """Return what was dropped, merged or guessed."""
+    """Return the notes of data that was dropped, merged or guessed."""
     try:
         if isinstance(found, list):
             return tuple(map(Noted.of, found))

@@ -60,7 +60,7 @@ def build_in_memory(
     adjacency
         Makes the array of the neighbours.
     files
-        Makes the arrays that the host's budget has no room for; None: there must be room.
+        Makes the arrays that do not fit the host's budget; None: all must fit.
 
     Raises
     ------
@@ -167,7 +167,7 @@ def _build(stream: EdgeStream, scratch: Scratch, sink: Sink, observer: Observer)
 
 
 def _note_dropped(stream: EdgeStream, collected: EdgeCollector, num_vertices: int) -> None:
-    """Count what was dropped of the edges, and vertices without an edge if the input says how many vertices it has."""
+    """Count dropped edges, and vertices without an edge if the input declares its number of vertices."""
     kept, edges, notes, declared = collected.kept, len(collected.edges), stream.notes, stream.declared
     notes.add("loops", collected.rows - kept)
     if declared.matrix:
@@ -182,7 +182,7 @@ def _note_dropped(stream: EdgeStream, collected: EdgeCollector, num_vertices: in
 
 
 def _unused(stream: EdgeStream, source: LabelSource) -> Unused | None:
-    """Return what counts labels of vertices without an edge, if nothing else counts these vertices."""
+    """Return a counter of labels of vertices without an edge, if nothing else counts these vertices."""
     if stream.declared.vertices is not None or source is not (stream.vertex_labels or source):
         return None
     kind = "isolated" if source.declares else "unused-labels"

@@ -1,7 +1,7 @@
-"""What is dropped, merged or guessed while a graph is read: counted, and said once.
+"""Notes of data that is dropped, merged or guessed while a graph is read: counted, and reported once.
 
 Readers of files and converters of objects add to the `DataNotes` of their `EdgeStream`. The graph, its store and the
-manifest of a run keep what was added.
+manifest of a run keep the notes.
 """
 
 import sys
@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 CHOICE = "choice"
-"""The kind of a note that says what was guessed, in words of its own."""
+"""The kind of a note on a guess, which has its own text."""
 _INSIDE = ("longwall", "contextlib")  # packages whose calls lie between a user and a warning
 _MOST_CHARACTERS = 2000  # of the text of a note that a store keeps
 
@@ -38,7 +38,7 @@ KINDS = {
     "comments": _Kind("{:,} comment line is skipped", "{:,} comment lines are skipped", warns=False),
     CHOICE: _Kind("", "", warns=False),
 }
-"""What may happen to data: the sentence for one case, and for more."""
+"""The kinds of notes: the sentence for one case, and for several."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Noted:
 
     @classmethod
     def of(cls, found: object) -> "Noted":
-        """Return the note that `to_dict` made this of; ValueError if it is none."""
+        """Return the note from the result of `to_dict`; ValueError for anything else."""
         match found:
             case {"kind": str(kind), "count": int(count), "text": str(text), **more} if not more:
                 if kind in KINDS and count > 0 and text.isprintable() and 0 < len(text) <= _MOST_CHARACTERS:
@@ -72,7 +72,7 @@ class Noted:
 
 
 class DataNote(UserWarning):
-    """Says what was dropped, merged or guessed in the data of a graph.
+    """A warning that data of a graph was dropped, merged or guessed.
 
     Parameters
     ----------
@@ -127,9 +127,9 @@ class DataNotes:
         kind
             A key of `KINDS`.
         count
-            May be 0: then nothing is said.
+            If it is 0, no note is made.
         where
-            What it happened to, if that is not clear: it ends the sentence, in parentheses.
+            Further details, such as the place: they end the sentence, in parentheses.
         """
         assert kind in KINDS
         assert kind != CHOICE
@@ -138,7 +138,7 @@ class DataNotes:
                 self._counts[kind, where] = self._counts.get((kind, where), 0) + int(count)
 
     def say(self, text: str) -> None:
-        """Add a choice that was made for the user, such as the columns that are read; nothing if it is known."""
+        """Add a choice that was made for the user, such as the columns that are read, unless it was added before."""
         with self._lock:
             known = text in self._choices
             self._choices[text] = None
@@ -146,7 +146,7 @@ class DataNotes:
             self._said(text)
 
     def take_counts(self, other: "DataNotes") -> None:
-        """Add what another one has counted, without its choices."""
+        """Add the counts of another collection, without its choices."""
         for (kind, where), count in other._counts.items():
             self.add(kind, count, where)
 
@@ -159,7 +159,7 @@ class DataNotes:
 
 
 class Unsaid(DataNotes):
-    """Keeps nothing: loops and repetitions of edges that a generator draws are a part of its method."""
+    """Keeps no notes: loops and repeated edges that a generator draws are a part of its method."""
 
     def add(self, kind: str, count: int, where: str = "") -> None:
         """See `DataNotes`."""
@@ -171,7 +171,7 @@ def _noted(kind: str, where: str, count: int) -> Noted:
 
 
 def _shown(text: str) -> str:
-    """Return a text of the user as one line of what can be printed, so that a store can keep it."""
+    """Return a text of the user as one printable line, so that a store can keep it."""
     line = (
         text
         if text.isprintable()
@@ -181,13 +181,13 @@ def _shown(text: str) -> str:
 
 
 def counts_line(source: object, notes: Iterable[Noted], *, warns: bool = False) -> str:
-    """Return one line with all that was counted, "" if there is nothing; `warns`: only that of which Python warns."""
+    """Return one line with all counts, or "" if there is none; `warns`: only counts of which Python warns."""
     texts = [note.text for note in notes if note.kind != CHOICE and (note.warns or not warns)]
     return f"{source}: {'; '.join(texts)}" if texts else ""
 
 
 def warn_of(source: object, notes: Iterable[Noted]) -> None:
-    """Warn the caller of Longwall, once and of all, of what was dropped, merged or guessed in the data of a graph."""
+    """Warn the caller of Longwall, once, of all data of a graph that was dropped, merged or guessed."""
     wanted = [note for note in notes if note.warns]
     if line := counts_line(source, wanted):
         warnings.warn(DataNote(line, wanted), stacklevel=_level_of_caller())

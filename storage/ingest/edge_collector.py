@@ -130,13 +130,13 @@ class EdgeCollector:
     Attributes
     ----------
     known
-        Smallest and largest id of the input, loops included; 2^63 - 1 is the largest one where some are beyond.
+        Smallest and largest id of the input, loops included; the largest one is 2^63 - 1 if some ids are larger.
     positions
         Where the ends of `edges` stand.
     edges
         Distinct edges: the ends' positions plus `positions.key_base`, the smaller in the high half.
     rows, kept
-        How many edges were read, and how many of these were no loops.
+        The number of edges that were read, and the number of these that are no loops.
 
     Parameters
     ----------
@@ -339,7 +339,7 @@ class _Packed(NamedTuple):
     unsigned: bool
     """See `EdgeBlock`."""
     rows: int
-    """How many edges there were, loops too."""
+    """The number of edges that were read, loops included."""
 
 
 def _parts(blocks: Iterator[EdgeBlock], step: int) -> Iterator[tuple[Int64s, Int64s, Int32s | None, bool]]:

@@ -134,8 +134,8 @@ def load_graph(
         How to read the file, in the words of `detect_format`, which is asked if this is not given; a store is a store
         whatever is given.
     table
-        Which columns of an edge list or a Parquet file are read, and what they are, where their names and the first
-        rows do not say it, see `tables.columns`.
+        The columns of an edge list or a Parquet file to read, and their meaning, if their names and the first rows do
+        not show it; see `tables.columns`.
     resources
         Budgets and spill folder; if not given, this machine's defaults, and `spill` in the working folder. The graph's
         `nbytes` stay reserved in `resources.host`.
@@ -144,12 +144,12 @@ def load_graph(
     ahead
         Takes pieces of the arrays of a store as soon as they are read.
     files
-        Makes the arrays that the host's budget has no room for where `path` is no store; None: there must be room.
+        Makes the arrays that do not fit the host's budget, if `path` is no store; None: all must fit.
     note
-        Called with lines that say what is guessed, such as the columns of a table. `Graph.notes` has these, too, and
-        counts of what was dropped or merged.
+        Called with a line for each guess, such as the columns of a table. `Graph.notes` has these lines, too, and the
+        counts of dropped and merged data.
     directed
-        Whether the edges of a file have directions, which are dropped: then they are counted.
+        Whether the edges of a file have directions: these are dropped and counted.
 
     Raises
     ------

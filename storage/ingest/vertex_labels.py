@@ -153,17 +153,17 @@ def place_labels(
     Parameters
     ----------
     labels
-        What is labelled how.
+        The vertices and their labels.
     index
         The vertices that need a label.
     known
-        Smallest and largest id, where the graph's file declares its vertices: labels outside name vertices that do
-        not exist. All other labels of vertices without an edge are ignored, as isolated vertices are.
+        Smallest and largest id, if the graph's file declares its vertices: a label of another vertex is an error. All
+        other labels of vertices without an edge are ignored, as isolated vertices are.
     num_vertices
         The number of ranks, n.
     host
-        Pays for what is held during the call, block by block. The result outlives the call, so the CALLER reserves its
-        4 n bytes, before the call, as well as the memory that `labels` was opened with.
+        The budget for temporary arrays of the call, block by block. The result outlives the call, so the CALLER
+        reserves its 4 n bytes, before the call, as well as the memory that `labels` was opened with.
 
     unused
         Called with the number of labels of vertices without an edge.

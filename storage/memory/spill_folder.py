@@ -31,9 +31,9 @@ class SpillFolder:
     Parameters
     ----------
     parent
-        The folder of `memory.spill`; it is made where it does not exist, with those around it, and then removed again.
+        The folder of `memory.spill`. If it or a folder around it does not exist, it is made, and removed at the end.
     advice
-        What the user can do where nothing can be spilled; it names the options.
+        Advice for the user if nothing can be spilled; it names the options.
 
     Attributes
     ----------

@@ -87,7 +87,7 @@ class GraphParts:
         Bytes of a part, which the caller has reserved; besides `set_bytes`, and `ListFile.longest` neighbours for each
         thread and one more.
     threads
-        How many read lists.
+        The number of threads that read lists.
     cancel
         Set when the run is cancelled: reading raises KeyboardInterrupt then, before the next segment.
     option
@@ -98,12 +98,12 @@ class GraphParts:
     size
         Bytes of a part.
     bytes_read
-        What was read of the lists so far.
+        Bytes of the lists that were read so far.
 
     Raises
     ------
     RunError
-        If nothing has room in a part.
+        If a part is too small for any list.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Read Parquet files that were written here, or that somebody forged: what their pages take is found beforehand."""
+"""Read Parquet files of results, which may be forged: the memory that their pages take is checked beforehand."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def parquet_batches(source: Any, name: str, rows: int = _ROWS) -> Iterator[pa.Re
     source
         The open file.
     name
-        What users call it.
+        The name of the file in messages.
     rows
-        Most rows of a part.
+        The most rows of a part.
 
     Raises
     ------
     RunError
-        If it is damaged, or its pages, or the texts of a row, take more than any file that was written here.
+        If the file is damaged, or its pages or the texts of a row take more memory than those of any file of Longwall.
     """
     with _errors(name):
         file, schema, pages = _surveyed(source)
@@ -79,7 +79,7 @@ def _errors(name: str) -> Iterator[None]:
         yield
     except TooLarge as error:
         raise RunError(
-            f"{name}: {error} takes {round_size(error.size)}, as in no file of Longwall: run again, or restore it"
+            f"{name}: {error} takes {round_size(error.size)}, more than in files of Longwall: run again, or restore it"
         ) from None
     except (OSError, pa.ArrowException, Damaged, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split()) or "its parts contradict each other"
@@ -105,7 +105,7 @@ def _surveyed(source: Any) -> tuple[pq.ParquetFile, pa.Schema, Pages]:
     pages = survey_pages(source, size, footer, _MEMORY)
     schema = file.schema_arrow
     if pages.dictionaries:
-        # A long text that is repeated would take its length for every row.
+        # A long repeated text would take its length for every row.
         paths = [file.schema.column(leaf).path for leaf in pages.dictionaries]
         options = {"metadata": file.metadata, "read_dictionary": paths, "buffer_size": _BUFFER, "pre_buffer": False}
         file = pq.ParquetFile(source, page_checksum_verification=True, **options)
@@ -113,7 +113,7 @@ def _surveyed(source: Any) -> tuple[pq.ParquetFile, pa.Schema, Pages]:
 
 
 def _written_out(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield the rows with texts in place of dictionaries, in as many parts as their length asks for."""
+    """Yield the rows with texts in place of dictionaries, in parts whose texts fit the memory."""
     import pyarrow as pa
 
     size = sum(map(_text_bytes, batch.columns))
@@ -129,7 +129,7 @@ def _written_out(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.Record
 
 
 def _text_bytes(column: pa.Array) -> int:
-    """Return the bytes of the texts that dictionaries of a column stand for."""
+    """Return the bytes of the texts of a column, after decoding its dictionaries."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

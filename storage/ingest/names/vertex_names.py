@@ -1,4 +1,4 @@
-"""Attributes of nodes that look like the names of vertices, and the note that says that they are not read."""
+"""Find attributes of nodes that look like names of vertices, and note that they are not read."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -7,18 +7,18 @@ from typing import Any
 from longwall.storage.ingest.data_notes import DataNotes
 
 SAMPLE = 1000
-"""How many nodes are looked at."""
+"""The number of nodes whose attributes are examined."""
 _KNOWN = ("name", "label")
 _DIGITS = "0123456789"
 
 
 def may_name(attribute: str) -> bool:
-    """Say whether an attribute is called as names of vertices are."""
+    """Whether an attribute has a usual name for names of vertices."""
     return attribute.lower() in _KNOWN
 
 
 def look_like_names(ids: Sequence[Any], values: Sequence[Any]) -> bool:
-    """Say whether values of an attribute of nodes are their names, and the ids mere numbers, such as n0 and n1.
+    """Whether the values of an attribute look like names of the nodes, while the ids are numbers such as n0 and n1.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def look_like_names(ids: Sequence[Any], values: Sequence[Any]) -> bool:
 
 
 def note_of_nodes(notes: DataNotes, nodes: Any, count: int, unread: str | None = None) -> None:
-    """Say of nodes with attributes that one of these looks like their names, which are not read.
+    """Note an attribute of nodes that looks like their names and is not read.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ def note_of_nodes(notes: DataNotes, nodes: Any, count: int, unread: str | None =
     nodes : iterable of (id, dict)
         The nodes.
     count
-        How many there are.
+        The number of nodes.
     unread
-        An attribute that is read for something else.
+        An attribute that is read for another purpose.
     """
     sample = list(islice(nodes, SAMPLE))
     known = dict.fromkeys(name for _, data in sample for name in data if may_name(str(name)) and name != unread)
@@ -56,7 +56,7 @@ def note_of_nodes(notes: DataNotes, nodes: Any, count: int, unread: str | None =
 
 
 def note_names(notes: DataNotes, attribute: str, count: int) -> None:
-    """Say that an attribute looks like the names of so many vertices, and which key reads it."""
+    """Note that an attribute looks like the names of `count` vertices, and the key that reads it."""
     notes.add(
         "names",
         count,

@@ -132,7 +132,7 @@ def matrix_blocks(matrix: Any, declared: Declared) -> Iterator[EdgeBlock]:
     rows = matrix.tocsr()  # itself, if it has this form
     if not getattr(rows, "has_canonical_format", True):
         rows = rows.copy()  # the caller's stays as it is
-        rows.sum_duplicates()  # what stands twice at a place is one entry, the sum
+        rows.sum_duplicates()  # entries at the same place are one entry, their sum
     indptr = _on_host(rows.indptr)
     for begin in range(0, rows.nnz, _BLOCK):
         part = slice(begin, min(begin + _BLOCK, rows.nnz))

@@ -36,10 +36,10 @@ def graph(
     vertex_name: str | None = None,
     observer: Observer | None = None,
 ) -> Graph:
-    """Make a graph of what is in memory.
+    """Make a graph of an object in memory.
 
-    Directions, loops, repeated edges and vertices without an edge are dropped, as of files, and counted: one
-    `longwall.DataNote` says what was dropped, and `Graph.notes` keeps it. Tables and arrays are read block by block.
+    Directions, loops, repeated edges and vertices without an edge are dropped and counted, as in files: one
+    `longwall.DataNote` warns of them, and `Graph.notes` keeps the numbers. Tables and arrays are read block by block.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def graph(
     edge_labels
         Of the edges: the name of an attribute or a column, or, with arrays of edges, an array of the same length.
     columns
-        The names of the two columns of a table that hold the edges, where their names do not say it.
+        The names of the two columns of a table that hold the edges, if the names do not show it.
     vertex_name
         The attribute of a graph of networkx or igraph with the names of its vertices. By default these are the nodes
         of networkx, and the attribute ``name`` of igraph, or the numbers of its vertices.
@@ -70,7 +70,7 @@ def graph(
     Raises
     ------
     InputError
-        If it is none of these, or something in it is no integer.
+        If `source` is none of these objects, or has a part of a type that is not supported.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def _array_blocks(source: Any, edge_labels: Any, declared: Declared) -> Iterator
 
 
 def _refuse_plan(name: str, source: Any) -> None:
-    """Refuse a table that is not computed yet, such as a LazyFrame of polars: to compute it may take any memory."""
+    """Refuse a table that is not computed yet, such as a LazyFrame of polars: its computation may exceed the memory."""
     for method in ("collect", "compute"):
         if callable(getattr(source, method, None)):
             raise InputError(f"{name}: {type_name(source)} is no table yet; pass its result, .{method}()")

@@ -45,7 +45,7 @@ def networkx_blocks(
     declared
         Takes the number of nodes, and whether edges have directions.
     vertex_name
-        The attribute with the names of the nodes; None: they are names.
+        The attribute with the names of the nodes; None: the nodes themselves are the names.
     """
     declared.vertices, declared.directed = len(graph), graph.is_directed()
     declared.may_be_empty |= len(graph) > 0
@@ -87,7 +87,7 @@ def igraph_blocks(
     declared
         Takes the number of vertices, and whether edges have directions.
     vertex_name
-        The attribute with the names of the vertices; None: it is `name`, if that is there.
+        The attribute with the names of the vertices; None: `name`, if the graph has it.
     """
     declared.vertices, declared.directed = graph.vcount(), graph.is_directed()
     vertices = _igraph_names(graph, vertex_name)
@@ -119,7 +119,7 @@ def _edge_labels(attribute: str, values: list[Any], names: LabelNames) -> npt.ND
 
 
 def note_unread_names(library: str, graph: Any, notes: DataNotes, label: str | None) -> None:
-    """Say that an attribute of the nodes looks like their names, but for the one that labels them."""
+    """Note an attribute of the nodes that looks like their names, other than the one that labels them."""
     if library == "networkx":
         note_of_nodes(notes, graph.nodes(data=True), len(graph), label)
     elif "name" not in graph.vs.attributes():
@@ -128,7 +128,7 @@ def note_unread_names(library: str, graph: Any, notes: DataNotes, label: str | N
 
 
 def _networkx_names(graph: Any, attribute: str | None) -> dict[Any, Any] | None:
-    """Return the name of each node by an attribute, None if none is asked for."""
+    """Return the name of each node by an attribute; None if `attribute` is None."""
     if attribute is None:
         return None
     named = dict(graph.nodes(data=attribute))
@@ -170,7 +170,7 @@ def _require_different(names: Iterable[Any]) -> None:
 
 
 def _igraph_names(graph: Any, attribute: str | None = None) -> list[Any] | None:
-    """Return the names of the vertices, if they have some: all integers, which are ids, or all texts."""
+    """Return the names of the vertices, if they have names: all integers (ids), or all texts."""
     if attribute is not None:
         names = _attribute(graph.vs, "vertices", attribute)
         if None in names:

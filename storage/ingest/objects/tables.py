@@ -50,7 +50,7 @@ class TableLabels(LabelSource):
     table
         An object with an Arrow stream.
     notes
-        Takes which columns are read.
+        Receives the choice of columns.
     """
 
     source = "the labels"
@@ -91,7 +91,7 @@ def _batches(where: str, table: Any, request: ColumnRequest) -> Iterator[tuple[s
 
 
 def _next_rows(where: str, reader: Any) -> Any:
-    """Return the next batch of a reader that has a row; None: there is none."""
+    """Return the next batch of a reader that is not empty; None at the end."""
     while True:
         with _arrow_errors(where):
             batch = next(reader, None)
@@ -101,7 +101,7 @@ def _next_rows(where: str, reader: Any) -> Any:
 
 @contextmanager
 def _arrow_errors(where: str) -> Iterator[None]:
-    """Say that an object is no table, or that what is in it has no type of Arrow's, or has two columns of one name."""
+    """Raise the error for an object that is no table, has a type that Arrow lacks, or has two columns of one name."""
     import pyarrow as pa
 
     try:

@@ -14,15 +14,16 @@ from longwall.storage.ingest.text.text_file import TextFile, whole_number
 _NODE = ord("n")
 _SHOWN = 40
 BEGINNING = re.compile(rb"(?:[ \t]*c(?:[ \t][^\n]*)?\r?\n)*+[ \t]*p[ \t]+[a-z]+(?:[ \t]+\d+){2}[ \t]*\r?\n")
-"""How such a file begins."""
+"""The beginning of a DIMACS file."""
 
 
 def open_dimacs(
     path: Path, memory: int, workers: int, progress: Progress | None = None, notes: DataNotes | None = None
 ) -> EdgeStream:
-    """Read `e U V` lines, or the arcs `a U V LENGTH` of shortest paths: both of an edge, or one that has a direction.
+    """Read `e U V` lines, or the arcs `a U V LENGTH` of shortest paths.
 
-    `n` lines, values of vertices, are ignored, as lengths are. See `edge_stream` for the parameters.
+    The arcs U V and V U are one edge; one arc alone is an edge with a direction. Values of vertices (`n` lines) and
+    lengths are ignored. See `edge_stream` for the parameters.
 
     Raises
     ------

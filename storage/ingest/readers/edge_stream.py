@@ -60,19 +60,19 @@ class EdgeNames:
 
 @dataclass(eq=False)
 class Declared:
-    """What a file says about its graph besides the edges; its reader fills it in."""
+    """Facts that a file declares about its graph besides the edges; its reader fills them in."""
 
     id_range: tuple[int, int] | None = None
     vertices: int | None = None
-    """How many vertices there are, those without an edge too."""
+    """The number of vertices, including those without an edge."""
     directed: bool = False
     """Whether all edges have directions, which are dropped."""
     directions: int = 0
-    """How many edges have a direction, loops aside, where not all have."""
+    """The number of edges with a direction, except for loops, if not all edges have one."""
     matrix: bool = False
     """Whether edges are entries of a matrix: those at (i, j) and (j, i) are one edge; one alone has a direction."""
     may_be_empty: bool = False
-    """Whether there may be no edges: an object may have none, and a file that says so; else rows are missing."""
+    """Whether a graph without edges is valid: of an object, or of a file that declares it; else rows are missing."""
 
 
 @dataclass(eq=False)
@@ -80,7 +80,7 @@ class EdgeStream:
     """An input that is being read, once; a context manager."""
 
     source: str
-    """What is read, for messages."""
+    """The name of the input in messages."""
     blocks: Iterator[EdgeBlock]
     """The edges. Iterating raises InputError with file and line where the input is wrong; blocks may be empty."""
     vertex_labels: LabelSource | None = None
@@ -94,7 +94,7 @@ class EdgeStream:
     """Makes the error for an edge, given by its ends, where (labelled) edges may be given only once."""
 
     notes: DataNotes = field(default_factory=DataNotes)
-    """Collects what is dropped, merged or guessed while `blocks` are read."""
+    """Collects notes of dropped, merged or guessed data while `blocks` are read."""
 
     @property
     def id_range(self) -> tuple[int, int] | None:

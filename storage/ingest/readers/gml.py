@@ -16,8 +16,8 @@ from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
 from longwall.storage.memory.sizes import round_size
 
 _GRAPH, _MULTIGRAPH = re.compile(r"\bgraph\s*\["), re.compile(r"^\s*multigraph\s+\d+\s*$")
-# Of memory for a byte of text: networkx's graph and what it is made of. Graphs take 10 to 30; keys that are all
-# different and have empty lists up to 55, and lists in one another without a space up to 65.
+# Bytes of memory for a byte of text: the graph of networkx, and the parser's own data. Graphs take 10 to 30; distinct
+# keys with empty lists up to 55, and nested lists without a space up to 65.
 _BYTES_PER_BYTE = 72
 
 
@@ -122,7 +122,7 @@ def _parse(path: Path, content: bytes, request: ColumnRequest) -> Any:
 
 
 def _network(lines: list[str], label: str) -> Any:
-    """Return the graph; one with repeated edges is read as a multigraph, whatever it says of itself."""
+    """Return the graph; if it has repeated edges it is read as a multigraph, even if `multigraph` is missing or 0."""
     import networkx
 
     try:

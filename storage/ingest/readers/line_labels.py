@@ -1,4 +1,4 @@
-"""Labels of `v` and `e` lines: integers, or texts where one of those at the beginning of the file is no integer."""
+"""Labels of `v` and `e` lines: texts if one at the beginning of the file is no integer, else integers."""
 
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ Int64s = npt.NDArray[np.int64]
 
 
 class LineLabels:
-    """Reads a file of tagged lines, as often as it is wanted, and numbers the labels that are texts.
+    """Reads a file of tagged lines, any number of times, and numbers the labels that are texts.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class LineLabels:
     letters, end
         See `TextFile.parse_tagged`.
     take_header
-        Consumes the lines ahead of the others.
+        Consumes the header lines.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class LineLabels:
     def make(
         self, text: npt.NDArray[np.uint8], columns: Int64s, tags: npt.NDArray[np.uint8]
     ) -> tuple[HashedTexts, HashedTexts]:
-        """Copy the labels of vertices, and those of edges, out of a block; none where they are integers."""
+        """Copy the texts of the labels of vertices and of edges out of a block; none if they are integers."""
         vertices, edges = self._labelled(columns, tags)
         labels = columns[_OF_VERTICES][vertices], columns[_OF_EDGES][edges]
         of_vertices, of_edges = (hash_texts(gather_spans(text, spans)) for spans in labels)

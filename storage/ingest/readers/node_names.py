@@ -15,16 +15,16 @@ _LOOKED_AT = 2**20  # bytes, for attributes that look like names
 
 
 class NodeNames:
-    """The names of the vertices by the ids of the nodes, in memory; without an attribute an id is a name.
+    """Maps the ids of the nodes to the names of the vertices, in memory; without an attribute the id is the name.
 
     Parameters
     ----------
     path, dialect
         The file.
     attribute
-        The attribute with the names; None: there is none.
+        The attribute with the names; None: ids are names.
     most
-        Nodes that are read at once.
+        The most nodes that are read at once.
     memory
         Bytes that the names may take.
     """
@@ -35,7 +35,7 @@ class NodeNames:
         self._names: dict[str, str] = {}
 
     def read(self) -> None:
-        """Read the names, if there is an attribute.
+        """Read the names, if an attribute is given.
 
         Raises
         ------
@@ -86,7 +86,7 @@ class NodeNames:
         return names
 
     def note_unread(self, notes: DataNotes, count: int, label: str | None) -> None:
-        """Say that an attribute of the first nodes looks like their names, but for the one that labels them."""
+        """Note an attribute of the first nodes that looks like their names, other than the one that labels them."""
         asked, known = [], ["label"] if self._dialect is GEXF else ["name"]
         while known:
             attribute = known.pop(0)

@@ -12,9 +12,9 @@ from longwall.storage.ingest.text.input_file import Progress, Source
 
 _READ = 2**16  # bytes at a time
 _LONGEST_TAG = 2**20
-# Characters that are kept of what is open or declared, and of the names that the parser never forgets.
+# Characters that are kept: of open elements, of declarations, and of names, which the parser never forgets.
 _MOST_KEPT = 2**22
-_OPEN, _DECLARED = 2**10, 2**8  # what an element that is open, and a declaration, count besides their characters
+_OPEN, _DECLARED = 2**10, 2**8  # counted for an open element, and for a declaration, besides their characters
 _CHARACTERS = 400  # of an element, where as many elements as asked for are handed over
 _MOST_LISTED = 10
 _NAMES = {"node": ("id",), "edge": ("source", "target")}
@@ -34,9 +34,9 @@ class Dialect:
     """The element with the value of an attribute, and its XML attribute that names the declaration."""
     declared: str
     directions: str
-    """The XML attribute of a graph that says whether its edges have directions, where they do not say it."""
+    """The XML attribute of a graph with the default direction of its edges."""
     direction: str
-    """The XML attribute of an edge that says it."""
+    """The XML attribute of an edge with its direction."""
 
 
 GRAPHML = Dialect("graphml", "key", "attr.name", "data", "key", "edgedefault", "directed")
@@ -56,7 +56,7 @@ class Element:
     line: int = 0
     """Where it ends."""
     directed: bool = False
-    """Whether it is an edge that has a direction."""
+    """Whether the element is an edge with a direction."""
 
     @property
     def size(self) -> int:
@@ -72,16 +72,16 @@ class XmlElements:
     path, dialect
         The file.
     kind
-        What is read.
+        The kind of elements to read.
     wanted
         The attribute whose values are read: one that is declared for such elements, or one of XML.
     most
-        Elements that are handed over at once; fewer where they have long names.
+        The most elements of a block; blocks are smaller if names are long.
 
     Attributes
     ----------
     nodes
-        How many nodes were seen so far.
+        The number of nodes seen so far.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class XmlElements:
         self._text: list[str] | None = None
         self._rooted = False
         self._kept = 0  # of `_MOST_KEPT`
-        self._spaces: list[int] = []  # what the namespaces that are open count
+        self._spaces: list[int] = []  # characters counted for each open namespace
         self._names = 0  # that the parser has seen
 
     def error(self, what: str, line: int | None = None) -> InputError:
@@ -173,7 +173,7 @@ class XmlElements:
             yield found
 
     def _keep(self, size: int) -> None:
-        """Count characters that are kept, before they are: a small file could have more of them than memory holds."""
+        """Count characters before they are kept: a small compressed file could have more than memory holds."""
         self._kept += size
         if self._kept > _MOST_KEPT:
             raise self.error(
@@ -250,7 +250,7 @@ class XmlElements:
             self._text.append(text)
 
     def _end_text(self) -> str:
-        """Return the text since it began; it is not kept any more."""
+        """Return the text of the current element, and forget it."""
         text, self._text = "".join(self._text or ()), None
         self._kept -= len(text)
         return text.strip()

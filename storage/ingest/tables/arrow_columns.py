@@ -47,7 +47,7 @@ def choose_pair(where: object, schema: Any, request: ColumnRequest) -> tuple[int
 
     names, index = list(schema.names), _index_columns(schema)
     if request.chosen is not None:
-        index = set()  # what the user names may be an index, too
+        index = set()  # a column that the user names may be an index
     shown = [place for place, name in enumerate(names) if name not in index]
     readable = [_is_integer(field.type) or is_text(field.type) for field in schema]
     types = ["" if fits else str(field.type) for fits, field in zip(readable, schema, strict=True)]
@@ -55,7 +55,7 @@ def choose_pair(where: object, schema: Any, request: ColumnRequest) -> tuple[int
     seen, kinds = [names[place] for place in shown], [types[place] for place in shown]
     numbers = sum(not integers[place] for place in shown)
     texts = sum(not kind for kind in kinds) - numbers
-    # Two columns of integers are the edge if nothing else could be: two columns of texts could.
+    # Two columns of integers are the edge only if no two columns of texts could be it.
     if numbers >= 2 and texts < 2 and not known_pair(seen, request):
         kinds = [integers[place] for place in shown]
     pair = choose_columns(seen, request, error, kinds)
@@ -82,7 +82,7 @@ def choose_pair(where: object, schema: Any, request: ColumnRequest) -> tuple[int
 
 
 def _index_columns(schema: Any) -> set[str]:
-    """Return the names of the columns that hold an index of pandas, which is no data of the user's."""
+    """Return the names of the columns that hold an index of pandas, which is not data of the user."""
     try:
         listed = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
     except (KeyError, TypeError, ValueError):

@@ -16,7 +16,7 @@ MOST_COLUMNS = 2**14
 """Of a table that is read."""
 _MOST_LISTED, _LONGEST_NAME = 20, 40
 _NUMBER = re.compile(r"[-+.]*\d")
-_UNNAMED = re.compile(r"Unnamed: \d+(_level_\d+)?")  # what pandas calls a column without a name
+_UNNAMED = re.compile(r"Unnamed: \d+(_level_\d+)?")  # the name that pandas gives a column without one
 _VERTEX_NAMES = ("vertex", "vertexid", "node", "nodeid", "id", "v")
 
 
@@ -29,7 +29,7 @@ class PairNames:
     advice: str
     """What to do where the names are not clear."""
     role: str = "label"
-    """How messages call the values of the column behind those of vertices."""
+    """The name in messages of the values in the column after those of vertices."""
 
 
 EDGES = PairNames(
@@ -57,7 +57,7 @@ TRANSACTIONS = PairNames(
 
 @dataclass(frozen=True)
 class TableOptions:
-    """What the user says of a table of edges; the rest is found by looking at it."""
+    """Options of the user about a table of edges; other facts are found in the table."""
 
     columns: tuple[str | int, str | int] | None = None
     """The columns of both ends: their names, or their numbers from 1."""
@@ -80,7 +80,7 @@ class TableOptions:
 
 @dataclass(frozen=True)
 class ColumnRequest:
-    """What the user wants of the columns of a table, and wants to know."""
+    """The columns of a table that the user wants, and the notes to collect."""
 
     names: PairNames
     chosen: tuple[str | int, str | int] | None = None
@@ -88,9 +88,9 @@ class ColumnRequest:
     label: str | int | None = None
     """The column with the labels of the edges: its name, or its number from 1."""
     ids: Literal["auto", "integers", "names"] = "auto"
-    """What ids are; "auto": names where the first row has something else than integers."""
+    """The type of ids; "auto": names if the first row has another value than an integer."""
     header: bool | None = None
-    """Whether the first line of a text names the columns; None: where it looks so."""
+    """Whether the first line of a text names the columns; None: if it looks like names."""
     value: str | None = None
     """The column, or the attribute of nodes, with the labels of the vertices."""
     label_names: LabelNames | None = None
@@ -98,7 +98,7 @@ class ColumnRequest:
     vertex_name: str | None = None
     """The attribute of nodes with the names of the vertices."""
     notes: DataNotes = field(default_factory=DataNotes)
-    """Takes which columns are read, if the table has others or names them, and what is dropped of its rows."""
+    """Receives the choice of columns, if the table has others or names them, and counts of dropped data."""
 
 
 EDGE_COLUMNS, LABEL_COLUMNS = ColumnRequest(EDGES), ColumnRequest(LABELS)
@@ -130,7 +130,7 @@ def choose_columns(
     if request.chosen is not None:
         first, second = (_named(name, names, types, error) for name in request.chosen)
         return first, second
-    if request.names is EDGES:  # labels may be those of what the index holds
+    if request.names is EDGES:  # the index of a table of labels may hold the vertices
         types = ["an index" if index else kind for kind, index in zip(types, _index_columns(names), strict=True)]
     if request.value is not None:
         return _vertices_and(request.value, names, types, error)
@@ -156,7 +156,7 @@ def choose_columns(
 
 
 def _index_columns(names: Sequence[str]) -> list[bool]:
-    """Say of each column whether it is an index that pandas or R wrote: the first ones, without a name of their own."""
+    """Mark the columns that are an index written by pandas or R: the first columns, if they have no name."""
     unnamed = [not name or _UNNAMED.fullmatch(name) is not None for name in names]
     return [all(unnamed[: at + 1]) for at in range(len(names))]
 
@@ -205,8 +205,8 @@ def header_names(
 ) -> tuple[list[str], int] | None:
     """Return the names of the columns in a line, and the byte that separates them; None if it is a row.
 
-    A line names columns if none of its fields is a number, or if a known pair, or what the user chose, is among them;
-    or if it numbers the columns behind an index from 0.
+    A line names columns if none of its fields is a number, if a known pair or a column that the user chose is among
+    them, or if it numbers the columns after an index from 0.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ _MISSING = (
     np.frombuffer("".join(word.ljust(_LONGEST) for word in MISSING).encode(), np.uint8).reshape(-1, _LONGEST),
     np.array([len(word) for word in MISSING]),
 )
-"""Words that stand for a missing value, with blanks behind them, and their lengths."""
+"""Words for a missing value, padded with blanks, and their lengths."""
 
 
 class NamedColumns(NamedTuple):
@@ -30,7 +30,7 @@ class NamedColumns(NamedTuple):
     labels: HashedTexts | None
     """The last column."""
     missing: int = -1
-    """The first row with an end that stands for a missing value; -1: none."""
+    """The first row with a missing value in place of an end; -1: none."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class NamedRows:
     Attributes
     ----------
     ends
-        How many of the first columns hold vertices: 2 of edges, 1 of labelled vertices.
+        The number of leading columns that hold vertices: 2 of edges, 1 of labelled vertices.
     columns
-        Which columns are texts.
+        The columns that are texts.
     refuse_missing
-        Whether texts such as NaN are no names, but for those in quotes.
+        Whether texts such as NaN are refused as names unless they stand in quotes.
     """
 
     ends: int

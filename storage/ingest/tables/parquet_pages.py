@@ -20,7 +20,7 @@ _BOOL, _INT32, _INT64, _INT96, _FLOAT, _DOUBLE, _BYTES, _FIXED_BYTES = range(8) 
 _VALUE_BYTES = {_BOOL: 0, _INT32: 4, _INT64: 8, _INT96: 12, _FLOAT: 4, _DOUBLE: 8, _BYTES: 4, _FIXED_BYTES: 1}
 """At least."""
 _VIEW_BYTES = 16  # of a text of a dictionary, besides its bytes
-_NESTED_BYTES = 16  # of a value in a list: itself, and what says where lists begin
+_NESTED_BYTES = 16  # of a value in a list: the value, and its levels
 _MOST_ROWS = 2**30
 
 # Numbers of fields; https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
@@ -141,12 +141,12 @@ def check_pages(file: BinaryIO, file_size: int, footer: bytes, columns: Sequence
 
 @dataclass
 class Pages:
-    """What is known of the pages of a whole file.
+    """Facts about the pages of a whole file.
 
     Attributes
     ----------
     rows_at_once
-        Of a batch, so that its pages fit; 1 at least.
+        The most rows of a batch whose pages fit; at least 1.
     dictionaries
         The leaves of texts that have dictionaries, by their place.
     """
@@ -156,7 +156,7 @@ class Pages:
 
 
 def survey_pages(file: BinaryIO, file_size: int, footer: bytes, memory: int) -> Pages:
-    """Check the pages of all columns, whatever types they have; parameters and errors are those of `check_pages`."""
+    """Check the pages of all columns of any type; parameters and errors are those of `check_pages`."""
     pages, found = _Pages(file, file_size), Pages(_MOST_ROWS, [])
     try:
         for group, (rows, chunks) in enumerate(_groups(Cursor(footer)), 1):
@@ -257,7 +257,7 @@ class _Chunk:
 
     @property
     def bytes(self) -> int:
-        """What the pages take while they are read: the largest one, compressed and not, and the dictionary twice."""
+        """Memory to read the pages: the largest one, compressed and decompressed, and the dictionary twice."""
         return self.packed + self.plain + self.dictionary
 
 

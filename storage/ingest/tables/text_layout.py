@@ -133,12 +133,12 @@ def look_at_rows(
 
 
 def _ends_empty(rows: Sequence[str], separator: int, count: int) -> bool:
-    """Whether each row has one field more than `count`, since a separator at its end stands ahead of an empty one."""
+    """Whether each row has one field more than `count`: a separator at its end makes an empty field."""
     return count > 1 and separator != BLANKS and {len(_split(row, separator)) for row in rows} == {count + 1}
 
 
 def _tabs_separate(header: str, row: str, names: Sequence[str], wanted: tuple[int, ...]) -> bool:
-    """Whether one tab each separates the names of columns, and the fields of a row, of which the last may be empty."""
+    """Whether single tabs separate the names of columns and the fields of a row, whose last field may be empty."""
     fields = row.split("\t")
     return (
         header.count("\t") + 1 == len(names) > 2
@@ -191,7 +191,7 @@ def _names(line: str, wanted: tuple[int, ...]) -> int:
 
 
 def _may_be_texts(request: ColumnRequest) -> bool:
-    """Whether what stands beside vertices may be texts, as labels."""
+    """Whether the values beside vertices may be texts, as labels."""
     return request.ids != "integers" and request.names is not TRANSACTIONS
 
 
@@ -205,11 +205,11 @@ def with_text_labels(text: TextFile, line: str, layout: TextLayout, request: Col
     line
         Its first row.
     layout
-        What was found by looking at the first rows.
+        The layout of the first rows.
     request
-        What is wanted.
+        The columns to read.
     ends
-        How many of the columns are vertices.
+        The number of columns that hold vertices.
     """
     column = len(layout.texts) - 1
     if column < ends or layout.texts[column] or (ends == 1 and not _may_be_texts(request)):

@@ -1,4 +1,4 @@
-"""What the rows of a text look like, and what a block of them becomes."""
+"""The format of the rows of a text, and the result of parsing a block of them."""
 
 import mmap
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ import numpy.typing as npt
 from longwall.storage.ingest.text.text_kernel import OWN_SEPARATOR, count_newlines, parse_lines
 
 COMMENTS = b"#%"
-"""Bytes that begin a comment, where nothing else is said."""
+"""Bytes that begin a comment, by default."""
 _SHORTEST_ROW = 4
 
 
 class Convert(Protocol):
-    """Makes something of the columns of a block while its text is there."""
+    """Converts the columns of a block while its text is in memory."""
 
     @property
     def texts(self) -> Sequence[int]:
@@ -24,7 +24,7 @@ class Convert(Protocol):
         ...
 
     def make(self, text: npt.NDArray[np.uint8], columns: npt.NDArray[np.int64], tags: npt.NDArray[np.uint8]) -> Any:
-        """Return what `Lines.converted` will be, of the text of a block, its columns and its letters."""
+        """Return the value of `Lines.converted` for a block, from its text, its columns and its letters."""
         ...
 
 
@@ -41,7 +41,7 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """What the rows of a file look like; see `text_kernel.parse_lines`."""
+    """The format of the rows of a file; see `text_kernel.parse_lines`."""
 
     kinds: npt.NDArray[np.uint8]
     places: npt.NDArray[np.int64]
@@ -52,21 +52,21 @@ class Rows:
     comments: bytes = COMMENTS
     convert: "Convert | None" = None
     wide: int = 0
-    """How many of the first columns may hold integers below 0, or from 2^63 on."""
+    """The number of leading columns that may hold integers below 0, or from 2^63 on."""
 
     @property
     def width(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return int(self.places.max()) + 1
 
     def roles_of(self, names: Sequence[str]) -> list[str]:
-        """Return how messages call each of the first fields, "" for ends of edges."""
+        """Return the name in messages of each of the first fields, "" for ends of edges."""
         return [names[place] if 0 <= place < len(names) else "" for place in self.places.tolist()]
 
 
 @dataclass(frozen=True, eq=False)
 class Parsed:
-    """What `text_kernel.parse_lines` found in a block."""
+    """The result of `text_kernel.parse_lines` for a block."""
 
     converted: Any
     columns: npt.NDArray[np.int64]
@@ -93,7 +93,7 @@ class Spans:
 def parse_block(block: Block, rows: Rows) -> Parsed:
     """Parse a block."""
     data = np.frombuffer(block.buffer, np.uint8)[: block.end]
-    # Short of blank lines and comments there are as many rows as newlines.
+    # Without blank lines and comments, the number of rows is the number of newlines.
     most = min(count_newlines(data, block.start), (block.end - block.start) // _SHORTEST_ROW) + 1
     columns = np.empty((rows.width, most), np.int64)
     tags, lines = np.empty(most if rows.letters else 0, np.uint8), np.empty(most, np.int32)

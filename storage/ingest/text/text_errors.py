@@ -11,7 +11,7 @@ MISSING = (
     *("NaN", "nan", "NAN", "-NaN", "-nan", "NA", "N/A", "n/a", "<NA>", "#N/A", "#NA"),
     *("null", "NULL", "Null", "None", "none"),
 )
-"""What pandas, R and databases write for a missing value."""
+"""The words that pandas, R and databases write for a missing value."""
 _TOKEN = re.compile(rb'"[^"\n]*"|[^\s,;|]+')
 _NOT_TEXT = re.compile(rb"[^\t-\r -~]")
 NOT_A_LINE = re.compile(rb"[\x00-\x08\x0e-\x1f]|\r[^\r\n]")
@@ -36,17 +36,17 @@ def explain(
     text
         The block of the line.
     code, line_at, token_at
-        What the kernel returned.
+        The results of the kernel.
     end
         The end of the block.
     needed
         Integers that the line must have.
     fields
-        How many fields the line has, and how many it should have.
+        The number of fields of the line, and the number that it should have.
     wide
         Whether vertices may be integers from 2^63 on.
     roles
-        What each of the first fields is where it is no end of an edge, such as "label"; else "".
+        The name of each of the first fields, such as "label"; "" for an end of an edge.
     """
     line = line_of(text, line_at, end)
     token = _TOKEN.match(text, token_at, end)
@@ -65,7 +65,8 @@ def explain(
         text_kernel.NOT_INTEGER,
     ):
         return (
-            f"{_shorten(line)!r} is a row: below names of columns there are no comments; remove the line, if it is one"
+            f"{_shorten(line)!r} is a row: below names of columns there are no comments; "
+            "remove the line if it is a comment"
         )
     role = roles[fields[0]] if fields[0] < len(roles) else ""
     if role and code in (text_kernel.FEW_COLUMNS, text_kernel.EMPTY_FIELD, text_kernel.NOT_INTEGER):
@@ -95,7 +96,7 @@ def explain(
 
 
 def _explain_role(code: int, role: str, line: bytes, shown: str) -> str:
-    """Return the message for what is no vertex: a label, or a transaction."""
+    """Return the message for a label or a transaction."""
     if code != text_kernel.NOT_INTEGER:
         return f"the {role} is missing in {_shorten(line)!r}; write one, or remove the line"
     if role == "transaction":
@@ -107,7 +108,7 @@ def _explain_role(code: int, role: str, line: bytes, shown: str) -> str:
 
 
 def _explain_word(code: int, line: bytes, shown: str, *, wide: bool) -> str:
-    """Return the message for a line that begins wrongly, or has a word in place of an integer."""
+    """Return the message for a line with a wrong beginning, or with a word in place of an integer."""
     if code == text_kernel.LONE_RETURN:
         return "a carriage return without a newline; convert the file to Unix line ends"
     if code == text_kernel.BAD_HEADER:

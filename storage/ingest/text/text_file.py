@@ -85,9 +85,9 @@ class TextFile:
     Attributes
     ----------
     comments
-        How many comments were skipped so far.
+        The number of comments skipped so far.
     padded
-        How many wide integers began with zeros so far.
+        The number of wide integers that began with zeros so far.
     """
 
     def __init__(
@@ -156,12 +156,12 @@ class TextFile:
                 self.take()
 
     def begins_like(self, pattern: re.Pattern[bytes]) -> bool:
-        """Say whether what is left of the first block begins so."""
+        """Whether the rest of the first block begins with a match of a pattern."""
         block = self._header
         return block is not None and pattern.match(block.buffer, block.start, block.end) is not None
 
     def look(self) -> str:
-        """Return the next line, whatever it is."""
+        """Return the next line, even if it is blank or a comment."""
         return self._look()
 
     def take(self) -> tuple[int, str]:
@@ -197,20 +197,20 @@ class TextFile:
         Parameters
         ----------
         places
-            Where among the columns each of the first fields goes, -1 for fields that are not wanted.
+            The column of each of the first fields, -1 for fields that are not read.
         separator
             The byte that separates the fields, see `text_kernel.parse_lines`.
         fields
             Fields of each row; 0: any number.
         convert
-            Says which columns are texts, and makes something of a block on the thread that parses it.
+            Names the columns that are texts, and converts a block on the thread that parses it.
         wide
-            How many of the first columns hold integers from -2^63 to 2^63 - 1, or from 0 to 2^64 - 1; the others hold
-            integers from 0 to 2^63 - 1.
+            The number of leading columns that hold integers from -2^63 to 2^63 - 1, or from 0 to 2^64 - 1; the others
+            hold integers from 0 to 2^63 - 1.
         comments
             Bytes that begin a comment.
         roles
-            How messages call the columns; all are ends of edges if this is not given.
+            The names of the columns in messages; by default all are ends of edges.
 
         Yields
         ------
@@ -242,15 +242,15 @@ class TextFile:
         Parameters
         ----------
         letters
-            Each line begins with one of these letters; `t` is followed by `#` and one integer.
+            Each line begins with one of these letters; after `t` come `#` and one integer.
         end
-            A line which ends the file's contents; None: there is none.
+            A line that ends the file's contents; None: no such line.
         convert
             As of `parse`; see `text_kernel.parse_lines` for texts behind letters.
         comments
             Bytes that begin a comment.
         width
-            Integers that are looked at, two or three.
+            The number of integers to read of a line, two or three.
 
         Yields
         ------
@@ -269,7 +269,7 @@ class TextFile:
         return Rows(self._kinds, np.arange(width), 2, separator, 0, letters, comments, convert)
 
     def tagged_texts(self, letters: bytes) -> tuple[bool, bool]:
-        """Say whether labels of `v` lines, and of other lines, are texts in the first block of what is left."""
+        """Whether labels of `v` lines, and of other lines, are texts in the rest of the first block."""
         texts: list[int] = []
         while self._header is not None:
             rows = self._tagged(letters, Spans(texts) if texts else None)
@@ -290,14 +290,14 @@ class TextFile:
         wide: int,
         comments: bytes,
     ) -> bool:
-        """Say whether a column of integers has a text in the first block of what is left.
+        """Whether a column of integers has a text in the rest of the first block.
 
         Parameters
         ----------
         column
             The column.
         texts
-            Which of the columns are texts.
+            The columns that are texts.
         places, separator, fields, wide, comments
             As of `parse`.
         """

@@ -60,9 +60,9 @@ def parse_lines(
 ) -> tuple[int, int, int, int, int, int]:
     """Parse whole lines of integers, which may stand in quotes, and texts.
 
-    The fields of a row are separated by blanks, or by one comma, semicolon, bar (or tab) each, whichever stands behind
-    the row's first field; one separator may end the row. Fields that are not wanted may be empty. Comments and blank
-    lines are skipped. A line ends with a newline; carriage returns may stand ahead of it, and nowhere else.
+    The fields of a row are separated by blanks, or by one comma, semicolon, bar or tab each: by the separator after the
+    first field of the row. One separator may end the row. Fields that are not read may be empty. Comments and blank
+    lines are skipped. A line ends with a newline; carriage returns may stand only before it.
 
     Parameters
     ----------
@@ -75,26 +75,26 @@ def parse_lines(
     separator
         The byte that separates fields, or `BLANKS`; `OWN_SEPARATOR`: each row's own, if its first field is wanted.
     places : int64[k]
-        Where among `columns` each of the first fields goes, -1 for fields that are not wanted.
+        The row of `columns` of each of the first fields, -1 for fields that are not read.
     fields
         Fields that each row must have; 0: any number.
     needed
-        Wanted integers that each line must have; lines that begin with `t` need one, after `#`.
+        The number of integers that each line must have; lines that begin with `t` need one, after `#`.
     letters : uint8[k]
-        Letters that a line may begin with, before its integers, fields beyond `places` are not looked at then; none:
+        Letters that a line may begin with, before its integers; fields beyond `places` are not read then. If empty,
         lines begin with integers.
     comments : uint8[k]
         Bytes that begin a comment.
     texts : bool[width]
-        Which columns are texts, which may stand in quotes; where one is, the separator must be given. Behind letters
-        the second column is a text in lines that begin with `v`, and the third one in other lines.
+        The columns that are texts, which may stand in quotes; if one is, the separator must be given. With letters, the
+        second column is a text in lines that begin with `v`, and the third one in other lines.
     wide : bool[width]
-        Which columns hold integers from -2^63 to 2^64 - 1; others hold those from 0 to 2^63 - 1.
+        The columns that hold integers from -2^63 to 2^64 - 1; others hold integers from 0 to 2^63 - 1.
     columns : int64[width, rows]
-        Receives the integers, those from 2^63 on less 2^64, -1 where a line has fewer than `width`; of a text where it
-        begins, shifted by 32 bits, plus its length, plus 2^31 if a quote in it is written twice.
+        Receives the integers (less 2^64 from 2^63 on), or -1 if a line has fewer than `width`. A text is its beginning,
+        shifted by 32 bits, plus its length, plus 2^31 if a quote in it is written twice.
     tags : uint8[rows]
-        Receives the letter of each row where there are `letters`.
+        Receives the letter of each row, if `letters` is not empty.
     lines : int32[rows]
         Receives the line of each row, counted from 0 within the block.
     beyond : int64[4]

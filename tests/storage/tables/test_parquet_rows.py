@@ -57,7 +57,7 @@ def little(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("dictionary", [False, True])
 def test_a_long_text_is_refused(dictionary: bool) -> None:
     file = written(pa.table({"name": ["a" * 2_000_000]}), use_dictionary=dictionary)
-    with pytest.raises(RunError, match=r"a file: a page of row group 1 takes .* MiB, as in no file of Longwall"):
+    with pytest.raises(RunError, match=r"a file: a page of row group 1 takes .* MiB, more than in files of Longwall"):
         read_parquet(file, "a file")
 
 
