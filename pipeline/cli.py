@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 
 class _Commands(TyperGroup):
-    """The commands; what is wrong with arguments, which may be names of files, is said without control characters."""
+    """The commands; messages about arguments, such as names of files, are written without control characters."""
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         """Read the arguments of the program."""
@@ -193,8 +193,8 @@ def resume(
 ) -> None:
     """Go on with a run that failed, was interrupted or was killed.
 
-    What was finished is not done again; the results are those of an undisturbed run. Of a run that is done
-    the result is printed again, and a report that is missing is written.
+    Finished work is not repeated, and the results are those of an undisturbed run. If the run is finished,
+    its result is printed again, and its report is written if it is missing.
     """
     with ExitStack() as ending:
         with _reporting():
@@ -215,7 +215,7 @@ def explain(
 ) -> None:
     """Show the plan of a config and predict its time, without running it.
 
-    Nothing is written. A line says if a subgraph can have several embeddings, as of (a:0)-(b): see workload.count.
+    Nothing is written. A line says if a subgraph can have several embeddings, as with (a:0)-(b): see workload.count.
     """
     with _reporting():
         from longwall.pipeline.explain import explain as explain_config
@@ -346,7 +346,7 @@ def generate(
         int | None, typer.Option(help="barabasi-albert: edges that each new vertex brings.")
     ] = None,
     num_labels: Annotated[
-        int | None, typer.Option("--labels", help="Give every vertex one of so many random labels.")
+        int | None, typer.Option("--labels", help="The number of labels, one of which each vertex gets at random.")
     ] = None,
     memory: Memory = None,
     spill: Spill = Path("spill"),
@@ -468,7 +468,7 @@ def patterns(
 
 
 def _print(result: "Result", as_json: bool, quiet: bool) -> None:
-    """Print the result of a run that is done, whatever comes now."""
+    """Print the result of a finished run; an interrupt while it is printed ends with the path of the results."""
     try:
         print_result(result, as_json=as_json, quiet=quiet)
     except KeyboardInterrupt:

@@ -34,7 +34,7 @@ def report_error(text: str) -> None:
 
 
 def write_stderr(text: str) -> None:
-    """Write lines to standard error, as far as that can be written; nothing in them drives the terminal."""
+    """Write lines to standard error, without control characters; ignore a stream that cannot be written."""
     from longwall.pipeline.progress.observers import silence
 
     try:
@@ -44,7 +44,7 @@ def write_stderr(text: str) -> None:
 
 
 def write_stdout(text: str, *, besides: str = "") -> None:
-    """Write lines to standard output as `write_stderr` does; where that fails, say so, and what is there even so."""
+    """Write lines to standard output, without control characters; if that fails, end with an error and `besides`."""
     from longwall.pipeline.progress.observers import silence
 
     try:

@@ -108,7 +108,7 @@ def explain(
 
 
 def _describe_embeddings(plan: Any, spec: RunSpec) -> list[str]:
-    """Return a line if embeddings of patterns that are counted or listed can be more than distinct subgraphs."""
+    """Return a line if the patterns can have more embeddings than distinct subgraphs."""
     from longwall.pipeline.patterns.placements import labels_overlap
     from longwall.pipeline.workloads.match import Match, QueriesPlan
 

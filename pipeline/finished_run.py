@@ -1,4 +1,4 @@
-"""What `resume` makes of a run that is done: its result, as its files have it, and its report if that is missing."""
+"""Resume a run that is finished: read its result from its files, and write its report if it is missing."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _COUNTS = f"{PUBLISHED}counts.parquet"
 
 
 def finished_result(store: RunStore, observer: Observer) -> Result:
-    """Return the result of a run that is done, and complete what a kill left out: its report, and cleaning up.
+    """Return the result of a finished run; if a kill came before its report or its clean-up, do these now.
 
     Parameters
     ----------
     store
         The files of the run, which this process holds.
     observer
-        Is told that the run is finished.
+        Notified that the run is finished.
 
     Raises
     ------
@@ -71,20 +71,20 @@ def _patterns(store: RunStore) -> tuple[PatternCount, ...]:
         rows = read_parquet(source, f"{store.where}/{_COUNTS}").to_pylist()
     found = []
     for row in rows:
-        count = row["count"]  # a decimal, or a text, where it is large
+        count = row["count"]  # a decimal or a text if it is large
         lists = {name: None if row[name] is None else tuple(row[name]) for name in ("labels", "edge_labels")}
         found.append(PatternCount(**row | lists | {"count": None if count is None else int(count)}))
     return tuple(found)
 
 
 def _seconds(manifest: dict[str, Any]) -> float:
-    """Return the time of the last attempt."""
+    """Return the seconds that the last attempt took."""
     began = [manifest["started"], *manifest.get("resumed", [])][-1]
     return (datetime.fromisoformat(manifest["finished"]) - datetime.fromisoformat(began)).total_seconds()
 
 
 def _wants_report(store: RunStore) -> bool:
-    """Return whether the config asks for a report; it does where nothing else is known."""
+    """Return whether the config asks for a report; True if the config cannot be read."""
     with suppress(OSError, RunError, ValueError, AttributeError):
         config = parse_toml(store.read(CONFIG).decode())
         return config.get("run", {}).get("report", True) is not False

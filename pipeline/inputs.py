@@ -102,11 +102,11 @@ def read_graph(
 ) -> Graph:
     """Read, open or generate the data graph of a config, for the engine; it is reserved in the host's budget.
 
-    A graph that the budget has no room for is in files of the spill folder, see `MappedArrays`; or it stays in its
-    store, where parts of it suffice: a `StoredGraph`.
+    A graph that does not fit the budget lies in files of the spill folder, see `MappedArrays`. If parts of it suffice,
+    it stays in its store: a `StoredGraph`.
 
-    The observer is notified of what is guessed, dropped or merged. `adjacency` makes the array of the neighbours, if
-    that shall not be where the engine wants it.
+    The observer gets a note of data that is guessed, dropped or merged. `adjacency` makes the array of the neighbours;
+    by default it is made where the engine wants it.
 
     Raises
     ------
@@ -286,7 +286,7 @@ def open_graph(
     Returns
     -------
     Graph
-        Undirected and simple; a `longwall.DataNote` warns of what was dropped or merged, and `Graph.notes` keeps it.
+        Undirected and simple; a `longwall.DataNote` warns of dropped or merged data, and `Graph.notes` keeps it.
 
     Raises
     ------

@@ -38,7 +38,7 @@ class Result:
     workload: str
     """The kind of workload."""
     count: int | None
-    """The answer, where one number answers; at least so many, where `truncated`."""
+    """The answer, if it is one number; a lower bound if `truncated`."""
     patterns: tuple[PatternCount, ...]
     """The answer per pattern."""
     seconds: float
@@ -48,7 +48,7 @@ class Result:
     timings: Mapping[str, float] = field(default_factory=dict)
     """Seconds of each part of the run: ``graph``, ``plan``, ``mine``, ``write``."""
     notes: tuple[Noted, ...] = ()
-    """What was dropped, merged or guessed as the graph was read: each with its kind, its number and a sentence."""
+    """The data that was dropped, merged or guessed as the graph was read: the kind, number and sentence of each."""
     truncated: bool = False
     """Whether ``workload.limit`` or ``export.limit`` ended the search: counts are lower bounds, there may be more."""
 

@@ -123,7 +123,7 @@ def resume(
 ) -> Result:
     """Go on with a run that failed, was interrupted or was killed; the results are those of an undisturbed run.
 
-    Of a run that is done the result is returned, without `Result.notes`; a report that is missing is written.
+    If the run is finished, its result is returned, without `Result.notes`; its report is written if it is missing.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def resume(
     Raises
     ------
     InputError
-        If there is no such run, it is going on, or its graph, its config or its plan changed.
+        If the run does not exist or is still going on, or its graph, its config or its plan changed.
     RunError, KeyboardInterrupt
         As `run`.
 

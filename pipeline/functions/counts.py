@@ -70,8 +70,8 @@ def count(
 
     An embedding is a mapping of the pattern into the graph, up to the automorphisms of the pattern with all its labels.
     A vertex or an edge without a label is a class of its own: an edge both of whose ends have the label 0 is two
-    embeddings of ``"(a:0)-(b)"``, one for each end that can be `a`. Where all vertices and edges of a pattern have
-    labels, or none has, embeddings are distinct subgraphs.
+    embeddings of ``"(a:0)-(b)"``, one for each end that can be `a`. If all vertices and edges of a pattern have labels,
+    or none has, embeddings are distinct subgraphs.
 
     Parameters
     ----------
@@ -86,13 +86,13 @@ def count(
     induced
         Whether non-edges of the pattern must be non-edges of the graph.
     limit
-        Stop at so many embeddings of a pattern: a count of so many says that there may be more.
+        Stop at this number of embeddings of a pattern: a count equal to `limit` says that more may exist.
     count
-        ``"embeddings"``; ``"subgraphs"``, distinct sets of vertices and edges, each once however many embeddings it
-        has; or ``"mappings"``, as many for an embedding as the pattern has automorphisms. A limit is of these.
+        The unit of the count and of `limit`: ``"embeddings"``; ``"subgraphs"``, distinct sets of vertices and edges,
+        each counted once; or ``"mappings"``, one for each embedding and each automorphism of the pattern.
     per
-        None for the number of all, or ``"edge"``: of those that contain each edge, where the pattern is ``"triangle"``,
-        ``"clique-4"`` or ``"cycle-4"``.
+        None for one number; ``"edge"`` for the number of embeddings that contain each edge, if the pattern is
+        ``"triangle"``, ``"clique-4"`` or ``"cycle-4"``.
     options
         `engine`, `threads`, `memory`, `device_memory`, `disk`, `spill`, `progress`; see `longwall.Options`.
 

@@ -26,12 +26,12 @@ _SHOWN = 5  # rows of a notebook's preview
 
 
 class Matches:
-    """A table of rows that is searched for when it is asked for; a context manager that removes its files.
+    """A table of rows, searched for on demand; a context manager that removes its files.
 
     Iterating yields Arrow record batches. The search runs once, as a whole, and its rows stay in files of the spill
     folder until the object is closed or collected; `head` and `count` search for no more than they need. These files
-    are results: they are not part of the budget `disk`. The order of the rows is not defined; with ``threads=1`` it
-    is the same each time, and `head` searches so.
+    are results: they are not part of the budget `disk`. The order of the rows is not defined, but with ``threads=1``
+    it is the same each time; `head` always searches with one thread.
 
     Parameters
     ----------
@@ -100,8 +100,8 @@ class Matches:
     def head(self, n: int = 5) -> pa.Table:
         """Return `n` rows as an Arrow table: the search ends when they are found.
 
-        It works with one thread, so that the rows and their order are the same each time. Once all rows of the object
-        are in its files, it returns the first of these.
+        The search has one thread, so that the rows and their order are the same each time. If all rows are in the files
+        of the object already, the first of these are returned.
         """
         import pyarrow as pa
 
@@ -223,11 +223,11 @@ def match(
     Returns
     -------
     Matches
-        A row for each embedding, as `longwall.count` defines it: a pattern of which only some vertices or edges have
-        labels can have several for one subgraph. A column for each vertex of the pattern, by its name: ``v0``, ``v1``,
-        ... where it has none. Iterate over its record batches, or call `head`, `count`, `to_arrow`, `to_pandas`,
-        `to_polars` or `write_parquet`. Their order is not defined; with ``threads=1`` it is the same each time, and
-        `head` searches so.
+        A row for each embedding, as `longwall.count` defines it: if only some vertices or edges of the pattern have
+        labels, one subgraph can have several. A column for each vertex of the pattern, with the name of the vertex, or
+        ``v0``, ``v1``, ... for vertices without a name. Iterate over its record batches, or call `head`, `count`,
+        `to_arrow`, `to_pandas`, `to_polars` or `write_parquet`. The order of the rows is not defined, but with
+        ``threads=1`` it is the same each time; `head` always searches with one thread.
 
     Examples
     --------

@@ -52,7 +52,7 @@ def explain(
     rows
         Whether the embeddings of the pattern are listed, as by `longwall.match`, not counted.
     limit
-        With `rows`: end after so many.
+        With `rows`: the number of rows after which the search ends.
 
     Returns
     -------

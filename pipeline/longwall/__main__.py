@@ -27,7 +27,7 @@ def main() -> None:
                 from longwall.pipeline.cli import main as command_line
 
                 command_line()
-        except (KeyboardInterrupt, SystemExit) as end:  # before a command began: they say themselves what is left
+        except (KeyboardInterrupt, SystemExit) as end:  # before a command began; later, commands print the message
             if isinstance(end, SystemExit) and not _of_an_interrupt(end):
                 raise
             signals.ignore()
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def _of_an_interrupt(end: SystemExit) -> bool:
-    """Say whether the parser of the command line made this end of KeyboardInterrupt, without a word."""
+    """Whether the parser of the command line made this exit of a KeyboardInterrupt, without a message."""
     return isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt)
 
 

@@ -41,7 +41,7 @@ def read_pattern(path: Path, labels: Sequence[int] | None = None) -> Pattern:
 
 
 def dropped_of(path: Path) -> tuple[Noted, ...]:
-    """Return what `read_pattern` drops: directions and repeated edges of GraphML; errors are its own."""
+    """Count the directions and repeated edges that `read_pattern` drops from a GraphML file; errors as of it."""
     if path.suffix != ".graphml":
         return ()
     with _opened(path) as file:
@@ -50,7 +50,7 @@ def dropped_of(path: Path) -> tuple[Noted, ...]:
 
 
 def dropped_edges(pairs: Sequence[tuple[Any, ...]], *, directed: bool) -> tuple[Noted, ...]:
-    """Return what is dropped of the edges of a pattern."""
+    """Count the directions and repeated edges that are dropped."""
     notes = DataNotes()
     notes.add("directions", len(pairs) if directed else 0)
     notes.add("repeated", len(pairs) - len(set(map(frozenset, pairs))))
@@ -100,5 +100,5 @@ def _network(path: Path, file: BinaryIO) -> Any:
     content = io.BytesIO(file.read(_LARGEST_FILE))
     try:
         return networkx.read_graphml(content)
-    except Exception as reason:  # networkx passes on what the XML parser and its own checks raise
+    except Exception as reason:  # networkx passes on errors of the XML parser and of its own checks
         raise InputError(f"{path} is not a GraphML file: {reason!s:.200}") from None

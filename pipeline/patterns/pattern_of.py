@@ -120,7 +120,7 @@ def _pair_text(at: int, pair: Any) -> str:
 
 
 def _graph_text(labels: dict[Any, Any], edges: list[tuple[Any, Any, Any]], *, directed: bool) -> str:
-    """Return the text of a graph, given the label of each node, and its edges with theirs; warn of what is dropped."""
+    """Return the text of a graph, from its nodes and edges with their labels; warn of data that is dropped."""
     if len(labels) > MAX_VERTICES:
         raise InputError(f"the pattern has {len(labels):,} vertices: at most {MAX_VERTICES} are supported")
     if not labels:
@@ -140,7 +140,7 @@ def _warn(pairs: list[tuple[Any, ...]], *, directed: bool = False) -> None:
 
 
 def _text_of_file(path: str) -> str:
-    """Return the path of a file, and warn of what is dropped of its pattern."""
+    """Return the path of a file; warn of directions and repeated edges that are dropped from its pattern."""
     with suppress(InputError):  # it is said when the pattern is read
         warn_of(path, dropped_of(user_path(path.strip())))
     return path

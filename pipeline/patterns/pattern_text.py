@@ -1,7 +1,7 @@
 """Patterns as text with names and labels: ``(a:Person)-(b:Person)-(c:City), (a)-(c)``.
 
-A vertex is in parentheses: a name, which may be left out where the vertex is mentioned once, and after a colon a label,
-which may be left out where any will do. Edges are written ``-``, or ``-[:5]-`` with a label. Labels are whole numbers,
+A vertex stands in parentheses: a name, then a colon and a label. The name may be left out if the vertex is mentioned
+once, and the label if any will do. Edges are written ``-``, or ``-[:5]-`` with a label. Labels are whole numbers,
 words, or any text in double quotes, in which a double quote is written twice.
 """
 

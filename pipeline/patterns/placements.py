@@ -1,8 +1,7 @@
 """Placements of the labels of a pattern on one subgraph.
 
-Automorphisms of the pattern without its labels move the labels of a pattern, of which some vertices or edges may have
-none: `(a:0)-(b)` lies on an edge in two ways. A subgraph has several embeddings where several ways fit it, so where
-their labels agree.
+If some vertices or edges have no label, an automorphism of the unlabelled pattern can move the labels: `(a:0)-(b)` lies
+on an edge in two ways. A subgraph has several embeddings if several placements fit it, so only if their labels agree.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ _MOST_TERMS = 256  # patterns that are counted, one after another
 
 
 class TooManyPlacements(Exception):
-    """The labels of a pattern lie on a subgraph in more ways than are looked at."""
+    """The labels of a pattern lie on a subgraph in more ways than are tried."""
 
 
 def labels_overlap(pattern: Pattern) -> bool:
-    """Whether a subgraph can have several embeddings; True, too, where that would take long to find out."""
+    """Whether a subgraph can have several embeddings; also True if finding out would take long."""
     labels, n = _labels(pattern), pattern.num_vertices
     try:
         placing = _Placing(pattern)
@@ -89,7 +88,7 @@ def subgraph_terms(pattern: Pattern) -> tuple[int, tuple[tuple[int, Pattern], ..
 
 
 def _twin_classes(pattern: Pattern) -> list[list[int]]:
-    """Return the vertices that can be exchanged with each other; none where labels of edges could be moved by that."""
+    """Return the vertices that can be exchanged with each other; none if an exchange could move labels of edges."""
     classes: list[list[int]] = []
     for v in range(pattern.num_vertices) if pattern.edge_labels is None else ():
         bare = Pattern(pattern.num_vertices, pattern.edges)
@@ -146,7 +145,7 @@ class _Placing:
         self._left = _MOST_IMAGES
 
     def placed(self, image: dict[int, int]) -> Iterator[Labels]:
-        """Yield the placements of automorphisms that send some vertices as `image` says.
+        """Yield the placements of automorphisms that extend `image`, a partial map.
 
         Raises
         ------
@@ -186,7 +185,7 @@ class _Placing:
         return len(set(colours_of(self.bare, frozenset(image)))) == self.bare.num_vertices
 
     def _agree(self, image: Mapping[int, int]) -> bool:
-        """Whether labels that a map moves are those that are there, or there is none."""
+        """Whether each label that a map moves agrees with the label of its image, if the image has one."""
         moves = [(v, to) for v, to in image.items()]
         moves += [(self._at[u, v], self._image(image, u, v)) for u, v in self.on_edges if u in image and v in image]
         return all(

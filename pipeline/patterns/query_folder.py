@@ -93,7 +93,7 @@ def read_query(source: str, labels: tuple[int, ...] | None = None) -> Pattern:
 
 
 def dropped_line(source: str) -> str:
-    """Return one line with what is dropped of a pattern in a file, "" if nothing is."""
+    """Return one line on the data that is dropped from the pattern of a file, or "" if none is."""
     if not is_pattern_file(source):
         return ""
     from longwall.pipeline.patterns.pattern_files import dropped_of

@@ -85,7 +85,7 @@ def isomorphic(first: Pattern, second: Pattern) -> bool:
 
 
 def extended_automorphism(pattern: Pattern, image: Mapping[int, int]) -> dict[int, int] | None:
-    """Return an automorphism that sends some vertices as `image` says; None if there is none."""
+    """Return an automorphism that extends `image`, a partial map; None if none exists."""
     whole = dict(image)
     return whole if _extend_isomorphism(pattern, pattern, whole) else None
 
@@ -98,7 +98,7 @@ def _automorphism_exists(pattern: Pattern, fixed: frozenset[int], source: int, t
 
 
 def _edge_kinds(*patterns: Pattern) -> dict[int | str, int]:
-    """Return a label of a vertex, which no vertex has, for each label of an edge."""
+    """Return, for each label of an edge, a label that no vertex has."""
     labels = dict.fromkeys(label for one in patterns for label in one.edge_labels or () if label is not None)
     return {label: -2 - number for number, label in enumerate(labels)}
 
@@ -106,8 +106,8 @@ def _edge_kinds(*patterns: Pattern) -> dict[int | str, int]:
 def subdivided(pattern: Pattern, kinds: Mapping[int | str, int] | None = None) -> Pattern:
     """Return a pattern without labels of edges that has the same automorphisms: labelled edges have a vertex inside.
 
-    These vertices come behind the others, with labels that no other vertex has, `kinds` of the edge's label; so an
-    automorphism is known by what it does to the others, and keeps the labels of edges.
+    These vertices come after the others, and have labels that no other vertex has: `kinds` of the edge's label. So an
+    automorphism is determined by the images of the other vertices, and keeps the labels of edges.
     """
     if pattern.edge_labels is None:
         return pattern

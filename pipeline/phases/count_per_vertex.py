@@ -79,7 +79,7 @@ class CountPerVertex(RangePhase, MergingPhase):
         return file | {"bytes": file["stored"]}
 
     def _sum(self, env: Environment, files: Sequence[dict[str, Any]]) -> VertexCounts:
-        """Add up files of counts; there is none where the graph has no arcs, and so no task."""
+        """Add up files of counts; a graph without arcs has no task, and so no file."""
         total: VertexCounts | None = None
         for file in files:
             counts = _read(env, file)

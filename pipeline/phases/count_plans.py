@@ -78,7 +78,7 @@ class CountPlan(ABC):
         """Count the embeddings."""
 
     def count_up_to(self, limit: int, env: Coordinator) -> int:  # noqa: ARG002 - a formula finds all at once
-        """Count the embeddings until there are so many, or all of them where that is no work of its own."""
+        """Count up to `limit` embeddings; a plan that cannot stop early counts all."""
         return self.count(env)
 
     def _searched(self, env: Coordinator, short: str = "") -> int:
@@ -130,7 +130,7 @@ class CountBySearch(CountPlan):
         return count_matches(self.search, env) if known is None else known
 
     def count_up_to(self, limit: int, env: Coordinator) -> int:
-        """Count the embeddings until there are so many."""
+        """Count at most `limit` embeddings."""
         from longwall.pipeline.phases.search_count import count_matches
 
         return self.count(env) if isinstance(env.graph, StoredGraph) else count_matches(self.search, env, limit)
@@ -292,7 +292,7 @@ class CountByInclusionExclusion(CountPlan):
 
 
 def embeddings_of(mappings: int, automorphisms: int) -> int:
-    """Return the number of embeddings that have so many mappings."""
+    """Return the number of embeddings, given the number of mappings."""
     embeddings, rest = divmod(mappings, automorphisms)
     if rest or embeddings < 0:
         raise RunError(f"internal fault: {mappings} mappings, {automorphisms} automorphisms")

@@ -193,7 +193,7 @@ def _add_walks(indptr: Any, indices: Any, first: int, last: int) -> Any:
 
 
 def count_stars(graph: Graph, leaves: int) -> int:
-    """Return the number of stars of so many leaves, two at least."""
+    """Return the number of stars with a number of leaves, at least two."""
     total = 0
     for first in range(0, graph.num_vertices, _VERTICES_AT_ONCE):
         degrees = np.diff(graph.indptr[first : first + _VERTICES_AT_ONCE + 1])

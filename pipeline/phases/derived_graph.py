@@ -1,4 +1,4 @@
-"""Graphs that every process derives from the run's, and phases on them."""
+"""Graphs that every process derives from the graph of the run, and phases on them."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class DerivedGraph(Generic[Found]):
     whole
         The environment of the graph that it is derived from.
     how
-        Says which graph it is, in any process.
+        Identifies the graph in every process.
     found
-        The graph with all else that was found, as the derivation has it.
+        The result of the derivation: the graph and further facts.
     graph
         The graph; None if it has no edge.
     memory
-        Its bytes of the host, which it releases; None: it has none.
+        The reservation of its bytes of the host, which `close` releases; None: it has none.
 
     Attributes
     ----------
@@ -71,21 +71,21 @@ class DerivedGraph(Generic[Found]):
 
 
 class GraphDerivation(Derivation[DerivedGraph[Found]]):
-    """Says which graph is derived from the run's."""
+    """Identifies a graph that is derived from the graph of the run."""
 
     @property
     @abstractmethod
     def suffix(self) -> str:
-        """What distinguishes the names of phases on this graph from those on others."""
+        """The end of the names of phases on this graph; other graphs have another."""
 
     @contextmanager
     def entered(self, env: Environment) -> Iterator[Environment]:
-        """Yield the environment of the graph, to a phase that begins or works there.
+        """Yield the environment of the graph, to a phase that begins or works on it.
 
         Raises
         ------
         DoesNotFit
-            If there is no room for the graph, or no edge.
+            If a budget has no room for the graph, or the graph has no edge.
         """
         there = derived(env, self).env
         if there is None:
@@ -93,7 +93,7 @@ class GraphDerivation(Derivation[DerivedGraph[Found]]):
         yield there
 
     def opened(self, env: Environment, there: Environment) -> None:
-        """Do what is left to do once a phase is open on the graph."""
+        """Called once a phase is open on the graph."""
 
 
 class _ExecutorOnGraph:
@@ -117,7 +117,7 @@ class OnDerivedGraph(Phase):
     phase
         The phase; its roots are those of the derived graph.
     graph
-        Says which graph it is.
+        Identifies the derived graph.
     """
 
     phase: Phase

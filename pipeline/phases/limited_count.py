@@ -1,4 +1,4 @@
-"""Count the embeddings of a pattern until there are so many."""
+"""Count the embeddings of a pattern up to a limit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def plan_limited_count(pattern: Pattern, graph: Graph, limit: int, *, induced: b
     plan = plan_count(pattern, graph, induced=induced)
     inside, cost = plan, plan.cost
     if isinstance(plan, CountByLabel):
-        inside, cost = plan.inside, cost + 2 * graph.num_edges  # the graph of the labels is made of all arcs
+        inside, cost = plan.inside, cost + 2 * graph.num_edges  # laying out the graph by label reads all arcs
     if isinstance(inside, CountBySearch) or steps_to(limit, pattern) < cost:
         search = plan_match(pattern, graph.stats, induced=induced, longest_suffix=1)
         return CountBySearch(pattern, search.cost, search)
@@ -40,5 +40,5 @@ def plan_limited_count(pattern: Pattern, graph: Graph, limit: int, *, induced: b
 
 
 def steps_to(limit: int, pattern: Pattern) -> float:
-    """Return the steps in which a search finds so many embeddings."""
+    """Return the steps in which a search finds `limit` embeddings."""
     return limit * pattern.num_vertices * _STEPS

@@ -130,7 +130,7 @@ class _CountWorker(SearchBench):
 def count_matches(plan: MatchPlan, env: Coordinator, limit: int | None = None) -> int:
     """Count the embeddings of a plan; nothing but the source's edges is ever written.
 
-    With a limit, the search ends once it has found so many.
+    With a limit, the search ends once it has found that number.
     """
     predicted = predict(plan, env) if plan.cost > _LONG_COUNT and limit is None else {}
     phase = SearchCount(plan)

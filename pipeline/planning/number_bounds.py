@@ -1,4 +1,4 @@
-"""Bounds, in Python integers, of all numbers that a table program meets in a graph: whether 64 bits hold them.
+"""Bound, in Python integers, all numbers that a table program computes in a graph, to see if they fit 64 bits.
 
 Every table and every vector is bounded twice: by its largest number (`most`) and by the sum of all of them (`total`);
 no number is negative. With d the largest degree, a sum over the neighbours of a vertex has at most d summands, and a
@@ -8,8 +8,8 @@ number of a vector is a summand of at most d such sums. So of sums over neighbou
 - all together are at most d `total`.
 
 A product is at most the product of the `most`, and all products together are at most the `total` of one factor times
-the `most` of the others. That holds for every operation alone, whatever the program, and so by induction for all its
-numbers. Numbers of a star with k leaves reach d^k, those of a walk of two steps no more than the arcs of the graph.
+the `most` of the others. That holds for each operation of any program, and so by induction for all its numbers.
+Numbers of a star with k leaves reach d^k, those of a walk of two steps no more than the arcs of the graph.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Bound(NamedTuple):
     Attributes
     ----------
     most
-        Of each.
+        Bound of each number.
     total
-        Of their sum.
+        Bound of their sum.
     """
 
     most: int
@@ -39,12 +39,12 @@ class Bound(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """What bounds the numbers of a graph.
+    """The sizes of a graph that bound its numbers.
 
     Attributes
     ----------
     vertices, arcs, degree
-        Its vertices, its arcs, and the most neighbours of a vertex.
+        The number of vertices, the number of arcs, and the largest degree.
     """
 
     vertices: int
@@ -53,7 +53,7 @@ class Sizes(NamedTuple):
 
     @property
     def pairs(self) -> int:
-        """Bound of the ordered pairs of neighbours of two vertices that are adjacent, or walks between these two."""
+        """Bound of the walks of three steps between two vertices: arcs between their neighbours."""
         return min(self.degree**2, self.arcs)
 
 
@@ -64,9 +64,9 @@ class ProgramBounds:
     Attributes
     ----------
     largest
-        Of all numbers that are taken modulo 2**64, except for the sums over rows.
+        Bound of all numbers that are taken modulo 2**64, except for the sums over rows.
     vertices
-        Of its tables over vertices.
+        Bounds of its tables over vertices.
     """
 
     largest: int
@@ -81,7 +81,7 @@ def bound_program(program: TableProgram, sizes: Sizes, given: Sequence[Bound] = 
     program
         The program.
     sizes
-        Those of the graph.
+        The sizes of the graph.
     given
         The bounds of tables over vertices that it is given.
     """
@@ -109,7 +109,7 @@ class _Bounds:
         return bound
 
     def make(self, step: Step) -> None:
-        """Bound what a step makes."""
+        """Bound the table that a step makes."""
         vertices, arcs = self._sizes.vertices, self._sizes.arcs
         if step.make in (Make.VERTEX_ROWS, Make.ARC_ROWS):
             self.run(self._program.rows[step.sources[0]], "vertices" if step.make == Make.VERTEX_ROWS else "arcs")
@@ -150,7 +150,7 @@ class _Bounds:
         return Bound(most, arcs * most)
 
     def run(self, rows: RowProgram, domain: Domain) -> None:
-        """Bound what a row program computes, and the tables that it stores."""
+        """Bound the numbers that a row program computes, and the tables that it stores."""
         run = _RowBounds(self, rows, domain)
         for code, target, source, weight in rows.ops:
             run.apply(Op(code), target, source, weight)
@@ -161,23 +161,23 @@ class _Bounds:
             tables[table] = self.seen(Bound(most, number * most))
 
     def store(self, table: int, bound: Bound) -> None:
-        """Bound a table over arcs of which every row is one of a vector."""
+        """Bound a table over arcs whose rows are entries of a vector."""
         self.arcs[table] = Bound(bound.most, min(self._sizes.arcs * bound.most, self._sizes.vertices * bound.total))
 
     def bounds_of(self, domain: Domain) -> tuple[list[Bound], list[Bound]]:
-        """Return the bounds of the tables over rows, and of those that dense vectors are weighed by."""
+        """Return the bounds of the tables over rows, and of the tables that weight dense vectors."""
         if domain == "vertices":
             return self.vertices, self.vertices
         return self.arcs, self.arcs if domain == "arcs" else self.vertices
 
     @property
     def sizes(self) -> Sizes:
-        """Those of the graph."""
+        """The sizes of the graph."""
         return self._sizes
 
 
 class _RowBounds:
-    """Bounds of the vectors and scalars of one row, whichever it is."""
+    """Bounds of the vectors and scalars of any row."""
 
     def __init__(self, bounds: _Bounds, rows: RowProgram, domain: Domain):
         self._bounds, self._sizes = bounds, bounds.sizes
@@ -189,7 +189,7 @@ class _RowBounds:
         self.scalars = [0] * rows.num_scalars
 
     def apply(self, code: Op, target: int, source: int, weight: int) -> None:
-        """Bound what an operation computes."""
+        """Bound the result of an operation."""
         if code in (Op.SUM, Op.SUM_DENSE, Op.LOAD):
             self.scalars[target] = self._scalar(code, source)
             self._bounds.seen(Bound(self.scalars[target], 0))
@@ -240,7 +240,7 @@ class _RowBounds:
 
 
 def _product(factors: Sequence[Bound], number: int) -> Bound:
-    """Bound the products of so many numbers of each factor."""
+    """Bound `number` products, each of one number of every factor."""
     most = prod(factor.most for factor in factors)
     rest = partial(_without, factors)
     totals = [factor.total * rest(place) for place, factor in enumerate(factors)]
@@ -257,5 +257,5 @@ def _summed(vector: Bound, weight: int, degree: int) -> Bound:
 
 
 def _least(bound: Bound, number: int) -> Bound:
-    """Bound so many numbers."""
+    """Bound `number` numbers, each within the same bound."""
     return Bound(bound.most, min(bound.total, number * bound.most))

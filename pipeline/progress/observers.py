@@ -78,7 +78,7 @@ class PlainObserver:
 
 
 class LastingObserver:
-    """Tells an observer what there is to tell, until that fails: what cannot be shown must not end the work.
+    """Passes progress to an observer until the observer fails: a failing display must not end the work.
 
     Names and messages are written without control characters.
 

@@ -1,4 +1,4 @@
-"""Pages of HTML, made of templates; everything that comes from a run is escaped, and no character of it is unseen."""
+"""Pages of HTML from templates; texts of a run are escaped, and their invisible characters are written out."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _shown(record: RunRecord) -> RunRecord:
 
 
 def _visible(value: Any) -> Any:
-    """Return texts, and those in dicts and lists, with characters written out that reorder or hide others."""
+    """Write out the characters of texts, also in dicts and lists, that reorder or hide others."""
     if isinstance(value, str):
         return "\n".join(map(visible, value.split("\n")))
     if isinstance(value, dict):

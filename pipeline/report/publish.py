@@ -45,7 +45,7 @@ def publish_report(store: RunStore, history: History, metrics: Metrics, values: 
 
 
 def publish_missing(store: RunStore, observer: Observer) -> None:
-    """Write the report of a run that ended without one, of what its files say; failures as of `publish_report`."""
+    """Write the report of a run that ended without one, from its files; failures as of `publish_report`."""
     try:
         write_report(store)
         observer.note(f"its report was missing, and is {store.where}/{REPORT} now")

@@ -133,7 +133,7 @@ class RunDirectory:
 
     @classmethod
     def reopen(cls, address: Path | str, overrides: Sequence[str] = ()) -> tuple[RunDirectory, RunSpec | None]:
-        """Open a run that ended early, and read its config; of a run that is done return no config.
+        """Open a run that ended early, and read its config; if the run is finished, return no config.
 
         Parameters
         ----------

@@ -209,7 +209,7 @@ class Match(Workload):
         return plan_pattern(pattern, graph, self.output, induced=self.induced, join=self.join, limit=limit)
 
     def _plan_subgraphs(self, pattern: Pattern, graph: Graph) -> CountPlan | MatchPlan:
-        """Plan the count of distinct subgraphs: that of the embeddings, where each subgraph has one."""
+        """Plan the count of distinct subgraphs: the count of embeddings, if each subgraph has one embedding."""
         from longwall.pipeline.patterns.placements import subgraph_terms
         from longwall.pipeline.phases.by_label.subgraphs import CountSubgraphs
 
@@ -225,7 +225,7 @@ class Match(Workload):
         return CountSubgraphs(pattern, sum(plan.cost for _, plan in plans), plans, most)
 
     def _limit(self, pattern: Pattern) -> int | None:
-        """Return the limit of a plan's count; the mappings of an embedding are as many as automorphisms."""
+        """Return the limit of a plan's count; an embedding has one mapping for each automorphism."""
         if self.limit is None or self.count != "mappings":
             return self.limit
         return -(-self.limit // automorphism_count(pattern))

@@ -1,4 +1,4 @@
-"""The graph that is laid out by label, which every process derives once, inside its budgets."""
+"""The graph laid out by label: every process derives it once, inside its budgets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from longwall.storage.pages.placement import adjacency_maker
 
 @dataclass(frozen=True)
 class ByLabel(GraphDerivation[None]):
-    """The graph of a layout; it is on the engine in place of the run's."""
+    """The graph of a layout; on the engine it replaces the graph of the run."""
 
     last_only: ClassVar[bool] = True
     in_place: ClassVar[bool] = True
@@ -31,7 +31,7 @@ class ByLabel(GraphDerivation[None]):
         return f", by label {' '.join(map(str, self.layout.roles))}"
 
     def build(self, env: Environment) -> DerivedGraph[None]:
-        """Make the graph, on the engine, too, where it can be made there; or take the one that is lent."""
+        """Take the graph that is lent; else make it, on the engine if possible."""
         graph, memory, made = env.lent.get(self), None, None
         if graph is None:
             made = lay_out_on_device(env, self.layout)
@@ -61,7 +61,7 @@ class ByLabel(GraphDerivation[None]):
             self.opened(env, there)
 
     def opened(self, env: Environment, there: Environment) -> None:
-        """Show what is on the engine where others look for it: what it takes, the derived graph gives back."""
+        """Record the graph on the engine in the run's environment; the derived graph releases its memory."""
         on_engine: DeviceGraph | None = there.device_graph
         env.device_graph = None if on_engine is None else replace(on_engine, charged=(0, 0))
 
@@ -72,7 +72,7 @@ def laid_out(env: Coordinator, layout: LabelLayout) -> Coordinator:
     Raises
     ------
     DoesNotFit
-        If there is no room for it.
+        If a budget has no room for the graph.
     """
     there = derived(env, ByLabel(layout)).env
     assert isinstance(there, Coordinator)

@@ -72,7 +72,7 @@ class CountByLabel(CountPlan):
         return self.otherwise.count(env)
 
     def count_up_to(self, limit: int, env: Coordinator) -> int:
-        """Count the embeddings: a search until there are so many, mostly long before the graph would be there."""
+        """Count at most `limit` embeddings: a search finds them, mostly before the graph could be laid out."""
         if isinstance(self.inside, CountBySearch):
             return self.otherwise.count_up_to(limit, env)
         return self.count(env)

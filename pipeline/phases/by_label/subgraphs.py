@@ -1,4 +1,4 @@
-"""Plans that count distinct subgraphs where one of them can have several embeddings, by embeddings with more labels."""
+"""Plans that count distinct subgraphs of a pattern whose subgraphs can have several embeddings."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from longwall.pipeline.phases.count_plans import CountPlan
 
 @dataclass(frozen=True)
 class CountSubgraphs(CountPlan):
-    """A signed sum of numbers of embeddings: see `longwall.pipeline.patterns.placements`.
+    """A signed sum of numbers of embeddings of patterns with more labels (`longwall.pipeline.patterns.placements`).
 
     Attributes
     ----------
     terms
-        Coefficients, and what counts the embeddings that they multiply; those of the pattern come first, with 1.
+        Coefficients, each with the plan of the count that it multiplies; first 1 and the plan of the pattern itself.
     most
-        Embeddings that a subgraph can have.
+        The largest number of embeddings of one subgraph.
     """
 
     terms: tuple[tuple[int, CountPlan], ...]
@@ -49,7 +49,7 @@ class CountSubgraphs(CountPlan):
         return sum(coefficient * plan.count(env) for coefficient, plan in self.terms)
 
     def count_up_to(self, limit: int, env: Coordinator) -> int:
-        """Count the distinct subgraphs, or end when there are so many embeddings that no fewer subgraphs have them."""
+        """Count at most `limit` distinct subgraphs: ``limit * most`` embeddings show that `limit` exist."""
         (_, plan), *others = self.terms
         found = plan.count_up_to(limit * self.most, env)
         if found >= limit * self.most:
@@ -58,7 +58,7 @@ class CountSubgraphs(CountPlan):
 
 
 def _labels(plan: CountPlan) -> str:
-    """Return the labels of a term, which tell it from the others."""
+    """Return the labels that distinguish a term from the others."""
     pattern = plan.pattern
     shown = [
         f"{what} {' '.join('any' if label is None else str(label) for label in labels)}"

@@ -184,7 +184,7 @@ def pays_on_engine(cost: float, env: Environment) -> bool:
 
 
 def least_cost(graph: Graph) -> float:
-    """Return the steps that take much longer than to make a part of the graph on the host."""
+    """Return the steps above which a count takes much longer than making a part of the graph on the host."""
     return max(_LONG, _STEPS_PER_ARC * 2 * graph.num_edges)
 
 

@@ -1,4 +1,4 @@
-"""A core of the graph, which every process derives once and keeps for all phases there."""
+"""A core of the graph: every process derives it once, and keeps it for all phases on it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class KCore(GraphDerivation[Core | None]):
         """Peel the graph, and bring its core to the engine."""
         host, loaded = env.resources.host, env.device_graph
         if loaded is not None and loaded.placement.access != "resident":
-            release_graph(env)  # the page cache has what is left of the device
+            release_graph(env)  # the page cache takes the rest of the device's memory
         with ExitStack() as opened:
             memory = opened.enter_context(host.reserve(peel_bytes(env.graph), _WHAT))
             degrees = core_degrees(env.graph, self.least, env.cancel.is_set)

@@ -34,7 +34,7 @@ from longwall.storage.memory.reservations import Reservation
 _WHAT = "tables of homomorphisms"
 _KERNELS = ("cliques", "five-cycles", "pairs")
 WRAPS_FROM = 1 << 62
-"""Numbers of tables and rows below this are no larger than 64-bit integers hold."""
+"""Numbers of tables and rows below this bound fit 64-bit integers."""
 
 
 class _TablesOnEngine:
@@ -203,10 +203,10 @@ def exact_totals(run: Callable[[int], Totals], largest: int) -> list[int]:
     run
         Returns the totals by modulus.
     largest
-        Bound of the numbers that they are sums of products of.
+        Bound of all numbers of tables and rows; totals are sums of products of these.
     """
     known = None
-    if largest >= WRAPS_FROM:  # floating-point twins of numbers that wrapped say nothing
+    if largest >= WRAPS_FROM:  # the floating-point twin of a number that wrapped is meaningless
         _, known = run(FLOATING)
     counts, magnitudes = run(WORD)
     residues = {2**64: counts}
@@ -249,5 +249,5 @@ def kernel_stage(kind: str, number: int) -> CountRanges:
 
 
 def sizes_of(graph: Graph) -> Sizes:
-    """Return what bounds the numbers of a graph."""
+    """Return the sizes of a graph that bound its numbers."""
     return Sizes(graph.num_vertices, 2 * graph.num_edges, graph.stats.max_degree)

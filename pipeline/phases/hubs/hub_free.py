@@ -1,4 +1,4 @@
-"""The graph without its hubs, which every process derives once and keeps for all phases there."""
+"""The graph without its hubs: every process derives it once, and keeps it for all phases on it."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class WithoutHubs(GraphDerivation[HubFree]):
         return f", without {self.hubs} hubs"
 
     def build(self, env: Environment) -> DerivedGraph[HubFree]:
-        """Remove the hubs, and bring what is left to the engine."""
+        """Remove the hubs, and bring the remaining graph to the engine."""
         host, graph, loaded = env.resources.host, env.graph, env.device_graph
         if loaded is not None and loaded.placement.access != "resident":
-            release_graph(env)  # the page cache has what is left of the device
+            release_graph(env)  # the page cache takes the rest of the device's memory
         with ExitStack() as opened:
             memory = opened.enter_context(host.reserve(hub_bytes(graph), _WHAT))
             masks = hub_masks(graph, self.hubs)

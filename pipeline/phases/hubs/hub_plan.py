@@ -68,7 +68,7 @@ class CountAroundHubs(CountPlan):
         return self.whole.count(env) if found is None else found
 
     def _around(self, env: Coordinator) -> int | None:
-        """Count the embeddings; None where that is not much less work than otherwise."""
+        """Count the embeddings; None if that is not much less work than the plan for the whole graph."""
         pattern = Pattern(self.pattern.num_vertices, self.pattern.edges)
         found = mappings_around_hubs((pattern,), env, self.hubs, self.whole.cost, induced=self.induced)
         return None if found is None else embeddings_of(found[0], self.automorphisms)
@@ -86,23 +86,23 @@ def mappings_around_hubs(
     env
         The run.
     hubs
-        How many hubs there are.
+        The number of hubs.
     most
-        Steps that another way to count them takes.
+        Steps of the alternative to this count.
     induced
         Whether non-edges of a pattern must be non-edges of the graph.
     each
-        Steps that each count of a part is worth beside its own.
+        Steps added for each count of a part, besides its own.
 
     Returns
     -------
     list of int or None
-        None where that is not much less work than the other way.
+        None if this count is not much less work than the alternative.
 
     Raises
     ------
     DoesNotFit
-        If there is no room for the graph without its hubs.
+        If a budget has no room for the graph without its hubs.
     """
     left = _left(env, hubs)
     kinds = tuple(kind for kind, number in enumerate(left.found.kinds) if number)
@@ -138,7 +138,7 @@ def plan_around_hubs(pattern: Pattern, graph: Graph, *, induced: bool = False) -
 
 
 def hubs_worth(cost: float, graph: Graph) -> int:
-    """Return how many hubs a count of so many steps is worth to be done around; 0: none."""
-    if isinstance(graph, StoredGraph):  # what is left without hubs is made of its rows
+    """Return the number of hubs to count around, if a count takes `cost` steps otherwise; 0: none."""
+    if isinstance(graph, StoredGraph):  # removing hubs reads the rows of the graph in memory
         return 0
     return count_hubs(graph) if worth_making(cost, graph) else 0

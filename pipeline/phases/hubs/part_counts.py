@@ -18,7 +18,7 @@ from longwall.storage.graph.derived.hubs import HubFree
 from longwall.storage.graph.graph import Graph
 
 Terms = Sequence[tuple[Parts, int]]
-"""Connected parts of a pattern, whose maps are multiplied, and a coefficient."""
+"""Terms of a sum: connected parts of a pattern, whose numbers of maps are multiplied, and a coefficient."""
 Planner = Callable[[Pattern, Graph], CountPlan]
 """Plans the count of a pattern in a graph."""
 _MOST_PLANS = 200  # a count of nothing takes milliseconds
@@ -27,18 +27,18 @@ _LABEL_STEPS = 10.0  # of an arc, to lay the graph out for a pattern with labels
 
 @dataclass(frozen=True)
 class PartCounts:
-    """How the maps of patterns are put together.
+    """Combines the counts of parts to the counts of patterns.
 
     Attributes
     ----------
     terms
-        Those of each pattern.
+        The terms of each pattern.
     plans
-        What counts the maps of each part; none where it has none.
+        The plans that count the maps of each part; no plan if the part has no map.
     vertices
-        By part of one vertex, the number of its maps.
+        The number of maps of each part of one vertex.
     arcs
-        Arcs of what is left of the graph.
+        Arcs of the graph without its hubs.
     """
 
     terms: tuple[Terms, ...]
@@ -48,7 +48,7 @@ class PartCounts:
 
     @property
     def number(self) -> int:
-        """How many counts there are."""
+        """The number of counts."""
         return sum(map(len, self.plans.values()))
 
     @property
@@ -59,7 +59,7 @@ class PartCounts:
         return sum(plan.cost for plan in plans) + _LABEL_STEPS * self.arcs * labelled
 
     def mappings(self, env: Coordinator | None) -> list[int]:
-        """Count for each pattern; `env` works on what is left of the graph, where something is to be counted."""
+        """Count the maps of each pattern; `env` is that of the graph without its hubs, or None if it has no edge."""
         found = dict(self.vertices)
         for part, plans in self.plans.items():
             assert env is not None
@@ -68,7 +68,7 @@ class PartCounts:
 
 
 def plan_parts(terms: Sequence[Terms], left: DerivedGraph[HubFree], planner: Planner) -> PartCounts | None:
-    """Plan the counts of all parts that the terms of some pattern need; None where they are too many."""
+    """Plan the counts of all parts that the terms of some pattern need; None if they are too many."""
     found, graph = left.found, None if left.env is None else left.env.graph
     parts = {part for one in terms for some, _ in one for part in some}
     vertices = {

@@ -41,7 +41,7 @@ class Candidates(Derivation[CandidatesAndTerms]):
     query: QueryGraph
 
     def build(self, env: Environment) -> CandidatesAndTerms:
-        """Find them on the host."""
+        """Find the candidates on the host."""
         return CandidatesAndTerms(CandidateSpace(host_arrays(env.graph), self.query, env.resources.host.reserve))
 
 

@@ -27,7 +27,7 @@ from longwall.storage.graph.graph import Graph
 
 _SUMS = "sum          where that takes long: parts counted once for each image of what separates them from the rest\n"
 _PATIENCE = 1 << 17  # candidates that each worker tries before terms are looked at: about 20 ms
-_PAIRS, _MOST_SHIFT = 6, 6  # of vertices that may coincide: with so many more, terms are planned for twice as long
+_PAIRS, _MOST_SHIFT = 6, 6  # of vertices that may coincide: each 6 of them double the patience, 6 times at most
 _PATIENT_SHARE = 1 / 16  # of a search's candidates to those that terms are estimated to take: one takes longer
 _MOST_COST = 1e11  # candidates: with more, which take hours, the search goes on
 _MOST_VERTICES = 1 << 31  # of a graph: positions of candidates have 32 bits, with a sign
@@ -83,7 +83,7 @@ class CountByCandidates(CountPlan):
         return self._counted(env, None)
 
     def count_up_to(self, limit: int, env: Coordinator) -> int:
-        """Count the embeddings until there are so many."""
+        """Count at most `limit` embeddings."""
         return self._counted(env, limit)
 
     def _counted(self, env: Coordinator, limit: int | None) -> int:
@@ -132,7 +132,7 @@ class CountByCandidates(CountPlan):
                 return self._added(phase, env)
         with suppress(DoesNotFit):
             return self._search(phase, env)
-        return self._added(phase, env)  # whatever it takes: numbers are too large for the search
+        return self._added(phase, env)  # without a bound on its steps: numbers are too large for the search
 
     def _added(self, phase: QueryCount, env: Coordinator) -> int:
         return QueryTerms(phase.query, phase.title).exact(env, lambda partials: self._record(partials, env))

@@ -20,7 +20,7 @@ from longwall.stages.stage_timer import StageTimer
 from longwall.storage.memory.reservations import BudgetExceeded
 
 MOST_WANTED = int(HUGE)
-"""Mappings: up to so many, a part of them that is found at once need not be known exactly."""
+"""The largest limit in mappings for which parts of the count may saturate."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,12 @@ class QueryCount(Phase):
     query
         The query.
     title
-        What it is called.
+        The name of the phase.
     limit
-        Mappings that are wanted, at most `MOST_WANTED`; None: all, unless a part of them that is found at once is more
-        than 64-bit integers hold: the search is given up then, as if it did not fit.
+        The number of mappings to find, at most `MOST_WANTED`; None: all. Without a limit, the search is given up, as if
+        it did not fit, if a part of the count does not fit 64-bit integers.
     patience
-        Candidates that each worker tries before the search is given up, as if it did not fit; None: whatever it takes.
+        Candidates that each worker tries before the search is given up, as if it did not fit; None: no bound.
     """
 
     on_host: ClassVar[bool] = True

@@ -27,7 +27,7 @@ from longwall.storage.memory.reservations import BudgetExceeded
 _TASKS = 32  # of a thread
 _STEPS = 1 << 26  # between two looks whether the run is to end: about a tenth of a second
 _MOST_STEPS = 1 << 31  # around one vertex, which are not interrupted
-_FITTING_BYTES = 3  # of a vertex, while it is found out which leaves it can be
+_FITTING_BYTES = 3  # of a vertex, while its kind of leaf is determined
 _MOST_JOINED = (1 << 30) - 1  # edges between the neighbours of a vertex: both of their arcs have places of 32 bits
 
 
@@ -38,13 +38,13 @@ class Star:
     Attributes
     ----------
     centre
-        The label of the centre; ``ANY_LABEL``: any.
+        The label of the centre, or ``ANY_LABEL``.
     wanted
-        The labels that leaves want, ascending.
+        The labels that leaves must have, ascending.
     leaves
         The leaves.
     induced
-        Whether leaves must not be adjacent.
+        Whether leaves must be pairwise non-adjacent.
     """
 
     centre: int
@@ -54,7 +54,7 @@ class Star:
 
     @classmethod
     def of(cls, pattern: Pattern, *, induced: bool) -> Star:
-        """Return what a pattern wants that is a star."""
+        """Return the star that a pattern is."""
         degrees = [len(near) for near in pattern.neighbours]
         centre = degrees.index(max(degrees))
         labels = [pattern.label(v) for v in range(pattern.num_vertices) if v != centre]
@@ -76,11 +76,11 @@ class StarCount(Phase):
     Attributes
     ----------
     star
-        Which stars.
+        The star to count.
     primes
         Below 2**31.
     patience
-        Steps of a worker that the count is worth: with more it is given up, as if it did not fit.
+        The most steps of a worker: if it takes more, the count is given up, as if it did not fit.
     """
 
     on_host: ClassVar[bool] = True
@@ -115,7 +115,7 @@ class StarCount(Phase):
 
     @contextmanager
     def open(self, env: Environment) -> Iterator[MakeWorker]:
-        """Find out which vertices the leaves and the centre may be, and how large the workers' tables are."""
+        """Find the vertices that leaves and the centre can be mapped to, and the size of the workers' tables."""
         graph, edges = env.graph, 0
         if self.star.induced:
             edges = int(most_joined(graph.indptr, graph.indices, graph.split, centres(graph, self.star.leaves.number)))
@@ -132,7 +132,7 @@ class StarCount(Phase):
 
 
 class _Fitting(NamedTuple):
-    """Which leaves each vertex can be, and whether it can be the centre; see `ChoiceCounter`."""
+    """The kind of leaf that each vertex can be, and whether it can be the centre; see `ChoiceCounter`."""
 
     kinds: NDArray[np.int8]
     centres: NDArray[np.bool_]

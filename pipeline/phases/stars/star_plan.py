@@ -1,4 +1,4 @@
-"""Plans for stars that are induced or have labels: their leaves are chosen among the neighbours of each vertex."""
+"""Plans for induced or labelled stars: choose the leaves among the neighbours of each vertex."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _HUGE = 10**300
 
 @dataclass(frozen=True)
 class CountStarsByCentre(CountPlan):
-    """Choices of leaves among the neighbours of every vertex: independent sets where the stars are induced.
+    """Choices of leaves among the neighbours of every vertex; for induced stars these are independent sets.
 
     Attributes
     ----------
     whole
-        How the stars are counted where a neighbourhood is too large and dense.
+        The plan if a neighbourhood is too large and dense.
     induced
         Whether leaves must not be adjacent.
     """
@@ -50,7 +50,7 @@ class CountStarsByCentre(CountPlan):
 
     @property
     def star(self) -> Star:
-        """What is counted."""
+        """The star to count."""
         return Star.of(self.pattern, induced=self.induced)
 
     def to_dict(self) -> dict[str, Any]:
@@ -86,7 +86,7 @@ class CountStarsByCentre(CountPlan):
         return self.whole.count(env)
 
     def _patience(self, env: Coordinator) -> int:
-        """Return the steps that a worker may take: no fewer than to read the graph a few times."""
+        """Return the steps that a worker may take: at least as many as reading the graph a few times takes."""
         if not self.induced:
             return _ANY_STEPS  # it is read once
         return int(min(max(_GAIN * self.cost / host_threads(env), least_cost(env.graph)), _MOST_STEPS))
@@ -112,7 +112,7 @@ def plan_star(
     graph
         The data graph.
     whole
-        How it is counted otherwise.
+        The plan that counts the pattern otherwise.
     induced
         Whether non-edges of the pattern must be non-edges of the graph.
     limit
@@ -135,7 +135,7 @@ def plan_star(
 
 
 def _search_cost(pattern: Pattern, graph: Graph) -> float:
-    """Estimate the steps of a search for a star, as if labels were random: it reads a list for each row."""
+    """Estimate the steps of a search for a star if labels were random: the search reads a list for each row."""
     stats, star = graph.stats, Star.of(pattern, induced=True)
     shares = [stats.label_counts[label] / stats.num_vertices for label in star.wanted]
     share = prod(one**number for one, number in zip(shares, star.leaves.named, strict=True))

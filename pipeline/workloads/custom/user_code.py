@@ -46,7 +46,7 @@ def call(
         raise
     except (KeyboardInterrupt, GeneratorExit):
         raise
-    except BaseException as error:  # SystemExit, too: it would end a worker, or the program, without a word
+    except BaseException as error:  # SystemExit, too: it would end a worker, or the program, without a message
         title = f"{type(algorithm).__name__}.{method}"
         raise FinalError(f"{_place(error, getattr(type(algorithm), method))}{title} raised {said(error)}") from error
 

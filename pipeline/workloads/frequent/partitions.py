@@ -156,14 +156,14 @@ class Partitions:
 
 @dataclass(frozen=True)
 class PartitionsFrom(Derivation[Partitions]):
-    """The partitions of this process, whatever lineage it began with: they grow from level to level."""
+    """The partitions of this process; they grow from level to level, independent of the lineage it began with."""
 
     optional: ClassVar[bool] = False
 
     lineage: Lineage = field(compare=False)
 
     def build(self, env: Environment) -> Partitions:
-        """Make them; their tables are made when they are asked for."""
+        """Make the partitions; their tables are made on demand."""
         return Partitions(env, self.lineage)
 
 

@@ -37,12 +37,12 @@ class DegeneracyOrder(Derivation[Reserved[Any]]):
     optional: ClassVar[bool] = False
 
     def build(self, env: Environment) -> Reserved[Any]:
-        """Peel the graph; where it lies in files, and the order takes much beside it, its later neighbours do, too."""
+        """Peel the graph; if it lies in files and the order is large, the lists of later neighbours are files, too."""
         graph, _ = load_graph(env)
         edges, later = graph.num_arcs // 2, None
         size, files = order_bytes(graph.num_vertices, edges), env.graph.files
         if files is not None and not env.resources.on_device and size > env.resources.host.free // _FREE_SHARE:
-            # As the graph itself: what is left is per vertex.
+            # As the graph itself: all other arrays have one entry per vertex.
             later, size = files.array(edges, np.dtype(np.uint32)), order_bytes(graph.num_vertices, 0)
         make = partial(env.engine.kernels.degeneracy_order, env.engine.device, graph, later)
         return reserved(env.resources.work, size, "the degeneracy order", make)

@@ -24,7 +24,7 @@ def triangle_graph(env: Environment) -> TriangleGraph:
     Raises
     ------
     BudgetExceeded
-        If there is no room for them.
+        If a budget has no room for them.
     """
     graph, _ = load_graph(env)
     triangles, most = derived(env, ArcTriangles()).value
@@ -33,7 +33,7 @@ def triangle_graph(env: Environment) -> TriangleGraph:
 
 @dataclass(frozen=True)
 class ArcTriangles(Derivation[Reserved[Any]]):
-    """The triangles of every arc, and the most of one, on the engine."""
+    """The number of triangles of every arc, and the largest of these numbers, on the engine."""
 
     optional: ClassVar[bool] = False
 

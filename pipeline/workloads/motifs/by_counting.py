@@ -44,13 +44,13 @@ class CountingPlan:
     patterns
         All connected patterns, in the order of the pattern codes.
     together
-        Counts those of them, non-induced, that are sums of homomorphism counts, all at once; None if there are none.
+        Counts all non-induced patterns at once that are sums of homomorphism counts; None if no pattern is.
     alone
         Plans for the others, non-induced.
     in_core
-        Whether those that are counted together are counted in the 2-core, if there is room and that is less work.
+        Whether the patterns of `together` are counted in the 2-core, if that fits and is less work.
     hubs
-        Around how many hubs all are counted, if there is room and that is less work; 0: that is not tried.
+        The number of hubs to count all patterns around, if that fits and is less work; 0: never.
     """
 
     k: int
@@ -111,7 +111,7 @@ class CountingPlan:
         return counts
 
     def _around_hubs(self, env: Coordinator) -> dict[Pattern, int]:
-        """Count the mappings of all patterns around hubs; none where there is no room for that, or it is more work."""
+        """Count the mappings of all patterns around hubs; None if that does not fit or is more work."""
         if not self.hubs or not pays_on_engine(self.cost, env):
             return {}
         try:

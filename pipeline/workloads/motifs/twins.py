@@ -1,7 +1,6 @@
 """Twins: vertices that have the same neighbours, such as the leaves of a hub.
 
-An exchange of two twins changes nothing in a graph, so whatever is counted around one of them is counted around the
-other one as well.
+Exchanging two twins is an automorphism of the graph, so all counts around one of them are also those of the other.
 """
 
 from collections.abc import Iterator
@@ -28,21 +27,21 @@ class Twins:
     first : int64[num_vertices]
         The first of the twins of every vertex, which may be the vertex itself.
     numbers : uint32[num_vertices]
-        Of a first twin, how many there are; 0 of the others.
+        For the first of a class of twins, the size of the class; 0 for the others.
     """
 
     first: NDArray[np.int64]
     numbers: NDArray[np.uint32]
 
     def give(self, rows: NDArray[np.int64]) -> None:
-        """Give every vertex the numbers of its first twin, in each row."""
+        """Copy the numbers of the first twin to the others, in each row."""
         others = np.flatnonzero(self.numbers == 0)
         for row in rows:
             row[others] = row[self.first[others]]
 
 
 def arcs_at_once(graph: Graph) -> int:
-    """Return how many arcs are looked at together, at most."""
+    """Return the most arcs that are compared at once."""
     return max(graph.stats.max_degree, _ARCS_AT_ONCE)
 
 
@@ -81,7 +80,7 @@ def _hashes(graph: Graph) -> NDArray[np.uint64]:
 
 
 def _pieces(graph: Graph, vertices: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Cut vertices into pieces with at most so many arcs as are looked at together."""
+    """Cut vertices into pieces, each with at most as many arcs as are compared at once."""
     ends = np.cumsum(graph.degrees_of(vertices))
     begin, most = 0, arcs_at_once(graph)
     while begin < len(vertices):
