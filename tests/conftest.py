@@ -64,7 +64,7 @@ def engine_kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="session")
 def engine(engine_kind: str) -> Engine:
-    """Each engine in turn, with one thread."""
+    """Each engine, with one thread."""
     from engines import make_engine
 
     return make_engine(engine_kind)

@@ -98,7 +98,7 @@ def _opened(source: Any) -> tuple[pq.ParquetFile, bytes, int]:
 
 
 def _surveyed(source: Any) -> tuple[pq.ParquetFile, pa.Schema, Pages]:
-    """Return the file, its columns, and what is known of its pages."""
+    """Return the file, its columns, and facts about its pages."""
     import pyarrow.parquet as pq
 
     file, footer, size = _opened(source)

@@ -322,7 +322,7 @@ def test_it_may_be_interrupted_as_it_makes_its_commands(monkeypatch, capsys):
 @pytest.mark.usefixtures("handlers")
 @pytest.mark.parametrize(("by", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_it_may_be_interrupted_as_it_reads_its_arguments(monkeypatch, capsys, by, code):
-    """Typer makes 130 of each signal, without a word."""
+    """Typer exits with 130 after each signal, without a message."""
     monkeypatch.setattr("typer.core.TyperGroup.make_context", lambda *_, **__: signal.raise_signal(by))
     with pytest.raises(SystemExit) as left:
         main()

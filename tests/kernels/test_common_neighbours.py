@@ -180,7 +180,7 @@ def listed(engine: Any, graph: GraphArrays) -> RowTables:
 
 
 def test_what_may_not_fit_a_word_is_refused(engine, graph, monkeypatch):
-    """Graphs with so many edges are not to be had, so words are said to be shorter."""
+    """Graphs with enough edges would not fit the memory of a test, so the checks assume shorter words."""
     (made, loaded), tables = engine, listed(*engine)
     device, kernels, xp = made.device, made.kernels, made.xp
     arcs = xp.zeros(loaded.num_arcs, np.int64)

@@ -1,4 +1,4 @@
-"""What must outlive a power cut is brought to the disk; what goes with the run is not."""
+"""Files that must outlive a power cut are synced to the disk; files that are removed with the run are not."""
 
 from pathlib import Path
 

@@ -184,7 +184,7 @@ def counts(chance: random.Random, edges: int) -> Question:
         lambda graph: max(_degrees(graph)) ** (query.size - 1),
         lambda graph: graph.starts[-1] ** query.size,
     ]
-    # What is induced and of more than 5 vertices is searched, but for stars.
+    # Induced patterns of more than 5 vertices are searched for, except for stars.
     names = _STARRY if query.size > 6 or (query.induced and query.size > 5) else _ALL
     graph = draw_graph(chance, Limits(edges, 40 * edges), chance.choice(numbers), names)
     found, labelled = forms.maps(graph, query), query.labels is not None
@@ -374,7 +374,7 @@ def build(question: Question) -> Any:
 
 
 def wrong(question: Question, env: Any) -> str:
-    """Answer a question by a run; return in what it differs from the right answer, and nothing if it does not."""
+    """Answer a question by a run; return the difference to the right answer, "" if there is none."""
     found, want = _ask(question, env), question.answer
     if question.kind == "limit":
         answer, limit = want

@@ -68,7 +68,7 @@ def multipartite(parts: int, size: int) -> BlowUp:
 
 
 def uneven(*sizes: int) -> BlowUp:
-    """A complete multipartite graph of parts of these sizes, with labels by turns."""
+    """A complete multipartite graph of parts of these sizes, with alternating labels."""
     parts = [Blocks(size, label=i % 2) for i, size in enumerate(sizes)]
     return _graph(f"parts of {sizes}", parts, *combinations(range(len(sizes)), 2))
 
@@ -88,7 +88,7 @@ def tailed_clique(size: int, leaves: int) -> BlowUp:
 
 
 def threshold(*steps: int) -> BlowUp:
-    """Groups that are added in turn: isolated, dominating all before, isolated, ..., dominating."""
+    """Groups that are added one after another: isolated, dominating all before, isolated, ..., dominating."""
     classes = [Blocks(1, n, inside=i % 2 == 1, label=i % 3) for i, n in enumerate(steps)]
     return _graph(
         f"threshold graph of {steps}", classes, *((i, j) for i, j in combinations(range(len(steps)), 2) if j % 2)

@@ -139,7 +139,7 @@ class BlowUp:
         return np.tile(one, self.copies)
 
     def times(self, copies: int) -> BlowUp:
-        """So many disjoint copies."""
+        """A number of disjoint copies."""
         return replace(self, name=f"{copies} x {self.name}", copies=copies)
 
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def make_engine(kind: str, threads: int = 1, **optimisations: bool) -> Engine:
-    """An engine of its own; optimisations of CUDA's may be switched off. GPU tests run only where there is one."""
+    """A new engine; optimisations of CUDA's may be switched off. Tests of GPUs run only on machines with one."""
     from longwall.kernels import select_engine
     from longwall.kernels.interface.engine import Ablation
 

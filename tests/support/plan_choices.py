@@ -1,6 +1,6 @@
-"""What the planner chooses: a line for each pattern, whose plans in four graphs are named and estimated.
+"""The planner's choices: a line for each pattern, with the name and the estimate of its plan in four graphs.
 
-A change of the planner shows as a difference of `tests/pipeline/planning/choices.txt`. Write the file anew with
+A change of the planner shows as a difference of `tests/pipeline/planning/choices.txt`. Write that file again with
 
     PYTHONPATH=tests/support python -m plan_choices
 
@@ -120,7 +120,7 @@ def _chosen(question: Question, graph: Graph) -> str:
 
 
 def _name(plan: dict[str, Any]) -> str:
-    """Name the methods of a plan, and what it may do instead in a part of the graph."""
+    """Name the methods of a plan, and its alternatives in a part of the graph."""
     instead = [f"{word} {plan[word]}" for word in ("core", "hubs", "stars") if word in plan]
     name = ", or ".join([plan["kind"], *instead])
     if "terms" in plan and "plan" in plan["terms"][0]:

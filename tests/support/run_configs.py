@@ -13,7 +13,7 @@ from breakable import EXAMPLES, KINDS
 def write_edges(
     folder: Path, edges: Iterable[tuple[Any, Any]], labels: Mapping[Any, Any] | None = None
 ) -> dict[str, str]:
-    """Write ``graph.txt``, and ``labels.txt`` if there are labels: the section that reads them."""
+    """Write ``graph.txt``, and ``labels.txt`` if labels are given; return the section that reads them."""
     (folder / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in edges))
     section = {"path": str(folder / "graph.txt")}
     if labels is None:
@@ -36,7 +36,7 @@ def run_config(folder: Path | None, graph: Any, workload: dict[str, Any], **sect
 
 
 def config_of(folder: Path, kind: str, name: str, directory: str | Path, /, **scheduler: Any) -> dict[str, Any]:
-    """A kind of run that tests break, on a cluster if there are keys for its section; its graph is in `folder`."""
+    """A kind of run that tests break, on a cluster if keys for that section are given; its graph is in `folder`."""
     found = tomllib.loads(KINDS[kind].config)
     for key in ("path", "labels"):
         if key in found["graph"]:

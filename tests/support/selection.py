@@ -1,10 +1,10 @@
-"""Which tests are quick, slow or long, and what is left out where.
+"""Select tests: which are quick, slow or long, and which are left out.
 
 A test that takes more than about a second on a core is `slow`, such as one that kills runs, fills
 disks, or starts a cluster. Of each kind of them one case stays among the quick ones: `quick_cases(n)` marks all cases
 of a test as slow but the first n ones, of the GPU and of the CPU each.
-Where slow tests are left out, tests of hypothesis draw fewer examples, and so do tests with the fixture `seeds`; the
-part `examples` of `.ci/full` draws all.
+If slow tests are left out, tests of hypothesis draw fewer examples, and so do tests with the fixture `seeds`; the part
+`examples` of `.ci/full` draws all.
 """
 
 from __future__ import annotations

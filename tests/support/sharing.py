@@ -15,7 +15,7 @@ from longwall.pipeline.execution.thread_executor import _Tasks
 def share_every_phase(patch: pytest.MonkeyPatch, *, stops: bool = False) -> None:
     """Let a second engine join at once; the first one waits for its first range before it takes its own second one.
 
-    However late the second engine is on a busy machine, it is not stopped, unless a test is about that.
+    Even if the second engine is late on a busy machine, it is not stopped, unless a test is about that.
     """
     for name in ("JOIN_LEFT", "LEAST_RANGE"):
         patch.setattr(task_pool, name, 0.0)

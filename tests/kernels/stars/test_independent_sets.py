@@ -91,7 +91,7 @@ def test_what_takes_long_or_has_no_room_is_given_up(lab: Any, monkeypatch: pytes
 
 
 def ways(kinds: list[int], leaves: Leaves) -> int:
-    """Ways to give vertices of these kinds to the classes of leaves, each to one."""
+    """Ways to give vertices of these kinds to the classes of leaves, each vertex to one class."""
     if -1 in kinds or (not leaves.free and len(leaves.named) in kinds):
         return 0
     return prod(comb(kinds.count(c), number) for c, number in enumerate(leaves.named))

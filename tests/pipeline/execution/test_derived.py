@@ -1,4 +1,4 @@
-"""What a process derives from its graph is made once, inside the budgets, and released."""
+"""Data that a process derives from its graph are made once, inside the budgets, and released."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A second engine that fails, has no room or is stopped: the phase ends as if there were none."""
+"""If a second engine fails, lacks memory or is stopped, the phase ends as without it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sharing a phase costs a few percent at most, whatever the engines' speeds: schedules on a made-up clock."""
+"""Sharing a phase costs at most a few percent, for any speeds of the engines: schedules on a simulated clock."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def test_one_thread_writes_the_same_rows_each_time(
     options: dict[str, Any] = {"engine": "cpu", "threads": 1, "spill": tmp_path}
     rows = LISTINGS[name](graph, **options).to_arrow().to_pylist()
     assert len(rows) > 100
-    for chunk in (7, 64, 4096):  # what the machine's speed or a budget may choose
+    for chunk in (7, 64, 4096):  # sizes that the machine's speed or a budget may lead to
         monkeypatch.setattr("longwall.pipeline.execution.worker_memory.LARGEST_CHUNK", chunk)
         assert LISTINGS[name](graph, **options).to_arrow().to_pylist() == rows
 

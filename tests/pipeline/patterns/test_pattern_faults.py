@@ -1,4 +1,4 @@
-"""Patterns that were read as another one without a word, or refused though they are clear."""
+"""Patterns that were silently read as another pattern, or refused though they are clear."""
 
 import json
 import warnings

@@ -1,4 +1,4 @@
-"""The plans that the planner chooses are those of `choices.txt`; `tests/support/plan_choices.py` writes it anew."""
+"""The plans that the planner chooses are those of `choices.txt`; `tests/support/plan_choices.py` writes that file."""
 
 import random
 
@@ -9,7 +9,7 @@ _ASKED = questions()
 _WRITTEN = [line for line in FILE.read_text().splitlines() if not line.startswith("#")]
 _LINES = dict(zip((question.text for question in _ASKED), _WRITTEN, strict=True))
 _DRAWN = sorted(random.Random(3).sample(range(len(_ASKED)), len(_ASKED) // 10))
-_ANEW = "the planner chooses otherwise: if it should, write the file anew as tests/support/plan_choices.py says"
+_ANEW = "the planner chooses other plans: if that is right, write the file again as tests/support/plan_choices.py says"
 
 
 @pytest.mark.parametrize("question", [_ASKED[at] for at in _DRAWN], ids=lambda question: question.text)

@@ -64,7 +64,7 @@ def test_graphs_of_usual_sizes_need_no_other_pass():
 
 
 def test_given_tables_count(lab):
-    """What a core's program is given bounds its numbers."""
+    """The tables that a core's program is given bound its numbers."""
     pattern = Pattern(5, ((0, 1), (0, 2), (0, 3), (1, 2), (1, 4)))
     sums = plan_leaf_sums((pattern,), PassCosts(1.0, 1.0, 1.0))
     assert sums is not None

@@ -142,7 +142,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(autouse=True)
 def known_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give the seconds of a tiny run, which would take as long as its kernels need to be compiled."""
+    """Give the seconds of a tiny run: in a real one, compiling its kernels takes most of the time."""
     monkeypatch.setattr(rates, "_start", lambda engine, folder: {"start_seconds": 1.5})
 
 

@@ -1,4 +1,4 @@
-"""`resume` of a run that is done returns its result, writes a missing report, and finds results that were changed."""
+"""`resume` of a finished run returns its result, writes a missing report, and detects changed results."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def start(folder: Path, graph: Any = RMAT, **keys: Any) -> Result:
 
 
 def same(one: Result, other: Result) -> bool:
-    """Whether results are the same but for their times and the notes of the graph."""
-    told = {"seconds": 0.0, "timings": {}, "notes": ()}
-    return replace(one, **told) == replace(other, **told)
+    """Whether results are the same except for their times and the notes of the graph."""
+    varying = {"seconds": 0.0, "timings": {}, "notes": ()}
+    return replace(one, **varying) == replace(other, **varying)
 
 
 def test_a_run_that_was_killed_before_its_report_gets_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

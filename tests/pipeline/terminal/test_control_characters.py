@@ -1,4 +1,4 @@
-"""What files, labels and code of users say never drives the terminal: control characters are written out."""
+"""Texts of files, labels and code of users never control the terminal: control characters are written out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RAW = [ord(one) for one in "\x1b\x07\x9b\r\u202e"]
 
 
 def said(*words: object, code: int = 0) -> str:
-    """What a command writes, on both streams; nothing of it drives a terminal."""
+    """Run a command, check that its output has no control characters, and return both streams."""
     done = CliRunner().invoke(app, [str(word) for word in words])
     assert done.exit_code == code, done.output
     text = done.stdout + done.stderr

@@ -65,7 +65,7 @@ def test_smaller_orbits_by_counting(lab, engine_kind, k, monkeypatch):
 
 
 def test_a_hub_of_many_pairs(lab):
-    """Enumeration would find each pair of leaves; counts around the hub need no more than one leaf."""
+    """An enumeration finds each pair of leaves; the counts around the hub look at one leaf only."""
     leaves = 5000
     context = lab.context(lab.graph([(0, i) for i in range(1, leaves + 1)]), workload=per_vertex(4))
     assert orbits_by_counting.has_hub(context.graph.stats)
@@ -163,7 +163,7 @@ def test_counts_of_any_size_follow_from_residues(leaves):
 @pytest.mark.slow
 @pytest.mark.parametrize("least", [2**60, 2**62, 2**63, 2**64])
 def test_counts_around_a_hub_are_exact_whatever_their_size(lab, engine_kind, least):
-    """The smallest star whose centre has so many quadruples of leaves, with a triangle more and an edge elsewhere."""
+    """The smallest star whose centre has a number of quadruples of leaves, plus a triangle, and an edge elsewhere."""
     leaves = next(n for n in range(70_000, 200_000) if comb(n, 4) >= least)
     edges = [(0, i) for i in range(1, leaves + 3)] + [(leaves + 1, leaves + 2), (-1, -2)]
     context = lab.context(lab.graph(edges), engine=engine_kind, workload=per_vertex(5))

@@ -1,4 +1,4 @@
-"""What is dropped, merged or guessed in reading is counted and said once, and kept."""
+"""Data that is dropped, merged or guessed in reading is counted, reported once, and recorded."""
 
 import json
 import warnings

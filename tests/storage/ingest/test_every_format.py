@@ -177,7 +177,7 @@ FILES: dict[str, Callable[[Content, Path], longwall.Graph]] = {
     "graphml of igraph": igraph_file,
 }
 LISTS = ("csv", "tsv", "semicolons", "parquet", "pandas", "polars", "arrow", "pairs", "tuples")
-"""What says nothing of vertices without an edge but their labels."""
+"""Ways that know vertices without an edge from their labels only."""
 WITHOUT_KINDS = ("pairs", "tuples")
 
 

@@ -1,4 +1,4 @@
-"""Rows of text tables that lack something, names that look like comments, and the two sides of bipartite graphs."""
+"""Rows of text tables with missing fields, names that look like comments, and the two sides of bipartite graphs."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Objects that were read as another graph without a word, or refused without a way out."""
+"""Objects that were silently read as another graph, or refused without advice."""
 
 import decimal
 from pathlib import Path

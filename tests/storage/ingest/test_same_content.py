@@ -1,4 +1,4 @@
-"""The same content given in two ways is the same graph, with the same notes of what was dropped."""
+"""The same content given in two ways is the same graph, with the same notes of dropped data."""
 
 import warnings
 from collections.abc import Callable
@@ -79,7 +79,7 @@ def read(source: Any, **options: Any) -> longwall.Graph:
 
 
 def facts(graph: longwall.Graph) -> tuple[Any, ...]:
-    """Return what does not depend on the order in which vertices come."""
+    """Return the facts that do not depend on the order of the vertices."""
     table = graph.to_arrow()
     ends = zip(table["source"].to_pylist(), table["target"].to_pylist(), strict=True)
     notes = {note.kind: note.count for note in graph.notes if note.kind in ("loops", "repeated", "directions")}

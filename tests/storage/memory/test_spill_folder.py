@@ -124,7 +124,7 @@ def test_all_folders_that_were_made_go_and_no_other(tmp_path):
 
 
 def test_folders_around_the_parent_may_vanish_as_it_is_made(tmp_path, monkeypatch):
-    """A run that made them removes them meanwhile; one that cannot ever be made is refused."""
+    """Another run removes the folders around it meanwhile; a folder that can never be made is refused."""
     real, refusals = Path.mkdir, [FileNotFoundError(2, "No such file or directory")] * 3
 
     def late(self, *arguments, **options):

@@ -1,4 +1,4 @@
-"""Counts of labelled patterns by search that 64 bits do not hold, and searches modulo primes."""
+"""Counts of labelled patterns by search that do not fit 64 bits, and searches modulo primes."""
 
 import random
 from math import comb
@@ -21,7 +21,7 @@ def _count(graph, text, engine_kind, folder, **workload):
 
 
 def _star(leaves):
-    """A centre with label 0; its leaves have the labels 0, 1, 2, ... in turn."""
+    """A centre with label 0; its leaves have the labels 0, 1, 2, ..., repeated cyclically."""
     labels = np.array([0, *(np.arange(leaves) % 3)])
     edges = np.stack([np.zeros(leaves, int), np.arange(1, leaves + 1)], 1)
     return longwall.graph(edges, labels=(np.arange(leaves + 1), labels))

@@ -31,7 +31,7 @@ def plan_of(context: Any, pattern: str, *, induced: bool = False) -> CountByCand
 
 
 def check(lab: Any, edges: Any, labels: dict[int, int], pattern: str, want: int, threads: int = 1) -> None:
-    """Compare the count, and what limits leave of it, with the embeddings that are wanted."""
+    """Compare the count, and the counts with limits, with the number of embeddings that are wanted."""
     context = lab.context(lab.graph(edges, labels), threads=threads)
     plan = plan_of(context, pattern)
     assert plan.count(context) == want
@@ -75,7 +75,7 @@ def test_numbers_around_powers_of_two(lab: Any, number: int) -> None:
 @pytest.mark.parametrize("times", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("number", [2**61 - 1, 10**30, 2**60 + 1, 4**31])
 def test_a_path_hangs_from_a_triangle(lab: Any, number: int, times: int) -> None:
-    """The vertex at which it hangs has several images, each with so many images of the path below."""
+    """The vertex that the path hangs from has several images, each with many images of the path below."""
     inner, labels = paths_of_number(number, 26, 16)
     hanging = [(max(labels) + 1 + at, x) for at in range(times) for u, x in inner if u == 0]
     rest = [pair for pair in inner if pair[0] != 0]

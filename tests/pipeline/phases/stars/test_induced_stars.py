@@ -1,4 +1,4 @@
-"""Stars that are induced or have labels: closed forms at large hubs, brute force, and the search where it is needed."""
+"""Induced and labelled stars: closed forms at large hubs, brute force, and the search if it is needed."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def test_when_labelled_stars_are_counted_so() -> None:
 
 @pytest.mark.parametrize("pattern", ["star-5", "(a:0)-(b:1), (a)-(c:2), (a)-(d)"])
 def test_limits_of_induced_stars(engine_kind: str, pattern: str) -> None:
-    """A search ends at a low limit; it would hardly ever reach a high one."""
+    """A low limit is searched for; a search for a high one would take too long."""
     n = on_device(66_000, 600)
     graph, count = labelled_star(n, 2), partial(longwall.count, engine=engine_kind, induced=True)
     found = {limit: count(graph, pattern, limit=limit) for limit in (5, 2**64 - 1)}
