@@ -65,7 +65,7 @@ def cases_of(cases: int, engine: str) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(SLICES))
-def test_all_workloads_find_what_formulas_say(lab: Any, engine_kind: str, number: int) -> None:
+def test_all_workloads_agree_with_formulas(lab: Any, engine_kind: str, number: int) -> None:
     kinds: Counter[str] = Counter()
     cases = cases_of(CASES, engine_kind)
     for seed in range(1000 + number * CASES, 1000 + number * CASES + cases):
@@ -77,7 +77,7 @@ def test_all_workloads_find_what_formulas_say(lab: Any, engine_kind: str, number
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(SLICES))
-def test_all_methods_find_what_formulas_say(lab: Any, engine_kind: str, number: int) -> None:
+def test_all_methods_agree_with_formulas(lab: Any, engine_kind: str, number: int) -> None:
     for seed in range(number * METHOD_CASES, number * METHOD_CASES + cases_of(METHOD_CASES, engine_kind)):
         check_methods(lab, 100_000 + seed, engine_kind)
 

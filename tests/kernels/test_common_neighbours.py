@@ -179,7 +179,7 @@ def listed(engine: Any, graph: GraphArrays) -> RowTables:
     return RowTables(WORD, none, none, none, *lists)
 
 
-def test_what_may_not_fit_a_word_is_refused(engine, graph, monkeypatch):
+def test_numbers_that_may_not_fit_a_word_are_refused(engine, graph, monkeypatch):
     """Graphs with enough edges would not fit the memory of a test, so the checks assume shorter words."""
     (made, loaded), tables = engine, listed(*engine)
     device, kernels, xp = made.device, made.kernels, made.xp

@@ -80,7 +80,7 @@ def test_numbers_are_modulo_the_primes(lab: Any) -> None:
     assert found == [comb(n, 8) % prime for prime in PRIMES]
 
 
-def test_what_takes_long_or_has_no_room_is_given_up(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stars_that_take_long_or_do_not_fit_are_given_up(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     inner = nx.gnm_random_graph(60, 200, seed=3)
     graph = lab.graph([*inner.edges, *((-1, v) for v in inner)])
     with pytest.raises(TakesLong):

@@ -48,7 +48,7 @@ def test_what_a_pattern_loses_is_said_once(source: Any, numbers: dict[str, int])
         (networkx.Graph, {}),
     ],
 )
-def test_what_a_pattern_in_a_file_loses_is_said_once(kind: Any, numbers: dict[str, int], tmp_path: Path) -> None:
+def test_data_that_a_pattern_in_a_file_loses_is_noted_once(kind: Any, numbers: dict[str, int], tmp_path: Path) -> None:
     path = tmp_path / "p.graphml"
     networkx.write_graphml_xml(kind([(0, 1), (1, 0), (1, 2)]), path)
     uses = (

@@ -59,7 +59,7 @@ def test_tabs_of_any_file_separate_fields_of_which_the_last_is_empty(tmp_path: P
         ("1,2,a\n2,3\n", {"edge_label": 3}, "line 2: the label is missing"),
     ],
 )
-def test_what_is_missing_is_named(tmp_path: Path, content: str, options: dict[str, object], says: str) -> None:
+def test_missing_fields_are_named(tmp_path: Path, content: str, options: dict[str, object], says: str) -> None:
     said = refusal(tmp_path, "g.csv", content, **options)
     assert says in said
     assert "graph.ids" not in said
@@ -246,7 +246,7 @@ def test_a_late_text_among_labels_is_refused(tmp_path: Path) -> None:
         ("g.col", "p edge 3 1\ne 1 x\n"),
     ],
 )
-def test_formats_without_names_are_not_told_of_them(tmp_path: Path, name: str, content: str) -> None:
+def test_messages_for_formats_without_names_do_not_advise_names(tmp_path: Path, name: str, content: str) -> None:
     said = refusal(tmp_path, name, content)
     assert "is not an integer; write whole numbers from 0 up" in said
     assert "graph.ids" not in said

@@ -192,7 +192,7 @@ REFUSED = {
 
 
 @each_case("case", REFUSED)
-def test_what_is_refused(tmp_path: Path, case: str) -> None:
+def test_network_files_that_are_refused(tmp_path: Path, case: str) -> None:
     name, content, says = REFUSED[case]
     (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(InputError, match=says) as refused:
@@ -226,7 +226,7 @@ CROWDED = {
 
 
 @pytest.mark.parametrize("case", CROWDED)
-def test_what_is_kept_while_xml_is_read_is_bounded(tmp_path: Path, case: str) -> None:
+def test_memory_is_bounded_while_xml_is_read(tmp_path: Path, case: str) -> None:
     (tmp_path / "g.graphml").write_text(CROWDED[case])
     with pytest.raises(InputError, match="this is no list of edges"):
         load_graph(tmp_path / "g.graphml", table=TableOptions(edge_label="v") if case == "a value" else TableOptions())
