@@ -114,7 +114,7 @@ def to_plain(source: Mapping[Any, Any], origin: str, above: tuple[str | int, ...
 def _plain_value(value: Any, origin: str, keys: tuple[str | int, ...]) -> Any:
     where = f"{origin}: {dotted(keys)}"
     if len(keys) > _MOST_LEVELS:
-        raise InputError(f"{where}: more than {_MOST_LEVELS} tables or lists in one another; no key takes so many")
+        raise InputError(f"{where}: more than {_MOST_LEVELS} tables or lists in one another; no key needs that many")
     value = _python_value(value)
     if isinstance(value, Mapping):
         return to_plain(value, origin, keys)

@@ -218,7 +218,7 @@ def match(
     graph, pattern, labels, induced, options
         As of `longwall.count`.
     limit
-        End the search after so many rows; by default all are found.
+        End the search after this many rows; by default all are found.
 
     Returns
     -------
@@ -267,7 +267,7 @@ def maximal_cliques(graph: Any, *, min_size: int = 2, limit: int | None = None, 
     min_size
         Vertices of the smallest ones that are wanted, 2 or more.
     limit
-        End the search after so many rows; by default all are found.
+        End the search after this many rows; by default all are found.
 
     Returns
     -------

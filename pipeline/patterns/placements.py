@@ -241,7 +241,7 @@ def _labels(pattern: Pattern) -> Labels:
 
 
 def _with_labels(pattern: Pattern, labels: Labels) -> Pattern:
-    """Return a pattern with such labels, of vertices and of edges where it has any."""
+    """Return a pattern with these labels of vertices and of edges, if any."""
     n = pattern.num_vertices
     vertices = tuple(ANY_LABEL if label is None else int(label) for label in labels[:n])
     return replace(
@@ -255,6 +255,6 @@ def _with_labels(pattern: Pattern, labels: Labels) -> Pattern:
 
 
 def _sorted(pattern: Pattern, labels: Labels) -> Labels:
-    """Return the labels of vertices and those of edges in an order that does not depend on where they are."""
+    """Return the labels of vertices and those of edges in an order that does not depend on their places."""
     n = pattern.num_vertices
     return tuple(sorted(labels[:n], key=repr)) + tuple(sorted(labels[n:], key=repr))

@@ -96,7 +96,7 @@ VertexName = Annotated[
 ]
 Machines = Annotated[
     int | None,
-    typer.Option("--workers", metavar="N", min=1, help="Predict the time on so many machines.", show_default="one"),
+    typer.Option("--workers", metavar="N", min=1, help="Predict the time on this many machines.", show_default="one"),
 ]
 RatesFile = Annotated[
     Path | None,

@@ -36,7 +36,7 @@ class Workload(Section, ABC):
     count: Literal["embeddings", "mappings", "subgraphs"] = Field(
         default="embeddings",
         description="`embeddings` (mappings up to the automorphisms of the pattern with its labels), `subgraphs` "
-        "(distinct ones: fewer where only some vertices or edges of the pattern have a label) or, for `match`, "
+        "(distinct ones: fewer if only some vertices or edges of the pattern have a label) or, for `match`, "
         "`mappings`",
     )
 

@@ -72,7 +72,7 @@ class Match(Workload):
     )
     induced: bool = Field(default=False, description="whether non-edges of the pattern must be non-edges of the graph")
     limit: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="stop after so many embeddings of a pattern; by default all are counted or listed"
+        default=None, description="stop after this many embeddings of a pattern; by default all are counted or listed"
     )
     join: Join = Field(
         default="vertices",

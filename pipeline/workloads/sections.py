@@ -438,7 +438,7 @@ class ExportSection(Section):
 
     embeddings: bool | None = Field(default=None, description='`true` is the same as `workload.output = "embeddings"`')
     limit: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="stop after so many rows; by default all are written"
+        default=None, description="stop after this many rows; by default all are written"
     )
     columns: Annotated[tuple[str, ...] | None, BeforeValidator(_column_names)] = Field(
         default=None, description='write only these columns, such as `["v0", "v2"]`; by default all of them'

@@ -112,7 +112,7 @@ def plan_star(
     graph
         The data graph.
     whole
-        The plan that counts the pattern otherwise.
+        The fallback: a plan that counts the pattern in another way.
     induced
         Whether non-edges of the pattern must be non-edges of the graph.
     limit
@@ -143,7 +143,7 @@ def _search_cost(pattern: Pattern, graph: Graph) -> float:
 
 
 def _orders(pattern: Pattern) -> int:
-    """Return in how many ways the leaves of a star can be given to as many vertices, at most."""
+    """Bound the number of ways to assign the leaves of a star to the same number of vertices."""
     return max(factorial(pattern.num_vertices - 1) // automorphism_count(pattern), 1)
 
 

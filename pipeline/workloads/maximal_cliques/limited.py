@@ -1,4 +1,4 @@
-"""Count maximal cliques until there are so many: fetched as a list is, since kernels that count do not pause."""
+"""Count maximal cliques up to a limit: fetched as a list is, since kernels that count do not pause."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class MaximalCliques(Workload):
     )
 
     limit: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="stop after so many; by default all are counted or listed"
+        default=None, description="stop after this many; by default all are counted or listed"
     )
 
     @field_validator("limit")
