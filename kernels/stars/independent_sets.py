@@ -97,7 +97,7 @@ def _connected(start, near, root, begin, queue, seen):
     Returns
     -------
     end : int
-        Where the list ends.
+        The end of the list.
     most : int
         The largest number of neighbours of a listed vertex.
     tip : int

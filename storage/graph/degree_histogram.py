@@ -41,7 +41,7 @@ class DegreeHistogram:
     """
 
     degrees: Int64s
-    """int64[k]: distinct degrees above 0, descending; 0 alone where the graph has no edge."""
+    """int64[k]: distinct degrees above 0, descending; only 0 if the graph has no edge."""
     counts: Int64s
     """int64[k]: vertices of each."""
 

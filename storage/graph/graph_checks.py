@@ -36,9 +36,9 @@ class Facts(NamedTuple):
     last: int = 0
     """The last item."""
     low: int = 0
-    """The smallest item, where it matters."""
+    """The smallest item, if it matters."""
     high: int = 0
-    """The largest item, or their number, where it matters."""
+    """The largest item, or the number of items, if it matters."""
     more: Any = None
     """Further facts about the array."""
 
@@ -255,7 +255,7 @@ def check_distinct(ids: Int64s, largest: int, space: Int64s, pool: ThreadPoolExe
     space : int64[n]
         Is overwritten: with tables of a bit for each id where there is room for one, else with sorted ids.
     pool, workers
-        Threads, and how many of them to use.
+        Threads, and the number of them to use.
 
     Raises
     ------
@@ -297,7 +297,7 @@ def check_names_distinct(names: Texts, numbers: Int64s, space: Int64s, pool: Thr
     space : int64[n]
         Workspace, overwritten.
     pool, workers
-        Threads, and how many of them to use.
+        Threads, and the number of them to use.
 
     Raises
     ------
@@ -308,7 +308,7 @@ def check_names_distinct(names: Texts, numbers: Int64s, space: Int64s, pool: Thr
 
     def hash_piece(low: int) -> None:
         here = slice(low, low + _PIECE)
-        # Numbers are distinct: where each name is that of a vertex, their order does not matter.
+        # Numbers are distinct: if each name belongs to a vertex, their order does not matter.
         rows = here if len(names) == len(numbers) else numbers[here]
         space[here] = hash_spans(names.data, begins[rows], ends[rows], key).view(np.int64)
 

@@ -194,7 +194,7 @@ def warn_of(source: object, notes: Iterable[Noted]) -> None:
 
 
 def _level_of_caller() -> int:
-    """Return how many calls lie between `warn_of` and the first caller outside of Longwall."""
+    """Return the number of calls between `warn_of` and the first caller outside of Longwall."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] in _INSIDE:
         frame, level = frame.f_back, level + 1

@@ -125,7 +125,7 @@ struct Search {
   RingSlot* ring;
   TaskControl* control;
   const u32* stop;
-  i64 modulus = 0;  // a prime, where counts are residues
+  i64 modulus = 0;  // a prime, if counts are residues
   u64 most = 0;  // the search ends once all warps together have found so many; 0: it finds all
   u64* result = nullptr;
   u32 now, since;  // the last look at the clock, and the last one after which work could be given away

@@ -23,7 +23,7 @@ def look_like_names(ids: Sequence[Any], values: Sequence[Any]) -> bool:
     Parameters
     ----------
     ids, values
-        The ids of some nodes, and the value of each; "" or None where a node has none.
+        The ids of some nodes, and the value of each; "" or None if a node has none.
     """
     if not ids or not all(isinstance(value, str) and value for value in values):
         return False

@@ -15,7 +15,7 @@ _LONGEST_TAG = 2**20
 # Characters that are kept: of open elements, of declarations, and of names, which the parser never forgets.
 _MOST_KEPT = 2**22
 _OPEN, _DECLARED = 2**10, 2**8  # counted for an open element, and for a declaration, besides their characters
-_CHARACTERS = 400  # of an element, where as many elements as asked for are handed over
+_CHARACTERS = 400  # per element: longer names on average make blocks smaller
 _MOST_LISTED = 10
 _NAMES = {"node": ("id",), "edge": ("source", "target")}
 

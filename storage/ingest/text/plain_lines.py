@@ -65,7 +65,7 @@ def parse_plain_lines(
 
 @lazy_kernel
 def _number(block: npt.NDArray[np.uint8], address: int, at: int) -> tuple[int, int]:
-    """Return the number that begins at a byte, and where it ends; -1: it is too long, begins with 0s, or is none."""
+    """Return the number that begins at a byte, and its end; -1 if it is too long, begins with 0s, or is no number."""
     word = np.uint64(load_word(address + at)) ^ np.uint64(0x3030303030303030)
     # The top bit of each byte that is no digit; the lowest one is right, whatever carries come from it.
     others = ((word + np.uint64(0x7676767676767676)) | word) & np.uint64(0x8080808080808080)

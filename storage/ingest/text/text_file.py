@@ -377,7 +377,7 @@ class TextFile:
         assert passed is not None, "it may be empty"
         stop = passed.end() if passed.end() > start else end  # only the last line of a file lacks its newline
         self._line += max(1, buffer[start:stop].count(b"\n"))
-        # The passed lines are no rows: what the parser counts are comments.
+        # The skipped lines are not rows, so the parser counts only comments.
         self.comments += int(parse_block(Block(buffer, start, stop, 0), Rows(self._kinds, np.arange(2), 2)).beyond[2])
         self._move(stop)
 
