@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
+from math import comb
 from typing import Any
 
 import naive
@@ -77,6 +78,56 @@ def test_pairs_are_told_apart_in_either_way(lab, monkeypatch, most, worth):
     sums = sums_of(space, budget)
     assert added(sums)[0] == sum(1 for _ in naive.mappings(edges, query, labels))
     assert (len(sums.terms) > 1) == (worth < 1e9 and most > 0)
+
+
+@pytest.mark.parametrize("most", [0, 3, 20, 1000])
+@pytest.mark.parametrize("worth", [0.0, 1.5, 3.0])
+@pytest.mark.parametrize(
+    "ends",
+    [((0, 2), (1, 3), (0, 4), (1, 5), (0, 6)), ((0, 2), (0, 3), (0, 4), (1, 5)), ((2, 3), (1, 4), (1, 5), (1, 6))],
+)
+def test_copies_are_added_up_vertex_by_vertex(lab, monkeypatch, most, worth, ends):
+    """Leaves of one label at two or three vertices, in any order, with some pairs kept apart while matching."""
+    monkeypatch.setattr(terms, "_MOST_TERMS", most)
+    monkeypatch.setattr(terms, "_WORTH", worth)
+    monkeypatch.setattr(terms, "TERM_COST", 0.0)
+    rng = np.random.default_rng(4)
+    edges = [(u, v) for u, v in combinations(range(9), 2) if rng.random() < 0.6]
+    pairs = ((0, 1), *ends) if (2, 3) not in ends else ((0, 1), (1, 2), *ends)
+    query = naive.Query(1 + max(map(max, pairs)), pairs, (0,) * (1 + max(map(max, pairs))))
+    labels = dict.fromkeys(range(9), 0)
+    budget = Budget()
+    sums = sums_of(space_of(lab, edges, labels, query, budget), budget)
+    assert added(sums)[0] == sum(1 for _ in naive.mappings(edges, query, labels))
+
+
+def ways_to_share(first: int, second: int) -> int:
+    """Ways to part leaves of two vertices into classes, the leaves of each being alike."""
+    ways = {(0, 0): 1}
+    for part in product(range(first + 1), range(second + 1)):
+        if any(part):
+            for whole in sorted(product(range(first + 1), range(second + 1))):
+                before = whole[0] - part[0], whole[1] - part[1]
+                ways[whole] = ways.get(whole, 0) + ways.get(before, 0)
+    return ways[first, second]
+
+
+def test_double_stars_have_no_more_terms_than_ways_to_share_leaves(lab, monkeypatch):
+    """Nine leaves of one label can coincide in 21,147 ways; those that differ by the order of leaves are one."""
+    monkeypatch.setattr(terms, "_WORTH", 0.0)
+    monkeypatch.setattr(terms, "TERM_COST", 0.0)
+    own, common = 40, 60
+    first, second = range(2, 2 + own + common), range(2 + own, 2 + 2 * own + common)
+    edges = [(0, 1), *((0, v) for v in first), *((1, v) for v in second)]
+    leaves = [(0, 2), (1, 3), (0, 4), (1, 5), (0, 6), (1, 7), (0, 8), (1, 9), (0, 10)]
+    query = naive.Query(11, ((0, 1), *leaves), (0, 1, *[2] * 9))
+    budget = Budget()
+    labels = {0: 0, 1: 1} | dict.fromkeys(range(2, 2 + 2 * own + common), 2)
+    sums = sums_of(space_of(lab, edges, labels, query, budget), budget)
+    assert len(sums.terms) == ways_to_share(5, 4)
+    assert not any(distinct for term in sums.terms for distinct in term.constraints.distinct)
+    ways = (comb(common, s) * comb(own, 5 - s) * comb(own + common - s, 4) for s in range(6))
+    assert added(sums)[0] == 120 * 24 * sum(ways)
 
 
 def test_a_count_of_more_than_64_bits_is_known_modulo_several_numbers(lab):

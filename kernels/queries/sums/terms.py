@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from longwall.kernels.queries.sums.separators import Constraints, SeparatorTree, bits, separator_tree, tree_of
 
 _MOST_TERMS = 1 << 12  # after which all other pairs are kept apart while matching
+_BETWEEN = 8  # times as many between two vertices: those that differ by copies are added up after each vertex
 _ORDERS = 2  # the last good ones, which are tried for each term
 _WORTH = 2.0  # times the work for one pair less to expand, which would double what is counted at worst
 TERM_COST = 300.0  # candidates that could be tried meanwhile
@@ -92,12 +93,10 @@ class Coincidences:
             self._possible[members] = apart and self.size(members) > 0
         return self._possible[members]
 
-    def without_copies(
-        self, found: dict[tuple[int, ...], int], kept: Sequence[tuple[int, int]]
-    ) -> dict[tuple[int, ...], int]:
-        """Add up the coefficients of smaller queries that differ only by query vertices that stand for each other.
+    def copies(self, kept: Sequence[tuple[int, int]]) -> list[int]:
+        """Return bit sets of query vertices that stand for each other.
 
-        Such vertices have the same neighbours and the same candidates, and need not be distinct from any other one.
+        Such vertices have the same neighbours and the same candidates, and are in no pair that is kept apart.
         """
         bound = sum(1 << v for v in {v for pair in kept for v in pair})
         alike: dict[tuple[int, tuple[bool, ...]], int] = {}
@@ -105,14 +104,7 @@ class Coincidences:
             if not bound >> v & 1:
                 key = near, tuple((self._masks >> np.uint64(v) & np.uint64(1)).astype(bool).tolist())
                 alike[key] = alike.get(key, 0) | 1 << v
-        twins = [members for members in alike.values() if members & (members - 1)]
-        summed: dict[tuple[int, ...], int] = {}
-        for classes, coefficient in found.items():
-            same = classes
-            for members in twins:
-                same = _in_order(same, members)
-            summed[same] = summed.get(same, 0) + coefficient
-        return {classes: coefficient for classes, coefficient in summed.items() if coefficient}
+        return [members for members in alike.values() if members & (members - 1)]
 
     def constraints(self, classes: Sequence[int], kept: Sequence[tuple[int, int]]) -> Constraints | None:
         """Return what the vertices of a smaller query must satisfy; None: it has no match.
@@ -207,18 +199,12 @@ def _expand(
     tree: SeparatorTree,
 ) -> list[Term]:
     """Write the count as terms: each pair that is expanded subtracts what has its vertices in one class."""
-    found: dict[tuple[int, ...], int] = {alone: 1}
-    for at, pair in enumerate(expanded):
-        if len(found) > _MOST_TERMS:
-            kept = [*kept, *expanded[at:]]
-            break
-        for classes, coefficient in list(found.items()):
-            merged = _merge(classes, pair)
-            if all(map(known.may_be_one, merged)):
-                found[merged] = found.get(merged, 0) - coefficient
-                if not found[merged]:
-                    del found[merged]
-    found = known.without_copies(found, kept)
+    copies = known.copies(kept)
+    found, left = _smaller(known, alone, expanded, copies)
+    if left and copies:
+        found, left = _smaller(known, alone, expanded, [])
+    kept = [*kept, *left]
+    found = _without_copies(found, known.copies(kept))
     places = [_places(alone, tree)]
     terms = []
     for classes, coefficient in found.items():
@@ -232,12 +218,58 @@ def _expand(
     return terms
 
 
-def _in_order(classes: tuple[int, ...], members: int) -> tuple[int, ...]:
+def _smaller(
+    known: Coincidences, alone: tuple[int, ...], expanded: Sequence[tuple[int, int]], copies: Sequence[int]
+) -> tuple[dict[tuple[int, ...], int], Sequence[tuple[int, int]]]:
+    """Return the smaller queries with their coefficients, and the pairs that are left where these are too many.
+
+    With copies, the pairs are taken vertex by vertex. After each vertex, those that were taken before can be exchanged
+    with their copies there: the pairs that are left have each of them with the same vertices.
+    """
+    rank = list(range(len(alone)))
+    if copies:
+        first = {v: min(bits(members)) for members in copies for v in bits(members)}
+        for place, v in enumerate(sorted(rank, key=lambda v: (first.get(v, v), v))):
+            rank[v] = place
+        expanded = sorted(expanded, key=lambda pair: sorted((rank[pair[0]], rank[pair[1]]), reverse=True))
+    found: dict[tuple[int, ...], int] = {alone: 1}
+    last, most = -1, _MOST_TERMS
+    for at, pair in enumerate(expanded):
+        place = max(rank[pair[0]], rank[pair[1]])
+        if copies and place != last:
+            taken, last = sum(1 << v for v, own in enumerate(rank) if own < place), place
+            found = _without_copies(found, [members & taken for members in copies])
+            most = _MOST_TERMS
+        if len(found) > most:
+            return found, expanded[at:]
+        most = _MOST_TERMS * (_BETWEEN if copies else 1)
+        for classes, coefficient in list(found.items()):
+            merged = _merge(classes, pair)
+            if all(map(known.may_be_one, merged)):
+                found[merged] = found.get(merged, 0) - coefficient
+                if not found[merged]:
+                    del found[merged]
+    return found, ()
+
+
+def _without_copies(found: dict[tuple[int, ...], int], copies: Sequence[int]) -> dict[tuple[int, ...], int]:
+    """Add up the coefficients of smaller queries that differ only by query vertices that stand for each other."""
+    summed: dict[tuple[int, ...], int] = {}
+    for classes, coefficient in found.items():
+        same = _in_order(classes, copies)
+        summed[same] = summed.get(same, 0) + coefficient
+    return {classes: coefficient for classes, coefficient in summed.items() if coefficient}
+
+
+def _in_order(classes: tuple[int, ...], copies: Sequence[int]) -> tuple[int, ...]:
     """Put query vertices that stand for each other into the classes in one order, as many into each as there were."""
-    left, found = list(bits(members)), []
-    for others, number in sorted((one & ~members, (one & members).bit_count()) for one in classes):
-        found.append(others | sum(1 << v for v in left[:number]))
-        left = left[number:]
+    others = ~sum(copies)
+    kinds = sorted((one & others, tuple((one & members).bit_count() for members in copies)) for one in classes)
+    left, found = [bits(members) for members in copies], []
+    for rest, numbers in kinds:
+        found.append(
+            rest | sum(1 << next(some) for some, number in zip(left, numbers, strict=True) for _ in range(number))
+        )
     return tuple(sorted(found))
 
 
