@@ -16,6 +16,8 @@ RUN useradd --create-home --uid 1000 miner
 COPY --from=build /opt/longwall /opt/longwall
 ENV PATH=/opt/longwall/bin:$PATH PYTHONUNBUFFERED=1 NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
 USER miner
+# Compiled for the CPU of the machine that builds the image; others compile what they need on their first runs.
+RUN longwall doctor --warm
 WORKDIR /work
 ENTRYPOINT ["longwall"]
 CMD ["--help"]

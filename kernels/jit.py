@@ -21,7 +21,6 @@ _SCALARS: dict[Any, str] = {int: "int64", float: "float64", bool: "bool", type(N
     np.dtype(name).type: np.dtype(name).name for name in "bhilqBHILQfd?"
 }
 _reports: list[Callable[[], None]] = []
-_elsewhere: list[Callable[[str, str, str], bool]] = []
 
 
 class Kernel:
@@ -53,7 +52,7 @@ class Kernel:
         with self._lock:
             if kinds not in self._found:
                 described = _describe(kinds)
-                loaded = None if described is None else _loaded(self._function, described)
+                loaded = None if described is None else load_machine_code(self._function, described)
                 self._found[kinds] = loaded or self.dispatcher
             return self._found[kinds]
 
@@ -117,34 +116,6 @@ class Intrinsic:
             context.refresh()
             self._type = context.resolve_value_type(made)
         return self._type
-
-
-def _loaded(function: Callable[..., Any], kinds: str) -> Callable[..., Any] | None:
-    """Return a kernel whose machine code is on disk, or is being compiled by another process."""
-    found = load_machine_code(function, kinds)
-    if found is None and _elsewhere:
-        for report in list(_reports):
-            report()
-        if any(wait(function.__module__, function.__qualname__, kinds) for wait in list(_elsewhere)):
-            found = load_machine_code(function, kinds)
-    return found
-
-
-@contextmanager
-def waiting_for(wait: Callable[[str, str, str], bool]) -> Iterator[None]:
-    """Wait for kernels that another process compiles, while the context is open.
-
-    Parameters
-    ----------
-    wait
-        Receives the module, the name and the kinds of arguments of a kernel that is not on disk. It returns whether
-        that may be there now.
-    """
-    _elsewhere.append(wait)
-    try:
-        yield
-    finally:
-        _elsewhere.remove(wait)
 
 
 def _kind(value: Any) -> Any:

@@ -7,13 +7,11 @@ places that others can write to, and would raise where it cannot write.
 import fcntl
 import inspect
 import os
-import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +19,6 @@ from longwall.kernels import machine_code
 from longwall.kernels.private_folder import CacheFolder, cache_folder, cache_notes
 
 _STATES = 8  # of the sources of a folder: of several versions and checkouts, whose kernels are kept
-_LINE = re.compile(r"-\d+\.")  # behind the name of a function in that of a file
 
 
 @cache
@@ -59,60 +56,11 @@ def load_machine_code(function: Callable[..., Any], kinds: str) -> Callable[...,
     kinds
         Of the arguments; see :func:`longwall.kernels.machine_code.describe_types`.
     """
-    path = file_of(function, kinds)
-    return None if path is None else machine_code.load(path, function)
-
-
-def file_of(function: Callable[..., Any], kinds: str) -> str | None:
-    """Return where the machine code of a kernel is kept, see `load_machine_code`; None: it is not."""
     source = Path(inspect.getfile(function))
     if _folder().path is None or not source.exists():
         return None
     name = machine_code.file_name(_base(function), kinds)
-    return None if name is None else f"{_place(source)}/{name}"
-
-
-def missing(kernels: Iterable[tuple[str, str, str]]) -> list[int]:
-    """Return the positions of kernels whose machine code is not on disk; none where it cannot be kept there.
-
-    No module of kernels is imported, and what is hashed of the sources is hashed when they are loaded, too: so this
-    takes less than a millisecond.
-
-    Parameters
-    ----------
-    kernels
-        The module, the name there, and the kinds of arguments of each.
-    """
-    if _folder().path is None:
-        return []
-    modules: dict[str, tuple[str, str, set[str]]] = {}
-    folders: dict[str, set[str]] = {}
-    found = []
-    for position, (module, name, kinds) in enumerate(kernels):
-        if module not in modules:
-            source = _source(module)
-            place = _place(source)
-            if place not in folders:
-                folders[place] = _without_lines(place)
-            modules[module] = source.stem, _stamp(source.parent), folders[place]
-        stem, stamp, there = modules[module]
-        file = machine_code.file_name(f"{stem}.{name}.{stamp}", kinds)
-        if file is not None and file not in there:
-            found.append(position)
-    return found
-
-
-def _source(module: str) -> Path:
-    """Return the file of a module of this package, which need not be imported."""
-    floor, *inner = module.split(".")[1:]
-    return Path(import_module(f"{__name__.partition('.')[0]}.{floor}").__path__[0], *inner).with_suffix(".py")
-
-
-def _without_lines(place: str) -> set[str]:
-    """Return the names of files in a folder of kernels, without the lines at which the functions begin."""
-    with suppress(OSError):
-        return {_LINE.sub(".", name) for name in os.listdir(place) if name.endswith(machine_code.ENDING)}  # noqa: PTH208 - half the time
-    return set()
+    return None if name is None else machine_code.load(f"{_place(source)}/{name}", function)
 
 
 def _place(source: Path) -> str:

@@ -11,7 +11,6 @@ import builtins
 import ctypes
 import json
 import os
-import re
 import sys
 from contextlib import suppress
 from functools import cache
@@ -75,45 +74,6 @@ def _describe_type(one: Any) -> str | None:
         return None
     name = str(number.name)
     return array_text(name, one.ndim, one.layout, mutable=one.mutable) if array else name
-
-
-def types_of(kinds: str) -> tuple[Any, ...]:
-    """Return Numba's types of arguments from their text, the other way round than `describe_types`.
-
-    Raises
-    ------
-    ValueError, LookupError, AttributeError, ImportError
-        If it is no such text.
-    """
-    words = [word for word in _WORD.findall(kinds) if word != ","]
-    types = []
-    while words:
-        types.append(_next_type(words))
-    return tuple(types)
-
-
-_WORD = re.compile(r"[\w.]+(?:\[[^]]*\])?|[(),]")
-_KIND_OF_ARRAY = re.compile(r"(\w+)\[(\d+)([CFA])( readonly)?\]")
-
-
-def _next_type(words: list[str]) -> Any:
-    """Take the words of one type away, and return it."""
-    types: Any = import_module("numba.core.types")
-
-    word = words.pop(0)
-    if words[:1] == ["("]:
-        del words[0]
-        inner = []
-        while words[0] != ")":
-            inner.append(_next_type(words))
-        del words[0]
-        module, _, name = word.rpartition(".")
-        kind = getattr(import_module(module), name)
-        return types.BaseTuple.from_types(inner, None if kind is tuple else kind)
-    if array := _KIND_OF_ARRAY.fullmatch(word):
-        dtype, dimensions, layout, readonly = array.groups()
-        return types.Array(getattr(types, dtype), int(dimensions), layout, readonly=readonly is not None)
-    return getattr(types, word)
 
 
 def load(path: str, function: Callable[..., Any]) -> Callable[..., Any] | None:

@@ -268,7 +268,6 @@ def _run(
     began: float,
 ) -> Result:
     from longwall.kernels.kernel_cache import cache_note
-    from longwall.pipeline.ahead.host_kernels import compiling_ahead
     from longwall.pipeline.execution.engine_errors import user_errors
     from longwall.pipeline.execution.thread_executor import ThreadExecutor
     from longwall.storage.memory.allocator import return_freed_memory
@@ -288,11 +287,10 @@ def _run(
         starting = _cluster(spec, directory, resources, observer, devices, later) if on_cluster else nullcontext()
         cluster = opened.enter_context(starting)
         say_compiling = cache(lambda: observer.note(COMPILING))
-        ahead = opened.enter_context(compiling_ahead(spec, resources, here=not on_cluster))
         with engine.watch_compilation(say_compiling), user_errors(engine), observer.timed("graph"):
             graph = _graph(spec, observer, resources, cluster)
         with observer.timed("plan"):
-            plan = ahead.planned(plan_for(spec, graph))
+            plan = plan_for(spec, graph)
         second = open_beside(spec, graph, resources)
         facts = describe_graph(spec, graph) | {"degrees": graph.degree_powers()}
         engines = engine_facts(spec, engine, devices, second)

@@ -40,10 +40,6 @@ class CpuDevice:
         """The number of threads."""
         return f"{self.workers} threads"
 
-    def compiling(self, sources: Sequence[tuple[str, str]]) -> AbstractContextManager[None]:  # noqa: ARG002
-        """The host has no kernels of sources."""
-        return nullcontext()
-
 
 Int64s = NDArray[np.int64]
 

@@ -144,16 +144,6 @@ class Device(Protocol):
     @property
     def ablation(self) -> Ablation: ...  # noqa: D102
 
-    def compiling(self, sources: Sequence[tuple[str, str]]) -> AbstractContextManager[None]:
-        """Compile sources in a thread of its own while the context is open, if the hardware has kernels of sources.
-
-        Parameters
-        ----------
-        sources
-            The name of each, and its generated header, in the order in which they are needed.
-        """
-        ...
-
 
 class EngineMemory(Protocol):
     """The memory of an engine's own: a device's, of which all arrays come that are made within `Engine.faults`."""

@@ -20,7 +20,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
-from longwall.pipeline.ahead.device_sources import sources_of
 from longwall.pipeline.cluster.open_phase import CurrentPhase
 from longwall.pipeline.cluster.shared_graph import GraphSharer, SharedGraph, graph_of_machine, map_graph
 from longwall.pipeline.config import RunSpec, load_config
@@ -256,13 +255,7 @@ class WorkerProcess:
         resources = open_resources(
             spec.with_threads(self._threads), processes=header["share"], per_device=header["per_device"]
         )
-        sources = sources_of(spec) if resources.on_device else []
-        with (
-            resources,
-            user_errors(resources.engine),
-            resources.engine.device.compiling(sources),
-            ExitStack() as opened,
-        ):
+        with resources, user_errors(resources.engine), ExitStack() as opened:
             if header["shares"]:
                 graph = self._shared_graph()
             elif header["share"] > _ALONE and sys.platform == "linux":

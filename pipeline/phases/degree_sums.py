@@ -40,7 +40,7 @@ _PATH, _TAILED = [1, 1, 2, 2], [1, 2, 2, 3]  # degrees, ascending
 _VERTICES_AT_ONCE = 1 << 18
 _SHIFTS = (0, 12, 24)
 _ARCS_AT_ONCE = 1 << 22
-_MANY_EDGES = 1 << 18  # with fewer all ways are quick, and kernels that first runs compile ahead count
+_MANY_EDGES = 1 << 18  # with fewer all ways are quick, and kernels that other counts compile, too, count
 
 
 @dataclass(frozen=True)

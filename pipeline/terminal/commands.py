@@ -98,18 +98,36 @@ def add_commands(app: typer.Typer, reporting: Callable[[], AbstractContextManage
     def doctor(
         disk: Annotated[Path, typer.Option(metavar="FOLDER", help="Measure the disk of this folder.")] = Path(),
         as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+        warm: Annotated[
+            bool, typer.Option("--warm", help="Compile all kernels first, so that no run has to; it takes minutes.")
+        ] = False,
     ) -> None:
         """Say what works on this machine, and what to install."""
         with reporting():
-            from longwall.pipeline.terminal.doctor import examine
-            from longwall.storage.plain_text import harmless
-
-            facts = examine(user_path(disk))
-        width = max(map(len, facts))
-        lines = [f"{name:{width}}  {harmless(fact)}" for name, fact in facts.items()]
-        write_stdout(json.dumps(facts) if as_json else "\n".join(lines))
+            facts = _examined(user_path(disk), warm=warm)
+        write_stdout(json.dumps(facts) if as_json else _lines(facts))
         if "CPU: no" in facts["runs work on"]:
             raise typer.Exit(ExitCode.RUN_FAILED)
+
+
+def _examined(disk: Path, *, warm: bool) -> dict[str, str]:
+    """Return the facts that `longwall doctor` prints, and compile all kernels if `warm`."""
+    from longwall.pipeline.terminal.doctor import examine
+
+    facts = examine(disk)
+    if warm:
+        from longwall.pipeline.terminal.warm import warm_kernels
+
+        facts["kernels"] = warm_kernels(on_gpu=facts["GPU"].startswith("works"))
+    return facts
+
+
+def _lines(facts: dict[str, str]) -> str:
+    """Return facts as text, of which nothing controls a terminal."""
+    from longwall.storage.plain_text import harmless
+
+    width = max(map(len, facts))
+    return "\n".join(f"{name:{width}}  {harmless(fact)}" for name, fact in facts.items())
 
 
 def _show(run: str, table: str | None, limit: int | None, as_csv: bool, for_spreadsheets: bool, tables: bool) -> None:

@@ -93,7 +93,6 @@ NOT_RUN = {
     "python -m benchmarks.suites.counts --engine cuda --scales 14,18,20,22": _LONG,
     "python -m benchmarks.gpu.gpu_kernels --scales 13 14 18 20 22": _LONG,
     "python -m benchmarks.gpu.host_link": _LONG,
-    "python -m benchmarks.gpu.first_run": _LONG,
     "PYTHONPATH=tests/emulator python -m benchmarks.gpu.host_calls": _LONG,
     "python -m benchmarks.gpu.start": _LONG,
     "python -m benchmarks.gpu.load": _LONG,

@@ -72,14 +72,6 @@ _modules: dict[tuple[int, str, str], Future[Any]] = {}
 _guard = Lock()
 
 
-def compile_ahead(device: int, name: str, generated: str) -> None:
-    """Compile a source, or load it from CuPy's cache, for another thread that will want a kernel of it.
-
-    NVRTC holds no lock of Python's meanwhile.
-    """
-    _module(device, name, generated, lambda: None)
-
-
 def _module(device: int, name: str, generated: str, waits: Callable[[], None]) -> Any:
     """Return a module, which one thread compiles, and others wait for."""
     key = device, name, generated

@@ -1,6 +1,6 @@
 """What every counter of the CUDA engine shares: the device, launches, and results that come back."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from longwall.kernels.cuda.runtime.compile import kernel
 from longwall.kernels.cuda.runtime.errors import cuda_faults
 from longwall.kernels.cuda.runtime.memory import DeviceMemory
-from longwall.kernels.device_ahead import compiling_sources
 from longwall.kernels.exact_numbers import exact_number
 from longwall.kernels.interface.engine import Ablation, WorkspaceTooLarge
 
@@ -59,10 +58,6 @@ class Device:
         self._one = xp.cuda.alloc_pinned_memory(4)
         np.frombuffer(self._one, np.uint32, 1)[0] = 1
         xp.cuda.runtime.deviceSynchronize()
-
-    def compiling(self, sources: Sequence[tuple[str, str]]) -> AbstractContextManager[None]:
-        """Compile sources in a thread of its own, or load them from the cache on disk, while the context is open."""
-        return compiling_sources(self.number, sources)
 
     def interrupt(self) -> None:
         """Make running kernels return as soon as they can."""

@@ -1,1 +1,0 @@
-"""What the first run on a machine compiles while it reads the graph."""
