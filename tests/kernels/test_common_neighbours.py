@@ -137,6 +137,15 @@ def test_triangles_and_diamonds_are_those_of_the_matrix(engine, graph, cut):
             assert sum(counter.count(first, last) for first, last in pairwise(cuts)) == wanted > 1_000
 
 
+def test_an_edge_may_be_in_more_diamonds_than_32_bits_count(lab):
+    """Two adjacent hubs with 100,000 neighbours each, the same ones."""
+    leaves = range(2, 100_002)
+    env = lab.context(lab.graph([(0, 1), *((hub, leaf) for leaf in leaves for hub in (0, 1))]))
+    loaded, _ = load_graph(env)
+    counter = env.engine.kernels.diamond_counter(env.engine.device, loaded, MEMORY)
+    assert counter.count(0, loaded.num_vertices) == comb(100_000, 2)
+
+
 @pytest.mark.parametrize(("many", "narrow"), [(0, 1 << 16), (0, 0), (1_500, 1 << 16)])
 def test_four_cycles_are_those_of_the_matrix(engine, graph, many, narrow, monkeypatch):
     """On the GPU, vertices of many wedges also in windows, with counters of 16 bits and of 32."""

@@ -126,6 +126,20 @@ def test_more_candidates_than_a_word_has_bits(case, core, apart, outside, near):
     check(one, {frozenset(clique) for clique in nx.find_cliques(nx.Graph(edges))})
 
 
+def test_wide_searches_end_at_vertices_without_more_candidates(case):
+    """A complete bipartite graph with triangles in one side: cliques are small, and earlier vertices exclude some."""
+    draw, many, few = random.Random(5), NARROW + 6, NARROW + 2
+    edges = {(u, many + v) for u in range(many) for v in range(few)}
+    edges |= {(many + few + i, member) for i in range(5) for member in draw.sample(range(many + few), 30)}
+    edges |= {pair for _ in range(30) for pair in combinations(sorted(draw.sample(range(many, many + few), 3)), 2)}
+    one = case(sorted(edges))
+    assert one.order.degeneracy > NARROW
+    cliques = {frozenset(clique) for clique in nx.find_cliques(nx.Graph(edges))}
+    assert one.sizes() == naive_cliques.sizes(cliques)
+    assert one.vertices() == naive_cliques.per_vertex(cliques)
+    assert one.cliques(room=1000) == cliques
+
+
 def test_wide_searches_stop_at_the_least_size_and_wherever_a_list_is_full(case):
     edges = wide_graph(100, 11, 50, 66, 3)
     one = case(edges)

@@ -17,6 +17,7 @@ from selection import on_device
 import longwall
 from longwall.kernels.exact_numbers import PRIMES, combine, moduli_for
 from longwall.kernels.interface.engine import WorkspaceTooLarge
+from longwall.kernels.interface.homomorphism_program import Make
 from longwall.kernels.patterns.pattern_codes import code_edges, connected_codes
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern
@@ -26,7 +27,7 @@ from longwall.pipeline.phases.count_plans import CountByHomomorphisms, CountBySe
 from longwall.pipeline.phases.homomorphisms import count as homomorphism_count
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.planning.decompositions import Decomposer
-from longwall.pipeline.planning.homomorphisms import HomomorphismSums, Term, plan_homomorphisms
+from longwall.pipeline.planning.homomorphisms import HomomorphismSums, Term, denser, plan_homomorphisms
 from longwall.pipeline.planning.pattern_core import PassCosts, pass_costs
 from longwall.pipeline.planning.table_compiler import compile_sums
 from longwall.stages.homomorphisms import tables
@@ -266,3 +267,21 @@ def test_where_rows_are_short_passes_are_not_for_nothing(lab):
     assert sums.cost > free.cost
     (mappings,) = HomomorphismCount(sums).mappings(lab.context(sparse))
     assert plan_count(pattern, sparse).count(lab.context(sparse)) == mappings // automorphism_count(pattern)
+
+
+@pytest.mark.parametrize(
+    "edges", [((0, 1), (1, 2), (2, 3), (0, 3)), ((0, 1), (1, 2), (2, 3), (0, 3), (2, 4), (4, 5), (3, 5))]
+)
+def test_cycles_of_four_are_counted_by_walks_of_three_steps(edges):
+    """One cycle, and two that share an edge: two adjacent vertices of each are taken away at once."""
+    sums = plan_homomorphisms((Pattern(max(map(max, edges)) + 1, edges),), COSTS)
+    assert sums is not None
+    assert Make.PATHS in [step.make for step in sums.program.steps]
+
+
+@pytest.mark.parametrize("size", [6, 9])
+def test_denser_patterns_are_the_same_up_to_isomorphism(size):
+    """A clique without two edges that do not touch: either of them may be added, or both."""
+    edges = tuple(pair for pair in combinations(range(size), 2) if pair not in ((0, 1), (2, 3)))
+    found = sorted((len(more.edges) - len(edges), coefficient) for more, coefficient in denser(Pattern(size, edges)))
+    assert found == [(0, 1), (1, -2), (2, 1)]

@@ -253,6 +253,22 @@ def test_an_interrupted_engine_ends_the_prediction(lab):
         estimate_levels(plan, load_graph(context)[0], context.resources, MEMORY)
 
 
+def test_a_number_that_is_too_large_ends_the_prediction_with_its_message(lab, monkeypatch):
+    graph = generate("rmat", scale=7, edge_factor=6, seed=3)
+    plan = plan_match(parse_pattern("house"), graph.stats, counting=True)
+    assert plan.suffix, "the last level is counted"
+    context = lab.context(graph)
+    arrays, _ = load_graph(context)
+
+    def count_rows(*_):
+        raise OverflowError("a number has more than 2291 bits")
+
+    searcher = context.engine.kernels.searcher(context.engine.device, arrays, plan.program, MEMORY)
+    monkeypatch.setattr(type(searcher), "count_rows", count_rows)
+    with pytest.raises(RunError, match="more than 2291 bits"):
+        estimate_levels(plan, arrays, context.resources, MEMORY)
+
+
 @given(key=st.integers(0, 2**64 - 1), shift=st.integers(0, 12), first=st.integers(0, 2**40))
 def test_each_block_keeps_one_of_its_positions(key, shift, first):
     kept = positions(key, shift, first, first + 20, np)

@@ -1,5 +1,7 @@
 """Scratch arrays: what is damaged on the disk is noticed, and the work space is accounted for."""
 
+import gc
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +75,16 @@ def test_an_undamaged_scratch_file_passes(tmp_path: Path) -> None:
         assert array.read(124_999, 125_002).tolist() == [124_999, 0, 1]
         spilled(scratch)[0].drop()
         spilled(scratch)
+
+
+def test_an_array_that_was_dropped_is_let_go(tmp_path: Path) -> None:
+    with SpillFolder(tmp_path) as spill, Scratch(make_budgets(10_000_000).at(spill)) as scratch:
+        array, _ = spilled(scratch)
+        kept = weakref.ref(array)
+        array.drop()
+        del array
+        gc.collect()
+        assert kept() is None
 
 
 def test_a_file_that_cannot_be_made_takes_nothing_of_the_disk(tmp_path: Path) -> None:

@@ -249,8 +249,13 @@ def test_a_full_disk_is_named(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def forge(path: Path, change: Callable[[dict[str, Any]], object], compression: int = zipfile.ZIP_STORED) -> int:
-    """Change what the metadata of a chunk say, and make their checksum right. Return it."""
+def forge(
+    path: Path,
+    change: Callable[[dict[str, Any]], object],
+    compression: int = zipfile.ZIP_STORED,
+    changed: dict[str, bytes] | None = None,
+) -> int:
+    """Change what the metadata of a chunk say, and make their checksum right; exchange members. Return the checksum."""
     import google_crc32c
 
     with zipfile.ZipFile(path) as archive:
@@ -259,7 +264,7 @@ def forge(path: Path, change: Callable[[dict[str, Any]], object], compression: i
     del group["attributes"]["checksum"]
     change(group["attributes"])
     group["attributes"]["checksum"] = google_crc32c.value(json.dumps(group["attributes"]).encode())
-    members["zarr.json"] = json.dumps(group).encode()
+    members |= {"zarr.json": json.dumps(group).encode(), **(changed or {})}
     with zipfile.ZipFile(path, "w", compression) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
@@ -300,6 +305,28 @@ def test_forged_metadata_are_refused(tmp_path, change):
     checksum = forge(path, change)
     with pytest.raises(RunError, match="damaged or gone"):
         read_chunk(path, checksum=checksum)
+
+
+@each_case("row, column, value", [(0, 1, 3), (0, 1, 2**40), (1, 1, 5), (1, 0, 0), (0, 0, 1)])
+def test_an_index_that_does_not_fit_is_refused(tmp_path, monkeypatch, row, column, value):
+    """With the right checksum: where a piece begins, and how long it is."""
+    import google_crc32c
+
+    monkeypatch.setattr(chunk_file, "_PIECE", 64)
+    path = tmp_path / "chunk"
+    write_chunk(random_table(8, 1, 30), path, make_disk())
+    with zipfile.ZipFile(path) as archive:
+        pieces = archive.read("values0/c/0")
+    count = 2
+    index = np.frombuffer(pieces[-16 * count - 4 : -4], "<u8").reshape(count, 2).copy()
+    assert index[1, 0] == index[0, 1], "the second piece begins where the first one ends"
+    index[row, column] = value
+    right = google_crc32c.value(index.tobytes())
+    forged = pieces[: -16 * count - 4] + index.tobytes() + right.to_bytes(4, "little")
+    checksum = forge(path, lambda a: a["arrays"][0].update(checksum=right), changed={"values0/c/0": forged})
+    with pytest.raises(RunError, match="damaged or gone") as caught:
+        read_chunk(path, checksum=checksum)
+    assert "the index does not fit the file" in str(caught.value.__cause__)
 
 
 def test_compressed_members_are_refused(tmp_path):
