@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from longwall.pipeline.report import numbers
 from longwall.pipeline.report.record import Heat
@@ -169,9 +169,3 @@ def degree_bars(degrees: Sequence[Sequence[int]]) -> list[Bar]:
         )
         for low, vertices in degrees
     ]
-
-
-def used_of(history: Mapping[str, Any], tier: str) -> tuple[list[float], list[float]]:
-    """Return the times and the bytes in use that a run's history has of a budget."""
-    samples = history.get("memory", {})
-    return samples.get("seconds", []), samples.get("used", {}).get(tier, [])
