@@ -74,6 +74,8 @@ def forget(env: Environment, kind: type[Derivation[Any]]) -> None:
     """Release what this process has derived of a class."""
     for what in [one for one in env.derived if isinstance(one, kind)]:
         env.derived.pop(what).close()
+        if what.in_place:
+            env.device_graph = None  # it was this graph
 
 
 class Reserved(Generic[Value]):

@@ -215,7 +215,7 @@ class Environment(Workplace):
         """Release the derived graph that is on the engine in place of this one, if there is one."""
         for what in [one for one in self.derived if one.in_place]:
             self.derived.pop(what).close()
-            self.device_graph = None
+            self.device_graph = None  # it was this graph
 
     def close(self) -> None:
         """Release what was derived, the last first."""

@@ -38,6 +38,7 @@ class LastNumber(Number):
 
 
 class NumberInPlace(Number):
+    last_only: ClassVar[bool] = True
     in_place: ClassVar[bool] = True
 
 
@@ -86,6 +87,14 @@ def test_what_is_in_the_place_of_the_graph_goes_with_it(env: Any) -> None:
     env.forget_layout()
     assert env.device_graph == "a graph"
     env.device_graph = None
+
+
+def test_another_graph_in_the_place_of_the_graph_is_not_made_of_the_one_before(env: Any) -> None:
+    derived(env, NumberInPlace(7))
+    env.device_graph = "what seven made of the graph"
+    derived(env, NumberInPlace(1))
+    assert list(env.derived) == [NumberInPlace(1)]
+    assert env.device_graph is None
 
 
 def test_what_does_not_fit_says_so_and_leaves_nothing(env: Any) -> None:

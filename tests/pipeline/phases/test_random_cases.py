@@ -57,8 +57,9 @@ def test_all_methods_find_what_igraph_finds(lab: Any, engine_kind: str, number: 
 
 
 def test_the_first_cases(lab: Any, engine_kind: str) -> None:
-    for seed in range(on_device(8, 4)):
-        check(lab, draw_case(10_000 + seed), engine_kind)
+    layouts_follow_each_other = 1601  # in the graph without hubs: one was made of the one before
+    for seed in (layouts_follow_each_other, *range(10_000, 10_000 + on_device(8, 4))):
+        check(lab, draw_case(seed), engine_kind)
 
 
 def test_cases_are_of_all_kinds() -> None:
