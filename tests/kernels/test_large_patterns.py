@@ -65,7 +65,7 @@ def test_bounds_by_the_last_places_of_a_large_pattern(lab: Any, engine_kind: str
     assert count(context, graph, unbounded) == 4 * 6
 
 
-@pytest.mark.parametrize("size", [40, pytest.param(MAX_VERTICES, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", [40, pytest.param(MAX_VERTICES, marks=pytest.mark.long)])
 def test_labels_of_a_large_pattern(lab: Any, engine_kind: str, size: int) -> None:
     path = [(v, v + 1) for v in range(size + 5)]
     context, graph = loaded(lab, engine_kind, path, {v: LABEL[v] for v in range(size + 6)})

@@ -17,7 +17,7 @@ from longwall.storage.graph.graph import Graph
 
 SLICES = 20
 CASES = 100  # of a slice
-ON_GPU = on_device(6, 1)  # of these: every search is compiled
+ON_GPU = on_device(2, 1)  # of these: every search is compiled
 _SHARED = Path("/dev/shm")
 
 

@@ -107,8 +107,8 @@ def test_a_small_search_is_predicted_exactly(lab, predict, small, query, countin
         ("clique-4", None, False),
         ("diamond", None, False),
         ("path-4", (0, 1, 2, 0), False),
-        ("house", None, False),
-        ("house", (0, 0, 1, 0, 1), True),
+        pytest.param("house", None, False, marks=pytest.mark.long),
+        pytest.param("house", (0, 0, 1, 0, 1), True, marks=pytest.mark.long),
     ],
 )
 def test_estimates_are_right_on_average(predict, tiny, pattern, labels, induced, counting):

@@ -61,7 +61,7 @@ def clique(*labels: int) -> naive.Query:
     return naive.Query(len(labels), tuple(combinations(range(len(labels)), 2)), labels)
 
 
-@settings(relaxed, max_examples=on_device(80, 12))
+@settings(relaxed, max_examples=on_device(150, 12, 80))
 @given(small=graphs(max_vertices=10, num_labels=4), query=queries(labelled=True, num_labels=4))
 @example(small=HUBS, query=naive.Query(4, ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3)), (0, 1, 2, 0)))
 @example(small=HUBS, query=naive.Query(4, ((0, 1), (1, 2), (2, 3), (0, 3)), (0, 1, 0, 2), True))
@@ -76,7 +76,7 @@ def test_counts_equal_the_naive_oracle(count: Any, small: SmallGraph, query: nai
     assert count(small, query) == naive.count_mappings(small.edges, query, small.labels)
 
 
-@settings(relaxed, max_examples=on_device(150, 12))
+@settings(relaxed, max_examples=on_device(150, 12, 60))
 @given(small=graphs(max_vertices=10), query=queries(labelled=True, induced=False), free=st.integers(0, 5))
 @example(small=HUBS, query=naive.Query(4, ((0, 1), (1, 2), (2, 3), (0, 3)), (0, 1, 0, 2)), free=5)
 @example(
