@@ -57,6 +57,7 @@ _MACHINES = "needs several machines"
 _LONG = "takes minutes to hours, or a GPU"
 _URL = "needs an object store"
 NOT_RUN = {
+    "longwall doctor --warm": _LONG,
     "python3 -m venv .venv": _INSTALLS,
     "pip install .": _INSTALLS,
     "source .venv/bin/activate": _INSTALLS,
