@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Coordinator, Environment
 
 BUDGET_SHARE = 0.5
-"""Of what is free of the host's budget, that a second engine has for itself in a phase."""
+"""Share of the free memory of the host's budget that a second engine reserves for a phase."""
 COMMIT_SECONDS = 0.5
-"""Of work that one of its workers may lose where it is stopped."""
+"""Seconds of work that one of its workers may lose if it is stopped."""
 
 
 class SecondEngine:

@@ -1,6 +1,6 @@
 """The tasks of a phase that no worker has begun, shared by the engines of a process.
 
-One engine takes them whole, from the front. Where two engines share a phase (G-thinkerCG, section IV), the run's
+One engine takes them whole, from the front. If two engines share a phase (G-thinkerCG, section IV), the run's
 engine, which leads, takes ranges of roots from the front, and the second one from the end: roots are in order of
 degree, so the first engine gets those with the largest subtrees. Both know how fast the other one was so far, and so
 where they will meet: a range takes half of the time until then. The second engine takes none that the leading one
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from longwall.pipeline.execution.phase import Task
 
 JOIN_LEFT = 0.5
-"""Seconds that the leading engine will need for what is left when a second one opens its side of the phase."""
+"""A second engine joins if the leading one needs at least these seconds for the remaining tasks."""
 LEAST_RANGE = 0.01
 """Seconds that a range takes at least: each costs a launch, or Python's lock."""
 FIRST_SHARE = 1 / 256
@@ -110,7 +110,7 @@ class TaskPool:
             return there and speed > 0 and self._left >= JOIN_LEFT * speed
 
     def join(self, team: Team) -> bool:
-        """Let a second engine take part; False where it came too late."""
+        """Let a second engine take part; return False if it came too late."""
         with self._changed:
             if self._shared and self._waiting:
                 self._second = team
@@ -123,7 +123,7 @@ class TaskPool:
             self._changed.notify_all()
 
     def take(self, team: Team) -> Task | None:
-        """Return what a worker of a team does next, None where there is nothing for it now."""
+        """Return the next task of a worker of a team; None if no task is left for it now."""
         with self._changed:
             if team is not self._lead:
                 return self._from_end(team) if self._waiting and team is self._second else None
@@ -207,7 +207,7 @@ class TaskPool:
         return speed * (seconds if meet - seconds >= LEAST_RANGE else max(meet, LEAST_RANGE))
 
     def _from_front(self, work: float) -> Task:
-        """Take so much work of the first task, or all of it."""
+        """Take an amount of work of the first task, or all of it."""
         first, last = self._waiting.popleft()
         end = min(first + self._roots(first, min(work, self._total)), last)
         if end < last:
@@ -256,5 +256,5 @@ class TaskPool:
         return self._density(task.first) * (task.last - task.first)
 
     def _roots(self, root: int, work: float) -> int:
-        """Return how many roots like one have so much work."""
+        """Return the number of roots like this one that have an amount of work."""
         return max(round(work / self._density(root)), 1)

@@ -11,6 +11,9 @@ from longwall.kernels.interface.search_program import Block, Level, SearchProgra
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
 from longwall.pipeline.planning.set_partitions import set_partitions
 
+_MOST_KEPT = 8
+"""Vertices of the largest patterns whose programs are kept."""
+
 
 @dataclass(frozen=True)
 class _Reader:
@@ -72,10 +75,17 @@ def compile_program(
     SearchProgram
     """
     prefix = pattern.num_vertices - suffix
-    return _compile(_Order.of(pattern, order, restrictions, induced=induced, prefix=prefix, descending=descending))
+    work = _Order.of(pattern, order, restrictions, induced=induced, prefix=prefix, descending=descending)
+    # No budget counts programs that are kept, so those of large patterns, which may have 2,000 sets, are not.
+    return _kept(work) if pattern.num_vertices <= _MOST_KEPT else _compile(work)
 
 
-@lru_cache(maxsize=2048)  # a planner tries all orders: those of a symmetry, and of the next graph, are the same
+@lru_cache(maxsize=2048)
+def _kept(work: _Order) -> SearchProgram:
+    """Compile an order once: planners try all orders, and those of symmetries and of the next graph are the same."""
+    return _compile(work)
+
+
 def _compile(work: _Order) -> SearchProgram:
     prefix = work.prefix
     level_readers = [work.reader([i], is_block=False) for i in range(2, prefix)]
