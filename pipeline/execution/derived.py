@@ -35,7 +35,7 @@ class Derivation(ABC, Generic[Made_co]):
     last_only: ClassVar[bool] = False
     """Whether a process keeps the last one of the class only."""
     in_place: ClassVar[bool] = False
-    """Whether it is a graph that is on the engine in place of the one that it is derived from."""
+    """Whether it is a graph that is on the engine in place of the one that it is derived from; only one is kept."""
     optional: ClassVar[bool] = True
     """Whether the plan has another way: what does not fit the budgets raises `DoesNotFit` then."""
 
@@ -57,7 +57,9 @@ def derived(env: Environment, what: Derivation[Made_co]) -> Made_co:
     found: Made_co | None = env.derived.get(what)
     if found is not None:
         return found
-    if what.last_only:
+    if what.in_place:
+        env.forget_layout()
+    elif what.last_only:
         forget(env, type(what))
     try:
         with env.engine.faults():
@@ -74,8 +76,6 @@ def forget(env: Environment, kind: type[Derivation[Any]]) -> None:
     """Release what this process has derived of a class."""
     for what in [one for one in env.derived if isinstance(one, kind)]:
         env.derived.pop(what).close()
-        if what.in_place:
-            env.device_graph = None  # it was this graph
 
 
 class Reserved(Generic[Value]):

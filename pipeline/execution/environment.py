@@ -216,6 +216,8 @@ class Environment(Workplace):
         for what in [one for one in self.derived if one.in_place]:
             self.derived.pop(what).close()
             self.device_graph = None  # it was this graph
+            if self.resources.on_device:
+                self.resources.engine.memory.release()
 
     def close(self) -> None:
         """Release what was derived, the last first."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from longwall.pipeline.execution.derived import Derivation, derived
-from longwall.pipeline.execution.device_graph import release_graph
+from longwall.pipeline.execution.device_graph import forget_graph
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Phase, Task
 from longwall.pipeline.run_store.commit_log import PhaseRecord
@@ -64,7 +64,8 @@ class DerivedGraph(Generic[Found]):
         """Release the graph, on the engine, too."""
         if self.env is not None:
             self.env.close()
-            release_graph(self.env)
+            if self.env.device_graph is not None:
+                forget_graph(self.env)
             self.env.own = None  # in a cycle, the graph would stay until Python looks for garbage
         if self._memory is not None:
             self._memory.release()

@@ -67,7 +67,7 @@ class Miner:
 
 @pytest.fixture(scope="module")
 def miner(tmp_path_factory: pytest.TempPathFactory) -> Miner:
-    scale, factor = (9, 4) if emulated() else (21, 2)
+    scale, factor = (9, 4) if emulated() else (19, 2)
     generator = {"kind": "rmat", "scale": scale, "edge_factor": factor, "seed": 3, "num_labels": 2}
     if not emulated():  # less skewed: what is found can be listed, and counted by the CPU engine, in seconds
         generator |= {"a": 0.45, "b": 0.22, "c": 0.22}
@@ -95,7 +95,7 @@ def test_the_answer_does_not_depend_on_access_or_budget(
     set_page_size(monkeypatch, 1024 if emulated() else 2 << 20)
     expected = miner.expected(workload)
     # A ring of tasks and a thousand rows want a place, whatever the graph: 1 % is no less than 1.4 MB.
-    size = 4_000_000 if emulated() else 54_000_000
+    size = 4_000_000 if emulated() else 13_500_000
     budget = max(int(size * share), 1_400_000)
     if access == "resident" and share < 1:
         if not emulated():
@@ -156,7 +156,7 @@ def test_copies_have_what_counting_leaves_of_the_device(
     monkeypatch.setattr(DeviceMemory, "limit", limiting)
     monkeypatch.setattr(GraphPages, "grow_cache", lending)
     monkeypatch.setattr(GraphPages, "shrink_cache", giving_back)
-    budget = 1_500_000 if emulated() else 80_000_000
+    budget = 1_500_000 if emulated() else 20_000_000
     result = miner.run(workload, "cuda", access="adaptive", device=budget)
     assert answer(result) == miner.expected(workload)
     (memory,) = lent
@@ -185,7 +185,7 @@ def test_ranges_are_counted_where_no_prediction_of_the_pages_is_possible(
     monkeypatch.setattr("longwall.storage.pages.paged_graph.GraphPages.touch", short)
     monkeypatch.setattr("longwall.storage.pages.paged_graph.GraphPages.prepare", short)
     for workload in ("4-cliques", "triangles of vertices"):
-        result = miner.run(workload, "cuda", access="adaptive", device=54_000_000)
+        result = miner.run(workload, "cuda", access="adaptive", device=13_500_000)
         assert answer(result) == miner.expected(workload)
 
 

@@ -24,10 +24,15 @@ LEAST = 1_400_000  # bytes: a ring of tasks and a thousand rows want a place, wh
 ACCESS = ["adaptive", "zero-copy", "managed"]
 SHARES = [0.01, 0.25, 1.0]
 SMALL = ["citeseer", "yeast"]
-LARGE = [
-    pytest.param(name, marks=pytest.mark.real_gpu("a graph of this size takes minutes"))
-    for name in ("ca-AstroPh", "wiki-Vote", "soc-epinions-NR", "web-spam-NR", "socfb-Reed98")
-]
+
+
+def large(*names: str, marks: Any = ()) -> list[Any]:
+    there = pytest.mark.real_gpu("a graph of this size takes minutes")
+    return [pytest.param(name, marks=[there, *marks]) for name in names]
+
+
+DENSE = ("ca-AstroPh", "wiki-Vote")  # to search them takes minutes on a GPU that other processes use
+SPARSE = ("soc-epinions-NR", "web-spam-NR", "socfb-Reed98")
 
 
 @pytest.fixture(autouse=True)
@@ -52,14 +57,22 @@ def context_of(lab: Any, graph: Graph, access: str, share: float) -> Any:
 @pytest.mark.gpu
 @pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("access", ACCESS)
-@pytest.mark.parametrize("name", [*SMALL, *LARGE])
-def test_cliques_and_searches(lab: Any, data: Path, truth: Any, name: str, access: str, share: float) -> None:
+@pytest.mark.parametrize("name", [*SMALL, *large(*DENSE, *SPARSE)])
+def test_cliques(lab: Any, data: Path, truth: Any, name: str, access: str, share: float) -> None:
     graph = load(data, name)
     for k in (3, 4, 5):
         context = context_of(lab, graph, access, share)
         found = plan_count(parse_pattern(f"clique-{k}"), graph).count(context)
         assert found == truth[name]["cliques"][str(k)]
         assert context.device_graph.placement.access == access
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("access", ACCESS)
+@pytest.mark.parametrize("name", [*SMALL, *large(*SPARSE), *large(*DENSE, marks=[pytest.mark.long])])
+def test_a_search(lab: Any, data: Path, truth: Any, name: str, access: str, share: float) -> None:
+    graph = load(data, name)
     context = context_of(lab, graph, access, share)
     found = search_count.count_matches(plan_match(parse_pattern("diamond"), graph.stats, induced=True), context)
     assert found == truth[name]["induced"]["diamond"]
@@ -79,7 +92,7 @@ def test_labelled_queries(lab: Any, data: Path, access: str, share: float) -> No
 @pytest.mark.gpu
 @pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("access", ACCESS)
-@pytest.mark.parametrize("name", [*SMALL, *LARGE[2:4]])
+@pytest.mark.parametrize("name", [*SMALL, *large("web-spam-NR"), *large("soc-epinions-NR", marks=[pytest.mark.long])])
 def test_edges_that_share_a_vertex(
     data: Path, truth: Any, tmp_path: Path, name: str, access: Any, share: float
 ) -> None:

@@ -116,7 +116,7 @@ def loaded(lab, engine_kind):
     return load
 
 
-@settings(relaxed, max_examples=on_device(60, 2))
+@settings(relaxed, max_examples=on_device(60, 2, 2))
 @given(small=graphs(max_vertices=8), query=queries(max_size=4))
 def test_every_compilation_of_a_small_pattern_counts_the_same(loaded, small, query):
     want = naive.count_mappings(small.edges, query, small.labels)

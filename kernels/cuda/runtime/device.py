@@ -139,6 +139,7 @@ def _remember_toolkit(folder: Path | None) -> None:
             _remember(folder, _TOOLKIT, f"{_packages()}\n{Path(found.abs_path).parent}")
 
 
+@cache
 def _packages() -> str:
     """Return the distributions of CuPy and of CUDA's parts that are installed where CuPy is, by name and version."""
     spec = find_spec("cupy")

@@ -20,7 +20,6 @@ from longwall.storage.pages.placement import adjacency_maker
 class ByLabel(GraphDerivation[None]):
     """The graph of a layout; on the engine it replaces the graph of the run."""
 
-    last_only: ClassVar[bool] = True
     in_place: ClassVar[bool] = True
 
     layout: LabelLayout

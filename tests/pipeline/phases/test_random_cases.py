@@ -18,7 +18,7 @@ from longwall.storage.graph.graph import Graph
 
 SLICES = 20
 CASES = 100  # of a slice
-ON_GPU = on_device(2, 1)  # of these: every search is compiled
+ON_GPU = on_device(2, 1, 1)  # of these: every search is compiled
 _SHARED = Path("/dev/shm")
 
 
@@ -59,7 +59,7 @@ def test_all_methods_find_what_igraph_finds(lab: Any, engine_kind: str, number: 
 
 def test_the_first_cases(lab: Any, engine_kind: str, seeds: Callable[[int], range]) -> None:
     layouts_follow_each_other = 1601  # in the graph without hubs: one was made of the one before
-    for seed in (layouts_follow_each_other, *(10_000 + seed for seed in seeds(on_device(20, 4)))):
+    for seed in (layouts_follow_each_other, *(10_000 + seed for seed in seeds(on_device(20, 4, 5)))):
         check(lab, draw_case(seed), engine_kind)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from selection import on_device
 from strategies import graphs, queries
 
 from longwall.pipeline.execution.device_graph import load_graph
@@ -114,7 +115,7 @@ def test_a_small_search_is_predicted_exactly(lab, predict, small, query, countin
 def test_estimates_are_right_on_average(predict, tiny, pattern, labels, induced, counting):
     graph = generate("rmat", scale=7, edge_factor=6, seed=3, **LABELLED)
     plan = plan_match(parse_pattern(pattern, labels), graph.stats, induced=induced, counting=counting)
-    mean, error = mean_over_seeds(predict, graph, plan, seeds=60)
+    mean, error = mean_over_seeds(predict, graph, plan, seeds=on_device(60, 60, 20))
     _, actual = predict(graph, plan)
     assert np.all(np.abs(mean[1:] - actual()) <= 4.5 * error[1:] + 1e-6)
     assert np.all(error[1:] < 0.2 * np.maximum(mean[1:], 1) + 1)
