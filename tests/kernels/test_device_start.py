@@ -64,6 +64,7 @@ def toolkit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     for name in ("cupy", "cupy_cuda13x-14.2.0.dist-info", "numpy-2.0.dist-info"):
         (site / name).mkdir(parents=True)
     monkeypatch.setattr(device, "find_spec", lambda name: SimpleNamespace(origin=str(site / name / "__init__.py")))
+    monkeypatch.setattr(device, "_packages", device._packages.__wrapped__)
     header = tmp_path / "cuda-13" / "include" / "cuda_runtime.h"
     header.parent.mkdir(parents=True)
     header.touch()
