@@ -139,16 +139,12 @@ def _predict_cost(
     plan: Any, spec: RunSpec, graph: Graph, resources: Resources, read_seconds: float, where: Where
 ) -> list[str]:
     """Return lines with predicted seconds and bytes, or why there are none."""
-    from longwall.pipeline.execution.phase import DoesNotFit
-    from longwall.pipeline.prediction.phases import Unpredictable
-    from longwall.pipeline.prediction.predict import cost_of, demand_of, describe_cost, sample_plan
+    from longwall.pipeline.prediction.predict import Unpredictable, cost_of, demand_of, describe_cost, sample_plan
 
     try:
         samples = sample_plan(plan, spec, graph, resources)
     except (InputError, RunError, Unpredictable) as refusal:
         return [f"cost         not predicted: {refusal}"]
-    except DoesNotFit:
-        return ["cost         not predicted: a budget has no room for the first way of the plan"]
     cost = cost_of(demand_of(samples, spec, graph, resources, read_seconds), where)
     return describe_cost(cost, samples, limited=spec.limit is not None)
 

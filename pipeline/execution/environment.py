@@ -247,6 +247,8 @@ class Coordinator(Environment):
     """What is reserved for the answer, until its last table is written."""
     suffix: str = ""
     """What names of phases have behind them when they are dispatched."""
+    whole: bool = False
+    """Whether patterns are counted in the whole graph, also if a part of it, such as a core, may be less work."""
 
     def beside(self, resources: Resources) -> Environment:
         """Return an environment for a second engine of this process."""

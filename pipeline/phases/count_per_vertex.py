@@ -15,7 +15,7 @@ from longwall.pipeline.execution.phase import MergingPhase
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.count_plans import CountPlan, plan_cliques
 from longwall.pipeline.phases.range_count import RangePhase
-from longwall.pipeline.run_store.commit_log import PartialResult
+from longwall.pipeline.run_store.commit_log import PartialResult, PhaseRecord
 from longwall.pipeline.run_store.store import changed
 from longwall.stages.range_counting import CountOfVertices, CountTrianglesOfVertices, VertexCounts
 from longwall.storage.graph.graph import Graph
@@ -48,9 +48,15 @@ class CountPerVertex(RangePhase, MergingPhase):
             file = self._write(env, self._sum(env, files))
         return PartialResult(0, (file,), replaces=tuple(file["name"] for file in files))
 
+    def counted(self, env: Coordinator) -> PhaseRecord:
+        """Count, if there will be room for the counts; raises what `run` raises."""
+        with env.resources.host.reserve(self._bytes(env), "the counts"):
+            pass
+        return env.run(self)
+
     @contextmanager
-    def run(self, env: Coordinator) -> Iterator[VertexCounts]:
-        """Count, and have the counts while the block lasts; their memory is reserved.
+    def run(self, env: Coordinator, counted: PhaseRecord | None = None) -> Iterator[VertexCounts]:
+        """Count, unless that is done, and have the counts while the block lasts; their memory is reserved.
 
         Yields
         ------
@@ -64,9 +70,7 @@ class CountPerVertex(RangePhase, MergingPhase):
         BudgetExceeded
             If the host's budget has no room for them; mostly before anything is counted.
         """
-        with env.resources.host.reserve(self._bytes(env), "the counts"):
-            pass
-        record = env.run(self)
+        record = counted or self.counted(env)
         with env.resources.host.reserve(self._bytes(env), "the counts"):
             yield self.count.aggregation.finalize(self._sum(env, record.files()))
 

@@ -10,9 +10,9 @@ from longwall.pipeline.phases.by_label.laid_out import laid_out
 from longwall.pipeline.phases.by_label.plans import NO_ROOM, layout_of
 from longwall.pipeline.phases.list_by_levels import list_by_levels
 from longwall.pipeline.phases.search_count import predict
-from longwall.pipeline.phases.search_list import SearchList, embedding_writer, record_search, rows_left, search_share
+from longwall.pipeline.phases.search_list import SearchList, embedding_writer, record_search, rows_left
 from longwall.pipeline.planning.search_plan import MatchPlan
-from longwall.stages.export import RowLimit
+from longwall.stages.export import RowLimit, WriterMemory
 from longwall.storage.errors import InputError
 from longwall.storage.graph.derived.label_layout import LabelLayout
 
@@ -81,6 +81,6 @@ def _listed(plan: MatchPlan, env: Coordinator, written: int) -> Listed:
     record_search(plan, env, record, predicted)
     rows: int = sum(record.values)
     if not rows:
-        embedding_writer(plan, search_share(plan, env), RowLimit(None)).write_empty()
+        embedding_writer(plan, env, WriterMemory.within(0, 1, 1), RowLimit(None)).write_empty()
     limit = env.spec.limit
     return Listed(rows, limit is not None and written + rows >= limit)

@@ -20,7 +20,7 @@ from longwall.pipeline.label_names import label_texts
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.run_store.commit_log import PartialResult, PhaseRecord
 from longwall.stages.base import Stage
-from longwall.stages.export import EmbeddingWriter, RowLimit
+from longwall.stages.export import EmbeddingWriter, RowLimit, WriterMemory
 from longwall.storage.version import longwall_version
 
 
@@ -86,7 +86,7 @@ class ExportWorker(SearchBench):
     def __init__(self, plan: MatchPlan, share: SearchShare, stages: Sequence[Stage], limit: RowLimit):
         super().__init__(share, stages)
         assert share.memory.writer is not None
-        self.writer, self.limit = embedding_writer(plan, share, limit), limit
+        self.writer, self.limit = embedding_writer(plan, share.env, share.memory.writer, limit), limit
         self.group_rows = share.memory.writer.group_rows
         self._taken = 0
 
@@ -111,10 +111,8 @@ class ExportWorker(SearchBench):
         super().close()
 
 
-def embedding_writer(plan: MatchPlan, share: SearchShare, limit: RowLimit) -> EmbeddingWriter:
+def embedding_writer(plan: MatchPlan, env: Environment, memory: WriterMemory, limit: RowLimit) -> EmbeddingWriter:
     """Return the writer of a worker."""
-    env, memory = share.env, share.memory.writer
-    assert memory is not None
     return EmbeddingWriter(
         env.results,
         lambda: env.files.next_number("results.partial/embeddings-"),

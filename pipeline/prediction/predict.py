@@ -6,21 +6,25 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from longwall.pipeline.config import RunSpec
 from longwall.pipeline.execution.device_graph import release_graph
-from longwall.pipeline.execution.environment import Environment
+from longwall.pipeline.execution.engine_errors import user_errors
+from longwall.pipeline.execution.environment import Coordinator, Executor, Metrics
+from longwall.pipeline.execution.phase import Phase
 from longwall.pipeline.prediction.costs import COMPUTING, Cost, Demand, predict_cost
 from longwall.pipeline.prediction.phase_sample import PhaseSample, sample_phase
 from longwall.pipeline.prediction.rates import own_rates, read_rates
 from longwall.pipeline.quoting import round_number
+from longwall.pipeline.run_store.commit_log import CommitLog, PartialResult, PhaseRecord
 from longwall.pipeline.run_store.local_store import LocalStore
 from longwall.pipeline.run_store.run_files import RunFiles
 from longwall.pipeline.run_store.run_names import RESULTS
+from longwall.pipeline.workloads.frequent.plan import FrequentPlan
 from longwall.storage.graph.graph import Graph
 from longwall.storage.memory.resources import Resources
 from longwall.storage.memory.sizes import round_size
@@ -48,31 +52,80 @@ class Where:
     rates: Path | None = None
 
 
+class Unpredictable(Exception):
+    """What a run does next depends on results that samples do not have; the message says why."""
+
+
 def sample_plan(plan: Any, spec: RunSpec, graph: Graph, resources: Resources) -> tuple[PhaseSample, ...]:
-    """Sample every phase of a plan.
+    """Execute a plan with samples in place of its phases, as far as it asks for nothing that a sample does not know.
 
     Raises
     ------
     Unpredictable
-        If its phases are not known.
-    DoesNotFit, InputError, RunError
+        If no phase is known.
+    InputError, RunError
         As of the phases.
     """
-    from longwall.pipeline.prediction.phases import phases_of
+    if isinstance(plan, FrequentPlan):
+        raise Unpredictable("what its phases do is known only when those before are done")
+    sampler = _Sampler()
+    with (
+        _coordinator(_of_all(spec), graph, resources, sampler) as env,
+        user_errors(env.engine),
+        suppress(Unpredictable),
+    ):
+        env.spec.workload.execute(plan, env)
+    return tuple(sampler.samples)
 
-    samples: list[PhaseSample] = []
-    began = time.monotonic()
-    with _environment(spec, graph, resources) as env:
-        phases = phases_of(plan, env)
-        phase = next(phases, None)
-        while phase is not None:
-            left = MOST_SECONDS - (time.monotonic() - began)
-            samples.append(sample_phase(phase, env, min(SECONDS, max(left, LEAST_SECONDS)), seed=len(samples)))
-            try:
-                phase = phases.send(samples[-1])
-            except StopIteration:
-                phase = None
-    return tuple(samples)
+
+class _Sampler:
+    """Samples phases in place of doing them; see `Executor`."""
+
+    def __init__(self) -> None:
+        self.samples: list[PhaseSample] = []
+        self.engines: set[str] = set()
+        self._began = time.monotonic()
+
+    def run(self, phase: Phase, env: Coordinator) -> PhaseRecord:
+        """Sample a phase."""
+        left = MOST_SECONDS - (time.monotonic() - self._began)
+        sample = sample_phase(phase, env, min(SECONDS, max(left, LEAST_SECONDS)), seed=len(self.samples))
+        self.samples.append(sample)
+        partials = [PartialResult(_estimated(value, sample.share)) for value in sample.values]
+        return _SampledRecord(phase.name, 0, env.log, partials=partials)
+
+
+class _SampledRecord(PhaseRecord):
+    """What a sample knows of the results of a phase."""
+
+    @property
+    def values(self) -> list[Any]:
+        """Estimates of the values."""
+        if any(value is None for value in super().values):
+            raise Unpredictable("what follows depends on what is found")
+        return super().values
+
+    def files(self) -> list[dict[str, Any]]:
+        """Refuse: a sample has none."""
+        raise Unpredictable("what follows depends on files that are not written")
+
+
+def _estimated(value: Any, share: float) -> Any:
+    """Estimate a value: magnitudes grow by the share that was done; exact numbers are 0, which no check refuses."""
+    if isinstance(value, list | tuple):
+        return [_estimated(one, share) for one in value]
+    if isinstance(value, float):
+        return value / share
+    return 0 if isinstance(value, int) else None
+
+
+def _of_all(spec: RunSpec) -> RunSpec:
+    """Return a config without limits, depth-first: how much a limit leaves to do is not known."""
+    workload, nothing = spec.workload, {"limit": None}
+    if workload.most_embeddings is not None:
+        workload = workload.model_copy(update=nothing)
+    export, scheduler = spec.export.model_copy(update=nothing), spec.scheduler.model_copy(update={"order": "depth"})
+    return spec.model_copy(update={"workload": workload, "export": export, "scheduler": scheduler})
 
 
 def demand_of(
@@ -135,25 +188,24 @@ def _seconds(seconds: float) -> str:
 
 
 @contextmanager
-def _environment(spec: RunSpec, graph: Graph, resources: Resources) -> Iterator[Environment]:
-    """Yield what phases work with; what they write is in the spill folder, which is removed."""
+def _coordinator(spec: RunSpec, graph: Graph, resources: Resources, executor: Executor) -> Iterator[Coordinator]:
+    """Yield what the plan works with; what is written is in the spill folder, and is removed."""
     folder = resources.spill.path / "prediction"
     results = folder / RESULTS.rstrip("/")
     results.mkdir(parents=True)
-    numbers: dict[str, int] = {}
-
-    def next_number(prefix: str) -> int:
-        numbers[prefix] = numbers.get(prefix, -1) + 1
-        return numbers[prefix]
-
-    env = Environment(
+    log = CommitLog(LocalStore(folder))
+    env = Coordinator(
         spec=spec,
         graph=graph,
         resources=resources,
-        files=RunFiles(LocalStore(folder), resources.disk, next_number),
+        files=RunFiles(log.store, resources.disk, log.next_number),
         results=results,
         observer=NullObserver(),
         cancel=threading.Event(),
+        log=log,
+        metrics=Metrics(),
+        executor=executor,
+        whole=True,  # a part is less work or none, which only a run finds out
     )
     try:
         yield env

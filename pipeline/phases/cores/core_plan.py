@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from longwall.pipeline.execution.environment import Coordinator, Environment
+from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.by_label.plans import CountByLabel, plan_count
@@ -175,12 +175,12 @@ def worth_making(cost: float, graph: Graph) -> bool:
     return cost >= least_cost(graph)
 
 
-def pays_on_engine(cost: float, env: Environment) -> bool:
+def pays_on_engine(cost: float, env: Coordinator) -> bool:
     """Return whether a count of so many steps, which is worth looking for a core on the host, is where it is counted.
 
     R-MAT 16 on an H200: its 5-cycles take 7 ms, its core 35.
     """
-    return not env.resources.on_device or cost >= _DEVICE * least_cost(env.graph)
+    return not env.whole and (not env.resources.on_device or cost >= _DEVICE * least_cost(env.graph))
 
 
 def least_cost(graph: Graph) -> float:

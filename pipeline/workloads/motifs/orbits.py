@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from longwall.kernels.patterns.orbit_tables import Orbits, orbits
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
+from longwall.pipeline.run_store.commit_log import PhaseRecord
 from longwall.pipeline.workloads.motifs.by_enumeration import plan_enumeration
 from longwall.stages.motif_counting import CountOrbits
 from longwall.storage.graph.stats import GraphStats
@@ -63,8 +64,11 @@ class OrbitPlan:
         counts: list[int] = []
         size = 8 * (1 + _num_orbits(self.k)) * graph.num_vertices
         with env.resources.host.reserve(size, "the graphlet degree vectors"):
-            for vertices, phase in enumerate(self.phases, 3):
-                of, rows = orbits(vertices), _count(env, phase)
+            counted = [_counted(env, phase) for phase in self.phases]
+            for vertices, (phase, record, seconds) in enumerate(counted, 3):
+                of = orbits(vertices)
+                with phase.run(env, record) as rows:  # their memory is reserved above, too
+                    env.metrics.record("orbits", 0, 2 * env.graph.num_edges, len(rows[0]), seconds)
                 columns |= {f"orbit_{of.first + i}": of_array(row) for i, row in enumerate(rows)}
                 counts = _patterns(of, rows)
             write_parquet(pa.table(columns), env.results / "vertices.parquet")
@@ -76,13 +80,11 @@ def plan_orbits(k: int, stats: GraphStats) -> OrbitPlan:
     return OrbitPlan(k, plan_enumeration(k, stats).cost)
 
 
-def _count(env: Coordinator, phase: CountPerVertex) -> NDArray[np.int64]:
-    """Count the orbits of one size: int64[orbits, num_vertices], owned by the caller."""
+def _counted(env: Coordinator, phase: CountPerVertex) -> tuple[CountPerVertex, PhaseRecord, float]:
+    """Count the orbits of one size; return its commits and seconds, too."""
     began = time.perf_counter()
-    with phase.run(env) as found:
-        rows = found
-    env.metrics.record("orbits", 0, 2 * env.graph.num_edges, len(rows[0]), time.perf_counter() - began)
-    return rows
+    record = phase.counted(env)
+    return phase, record, time.perf_counter() - began
 
 
 def _patterns(of: Orbits, rows: NDArray[np.int64]) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,12 @@ from conftest import set_page_size
 from typer.testing import CliRunner
 
 from longwall.pipeline.cli import app
-from longwall.pipeline.execution.phase import Phase
+from longwall.pipeline.execution.phase import DoesNotFit, Phase
 from longwall.pipeline.execution.thread_executor import ThreadExecutor
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.by_label.plans import plan_count
 from longwall.pipeline.phases.cores.core_plan import CountInCore
+from longwall.pipeline.phases.homomorphisms.count import Tables
 from longwall.pipeline.prediction import predict, rates
 from longwall.pipeline.prediction.predict import sample_plan
 from longwall.storage.generators.kinds import generate
@@ -30,15 +32,20 @@ WORKLOADS: dict[str, dict[str, Any]] = {
     "triangles of edges": {"kind": "match", "pattern": "clique-3", "output": "edges"},
     "4-cliques": {"kind": "cliques", "k": 4},
     "8-cliques": {"kind": "cliques", "k": 8},
+    "cliques of every size": {"kind": "cliques", "k": "all"},
+    "4-cliques of vertices": {"kind": "cliques", "k": 4, "output": "vertices"},
     "stars": {"kind": "match", "pattern": "star-4"},
+    "labelled stars": {"kind": "match", "pattern": "star-9", "pattern_labels": [0, 1, 2, 1, 2, 0, 1, 2, 1, 1]},
     "4-cycles": {"kind": "match", "pattern": "cycle-4"},
     "houses": {"kind": "match", "pattern": "house"},
+    "some houses": {"kind": "match", "pattern": "house", "limit": 5},
     "induced 4-cycles": {"kind": "match", "pattern": "cycle-4", "induced": True},
     "labelled": {"kind": "match", "pattern": "0-1,0-2,1-2,2-3", "pattern_labels": [0, 1, 2, 0]},
     "labelled list": {"kind": "match", "pattern": "clique-3", "pattern_labels": [0, 1, 2], "output": "embeddings"},
     "one label": {"kind": "match", "pattern": "diamond", "pattern_labels": [1, 1, 1, 1]},
     "list": {"kind": "match", "pattern": "clique-3", "output": "embeddings"},
     "two patterns": {"kind": "match", "pattern": ["clique-3", "diamond"]},
+    "motifs of 3": {"kind": "motifs", "k": 3, "method": "counting"},
     "motifs by enumeration": {"kind": "motifs", "k": 4, "method": "enumeration"},
     "motifs by counting": {"kind": "motifs", "k": 4, "method": "counting"},
     "motifs of 5": {"kind": "motifs", "k": 5},
@@ -114,6 +121,41 @@ def test_a_count_in_a_core_is_predicted_as_the_whole(lab: Any, monkeypatch: pyte
     plan = CountInCore(whole.pattern, whole.cost, whole, induced=False)
     names = [[one.name for one in sample_plan(one, context.spec, rmat(), context.resources)] for one in (plan, whole)]
     assert names[0] == names[1] != []
+    context = lab.context(rmat(), workload={"kind": "motifs", "k": 4, "method": "counting"})
+    motifs = replace(context.spec.workload.plan(rmat()), in_core=True)
+    assert len(sample_plan(motifs, context.spec, rmat(), context.resources)) > 1
+
+
+def test_what_does_not_fit_is_predicted_by_what_counts_instead(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Any, env: Any) -> Any:
+        raise DoesNotFit
+
+    monkeypatch.setattr(predict, "SECONDS", 0.05)
+    monkeypatch.setattr(Tables, "build", refuse)
+    context = lab.context(rmat(), workload={"kind": "match", "pattern": "house"})
+    (one,) = sample_plan(context.spec.workload.plan(rmat()), context.spec, rmat(), context.resources)
+    assert one.name.startswith("search")
+
+
+@pytest.mark.slow
+def test_a_query_whose_search_takes_long_is_predicted_by_its_sums(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(predict, "SECONDS", 0.05)
+    path = ",".join(f"{v}-{v + 1}" for v in range(8))
+    context = lab.context(rmat(), workload={"kind": "match", "pattern": path, "pattern_labels": [0, 1, 2] * 3})
+    (one,) = sample_plan(context.spec.workload.plan(rmat()), context.spec, rmat(), context.resources)
+    assert one.name.startswith("add up")
+
+
+def test_a_list_by_levels_and_a_limit_are_predicted_as_the_whole_list(
+    lab: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(predict, "SECONDS", 0.05)
+    cliques = {"kind": "match", "pattern": "clique-3", "output": "embeddings"}
+    for more in ({"scheduler": {"order": "levels"}}, {"export": {"limit": 5}}):
+        context = lab.context(rmat(), workload=cliques, **more)
+        (one,) = sample_plan(context.spec.workload.plan(rmat()), context.spec, rmat(), context.resources)
+        assert one.name == "list 0-1,0-2,1-2"
+        assert one.file_bytes > 1000
 
 
 @pytest.mark.gpu
