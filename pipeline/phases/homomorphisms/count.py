@@ -219,13 +219,8 @@ def kernel_counts(
     terms: Iterable[Iterable[Term]], env: Coordinator, costs: PassCosts | None = None
 ) -> dict[tuple[str, int], int]:
     """Count what terms have of kernels of their own: subgraphs by kind and number."""
-    return {key: phase.run(env) for key, phase in kernel_phases(terms, costs).items()}
-
-
-def kernel_phases(terms: Iterable[Iterable[Term]], costs: PassCosts | None = None) -> dict[tuple[str, int], RangeCount]:
-    """Return the phases that count what terms have of kernels of their own, by kind and number."""
     kinds = {(term.kind, term.number): None for some in terms for term in some if term.kind in _KERNELS}
-    return {key: kernel_phase(*key, costs) for key in kinds}
+    return {key: kernel_phase(*key, costs).run(env) for key in kinds}
 
 
 def kernel_phase(kind: str, number: int, costs: PassCosts | None) -> RangeCount:
