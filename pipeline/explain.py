@@ -57,7 +57,7 @@ def explain(
     InputError
         If the config, the graph or the machine cannot do what is asked.
     """
-    from longwall.kernels.kernel_cache import cache_note
+    from longwall.kernels.jit.kernel_cache import cache_note
     from longwall.pipeline.prediction.clock import Clock
     from longwall.stages.source import host_arrays
     from longwall.storage.pages.placement import place_graph

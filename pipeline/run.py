@@ -267,7 +267,7 @@ def _run(
     later: ExitStack,
     began: float,
 ) -> Result:
-    from longwall.kernels.kernel_cache import cache_note
+    from longwall.kernels.jit.kernel_cache import cache_note
     from longwall.pipeline.execution.engine_errors import user_errors
     from longwall.pipeline.execution.thread_executor import ThreadExecutor
     from longwall.storage.memory.allocator import return_freed_memory

@@ -1,8 +1,8 @@
 """Counting stages for motifs: connected sets of k - 1 vertices are enumerated, and of the last vertex only counted.
 
 Each connected set of k - 1 vertices is found once, and how many vertices have each adjacency to it is counted
-(:mod:`longwall.kernels.cpu.motifs`): so every subgraph is found once for each vertex without which it stays connected,
-a number that its pattern knows.
+(:mod:`longwall.kernels.cpu.local_counts.motifs`): so every subgraph is found once for each vertex without which it
+stays connected, a number that its pattern knows.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from functools import cached_property
 
 import numpy as np
 
+from longwall.kernels.host.patterns.orbit_tables import orbits
+from longwall.kernels.host.patterns.pattern_codes import dictionary, growth
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import MotifCounter, VertexCounter
-from longwall.kernels.patterns.orbit_tables import orbits
-from longwall.kernels.patterns.pattern_codes import dictionary, growth
 from longwall.stages.base import Aggregation
 from longwall.stages.range_counting import Counter, CountOfVertices, CountRanges, KernelCounter, VertexCounts
 from longwall.stages.source import Roots

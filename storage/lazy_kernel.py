@@ -1,9 +1,9 @@
-"""Kernels of the storage, with the types of their functions; see :func:`longwall.kernels.jit.compiled`."""
+"""Kernels of the storage, with the types of their functions; see :func:`longwall.kernels.jit.compile.compiled`."""
 
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar, cast
 
-from longwall.kernels.jit import compiled
+from longwall.kernels.jit.compile import compiled
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")

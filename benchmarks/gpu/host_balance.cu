@@ -1,5 +1,5 @@
 // Count the embeddings below tasks that the host has dealt out: a warp without any ends, and waits for no other.
-#include "search.cuh"
+#include "search/search.cuh"
 
 extern "C" __global__ void __launch_bounds__(256, 4)
     count_tasks(const i64* indptr, const u32* indices, const i64* split, const int* labels, const u32* rows, i64 stride,

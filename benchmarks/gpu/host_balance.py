@@ -16,8 +16,8 @@ import numpy as np
 
 from longwall.kernels.cuda.runtime.compile import OPTIONS
 from longwall.kernels.cuda.runtime.launch import WARP, Device, exact
-from longwall.kernels.cuda.runtime.search_header import Variant, program_header, stored_sets
-from longwall.kernels.cuda.search import BLOCKS_PER_MULTIPROCESSOR, PATIENCE, WARPS_PER_BLOCK
+from longwall.kernels.cuda.search.search import BLOCKS_PER_MULTIPROCESSOR, PATIENCE, WARPS_PER_BLOCK
+from longwall.kernels.cuda.search.search_header import Variant, program_header, stored_sets
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.search_program import SearchProgram, to_count
 
@@ -39,7 +39,7 @@ def kernel_text(generated: str) -> str:
         if name in seen:
             return ""
         seen.add(name)
-        own = {"host_balance.cu": "host_balance.cu", "task_ring.cuh": "host_list.cuh"}.get(name)
+        own = {"host_balance.cu": "host_balance.cu", "search/task_ring.cuh": "host_list.cuh"}.get(name)
         text = generated if name == "generated.cuh" else (here / own if own else product / name).read_text()
         return _INCLUDE.sub(lambda match: read(match[1]), text.replace("#pragma once\n", ""))
 

@@ -1,8 +1,8 @@
-// What stands for task_ring.cuh in host_balance.cu: what warps give away goes to a list, which the host deals out anew.
+// What stands for search/task_ring.cuh in host_balance.cu: what warps give away goes to a list, which the host deals out anew.
 #pragma once
 #include "common.cuh"
 
-// As in task_ring.cuh.
+// As in search/task_ring.cuh.
 struct Task {
   int row, row_end;
   int first[2], last[2];

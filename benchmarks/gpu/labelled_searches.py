@@ -29,7 +29,7 @@ from benchmarks.lib.machine import describe_machine
 from benchmarks.lib.seed_checks import labelled
 from benchmarks.lib.seed_patterns import TDFS, TDFS_LABELLED, TDFS_MILLISECONDS, mod_labels
 from benchmarks.lib.seed_runs import make_graph
-from longwall.kernels.cuda import search
+from longwall.kernels.cuda.search import search
 from longwall.pipeline.phases.by_label import plans
 
 _LONG = 10_000  # milliseconds of a count that is not repeated

@@ -16,9 +16,9 @@ import longwall
 from benchmarks.gpu.gpu_kernels import arrays
 from benchmarks.gpu.host_balance import HostBalanced
 from benchmarks.lib.seed_runs import note
-from longwall.kernels.cuda import search as cuda_search
 from longwall.kernels.cuda.engine import CudaEngine
-from longwall.kernels.cuda.runtime.search_stacks import SearchStacks
+from longwall.kernels.cuda.search import search as cuda_search
+from longwall.kernels.cuda.search.search_stacks import SearchStacks
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.planning.search_plan import MatchPlan

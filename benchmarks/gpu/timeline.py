@@ -39,7 +39,7 @@ STEPS = {
     "longwall.pipeline.config.load": ("load_config",),
     "longwall.kernels.cuda.runtime.device": ("_wake_driver", "open_device"),
     "longwall.kernels.cuda.runtime.compile": ("_module",),
-    "longwall.kernels.machine_code": ("load",),
+    "longwall.kernels.jit.machine_code": ("load",),
     "longwall.pipeline.cluster.connect": (
         "reach",
         "start_workers",

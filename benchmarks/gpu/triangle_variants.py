@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from benchmarks.gpu.gpu_kernels import arrays
 from longwall.kernels.cpu.engine import CpuEngine
-from longwall.kernels.cuda import triangles
 from longwall.kernels.cuda.engine import CudaEngine
 from longwall.kernels.cuda.homomorphisms.diamonds import RowPairs
+from longwall.kernels.cuda.local_counts import triangles
 from longwall.kernels.cuda.local_counts.in_arcs import LargerArcs
 from longwall.kernels.cuda.runtime import compile as compiler
 from longwall.kernels.cuda.runtime.launch import WARP, sum_of_parts
@@ -53,7 +53,7 @@ def in_place(variant: Variant) -> Iterator[None]:
 
     def changed(name: str, generated: str = "") -> tuple[str, tuple[str, ...]]:
         code, options = text(name, generated)
-        if name == "warp_triangles.cu":
+        if name == "local_counts/warp_triangles.cu":
             for old, new in (
                 ("kAhead = 4;", f"kAhead = {variant.ahead};"),
                 ("kShare = 4;", f"kShare = {variant.share};"),

@@ -115,8 +115,8 @@ def random_graph(vertices: int, edges: int, labels: int) -> tuple[Adjacency, Lab
 
 def by_search(graph: Any, edges: list[tuple[int, int]], labels: Labels, seconds: float) -> tuple[int | None, float]:
     """Count the mappings of a query by the search alone; None: it did not end. Returns the seconds, too."""
-    from longwall.kernels.queries.candidate_space import CandidateSpace, QueryGraph
-    from longwall.kernels.queries.matcher import QueryMatcher
+    from longwall.kernels.host.queries.candidate_space import CandidateSpace, QueryGraph
+    from longwall.kernels.host.queries.matcher import QueryMatcher
     from longwall.stages.source import host_arrays
 
     class Unbounded:

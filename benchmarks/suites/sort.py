@@ -161,7 +161,7 @@ class MergeClock:
         self._events: list[tuple[Any, Any]] = []
         if engine.name != "cuda":
             return
-        from longwall.kernels.cuda.sorting import CudaRunMerger
+        from longwall.kernels.cuda.sorting.sorters import CudaRunMerger
 
         self._cuda = engine.xp.cuda
         for name in ("_merge_lists", "_sort"):

@@ -14,7 +14,7 @@ from longwall.kernels.interface.engine import Ablation, Put, WorkspaceTooLarge, 
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, Access, GraphArrays
 from longwall.kernels.interface.kernels import Kernels
 from longwall.kernels.interface.pages import PageFrames
-from longwall.kernels.jit import watch_compilation
+from longwall.kernels.jit.compile import watch_compilation
 
 _TASKS_PER_WORKER = 128
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from longwall.kernels.cpu.engine import CpuDevice
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.label_rows import KeptEdges, LabelRows, NewArray, Roles
-from longwall.kernels.jit import compiled
+from longwall.kernels.jit.compile import compiled
 
 LEAST_ARCS = 1 << 19  # of a piece of work, for with 16 threads a piece waits 2 ms
 _PARTS = 8  # pieces for each thread

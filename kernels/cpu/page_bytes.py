@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from longwall.kernels.cpu.engine import CpuDevice
 from longwall.kernels.interface.frontier import RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.jit import compiled
+from longwall.kernels.jit.compile import compiled
 
 _SMALLER, _LARGER = 1, 2  # frontier.Part
 

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from longwall.kernels.cpu.engine import CpuDevice
-from longwall.kernels.jit import compiled
+from longwall.kernels.jit.compile import compiled
 
 _TABLE, _ENTRIES = 4096, 1 << 18
 _PASSES, _ROUNDS = 32, 3

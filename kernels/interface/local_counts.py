@@ -17,7 +17,7 @@ COUNTED = (
 """The orbits of the kernel's rows: those of vertices that have several neighbours and do not cut their graphlet in two.
 
 Homomorphisms that send the vertex of any other orbit to v are products, or sums over the neighbours of v, of those of
-smaller graphlets. Numbers as in :mod:`longwall.kernels.patterns.graphlets`.
+smaller graphlets. Numbers as in :mod:`longwall.kernels.host.patterns.graphlets`.
 """
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from longwall.kernels.host.patterns.pattern_codes import edges_text
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.patterns.pattern_codes import edges_text
 from longwall.pipeline.embeddings.embeddings import Embeddings, require_embeddings, require_function
 from longwall.stages.aggregation.by_key import GROUP_BYTES, LAYOUT, MakeUserKeys, UserKey
 from longwall.stages.aggregation.by_pattern import AddPatterns, MakePatternKeys, PatternTable, keys_at_once

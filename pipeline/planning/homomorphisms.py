@@ -15,9 +15,9 @@ from itertools import combinations
 from math import factorial, prod
 from typing import Literal, NamedTuple
 
+from longwall.kernels.host.patterns.pattern_codes import MAX_VERTICES as MAX_CANONICAL
+from longwall.kernels.host.patterns.pattern_codes import canonical_pattern
 from longwall.kernels.interface.homomorphism_program import Beside, Domain, Make, RowProgram, TableProgram
-from longwall.kernels.patterns.pattern_codes import MAX_VERTICES as MAX_CANONICAL
-from longwall.kernels.patterns.pattern_codes import canonical_pattern
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, isomorphic
 from longwall.pipeline.planning.decompositions import Decomposer

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from longwall.kernels.child_process import python_words
+from longwall.kernels.jit.child_process import python_words
 from longwall.pipeline.quoting import suggestion
 from longwall.storage.concurrency import core_count
 from longwall.storage.errors import InputError
@@ -251,7 +251,7 @@ def _key(engine: Engine) -> str:
 
 
 def _file() -> Path | None:
-    from longwall.kernels.private_folder import cache_folder
+    from longwall.kernels.jit.private_folder import cache_folder
 
     folder = cache_folder(None, "rates")
     if folder.path is None:

@@ -86,7 +86,7 @@ def _environment() -> Environment:
     """
     from jinja2 import BytecodeCache, Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 
-    from longwall.kernels.private_folder import cache_folder
+    from longwall.kernels.jit.private_folder import cache_folder
 
     class Compiled(FileSystemBytecodeCache):
         def dump_bytecode(self, bucket: Bucket) -> None:

@@ -124,7 +124,7 @@ def _rates(folder: Path) -> str:
 
 def _cpu_engine() -> str:
     """Compile and run a small kernel; say where kernels are kept."""
-    from longwall.kernels.kernel_cache import cache_note
+    from longwall.kernels.jit.kernel_cache import cache_note
     from longwall.storage.ingest.names.texts import Texts, hash_texts
 
     try:

@@ -34,7 +34,7 @@ def make_store(
     make: Callable[..., GraphStats],
 ) -> None:
     """Make a store with `make`, which takes resources and an observer, and print what it is."""
-    from longwall.kernels.kernel_cache import cache_note
+    from longwall.kernels.jit.kernel_cache import cache_note
     from longwall.pipeline.progress.event_log import LoggedObserver
     from longwall.pipeline.progress.observers import choose_observer
     from longwall.storage.memory.allocator import return_freed_memory

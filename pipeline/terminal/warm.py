@@ -121,7 +121,7 @@ def serve() -> None:
 
 def _feed(waiting: SimpleQueue[str], advance: Callable[[int], None]) -> list[str]:
     """Let a process do what waits; return why runs failed."""
-    from longwall.kernels.child_process import python_words
+    from longwall.kernels.jit.child_process import python_words
 
     reasons = []
     pipe = subprocess.PIPE

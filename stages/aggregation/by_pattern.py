@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.patterns.pattern_codes import PatternCode, canonical_pattern
+from longwall.kernels.host.patterns.pattern_codes import PatternCode, canonical_pattern
 from longwall.stages.aggregation.pattern_keys import ROW_BYTES, ROW_COLUMN_BYTES, Array, PatternKeys
 from longwall.stages.base import Aggregation, Stage
 from longwall.stages.tables import CallBench

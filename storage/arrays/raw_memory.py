@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from longwall.kernels.jit import Intrinsic
+from longwall.kernels.jit.compile import Intrinsic
 
 LEVEL, BYTE_SHUFFLE = 5, 1
 """Of what `call_encoder` makes."""

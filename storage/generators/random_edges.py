@@ -41,7 +41,7 @@ def word_source(seed: int, stream: int, block: int) -> np.random.Philox:
 
 def draw_words(seed: int, stream: int, block: int, size: int, start: int = 0) -> Words:
     """Return words `start` to `start + size` of a block of a stream."""
-    from longwall.kernels.cpu.random_words.philox import fill_words
+    from longwall.kernels.host.philox import fill_words
 
     words = np.empty(size, np.uint64)
     fill_words(*_key(seed, stream, block), np.uint64(start), words)
@@ -66,7 +66,7 @@ def rmat(
     BudgetExceeded
         There is no room in memory, or not for what will be sorted.
     """
-    from longwall.kernels.cpu.random_words.philox import draw_edges
+    from longwall.kernels.host.philox import draw_edges
 
     host = resources.host
     _need(1 <= scale <= 31, "scale", scale, "from 1 to 31")
@@ -96,7 +96,7 @@ def rmat(
 
 def _permutation(seed: int, scale: int) -> npt.NDArray[np.uint32]:
     """Put the vertices in the order of random words, those of equal words in their own; on all cores."""
-    from longwall.kernels.cpu.random_words.philox import fill_words, scatter_words
+    from longwall.kernels.host.philox import fill_words, scatter_words
 
     n, bits = 1 << scale, max(0, scale - _BUCKET_BITS)
     key, words = _key(seed, _PERMUTATION, 0), np.empty(n, np.uint64)

@@ -125,7 +125,7 @@ class BucketRows:
         scratch: Scratch,
         advance: Advance,
     ) -> None:
-        from longwall.kernels.cpu.sort_kernels.buckets import scatter_arcs
+        from longwall.kernels.cpu.sorting.buckets import scatter_arcs
 
         count, size, bucket_of = len(edges), buckets.piece, buckets.of_bin
         reserved = scratch.host.reserve(buckets.bytes_of(count), scratch.what)
@@ -154,7 +154,7 @@ class BucketRows:
         scratch: Scratch,
     ) -> Iterator[Rows]:
         """Yield all rows, in order, none of them in two pieces; see `Rows`."""
-        from longwall.kernels.cpu.sort_kernels.buckets import COLUMN_BITS, COLUMN_DIGITS, sort_row_buckets
+        from longwall.kernels.cpu.sorting.buckets import COLUMN_BITS, COLUMN_DIGITS, sort_row_buckets
 
         n, cuts, ends = histogram.num_vertices, self._buckets.cuts, self._buckets.ends
         together = max(1, min(_TOGETHER, scratch.work // (_ROW * 2 * (core_count() + 1))))
@@ -247,7 +247,7 @@ def rank_rows(
 
 def _buckets(histogram: DegreeHistogram) -> _Buckets:
     """Cut the rows into buckets that have about as many arcs, where bins of ranks begin."""
-    from longwall.kernels.cpu.sort_kernels.buckets import bin_starts
+    from longwall.kernels.cpu.sorting.buckets import bin_starts
 
     starts, arcs = bin_starts(histogram.num_vertices), histogram.num_arcs
     wanted = max(1, min(arcs // _BUCKET, _MOST_BUCKETS))

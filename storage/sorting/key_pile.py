@@ -146,7 +146,7 @@ class _Buckets:
     """
 
     def __init__(self, pieces: Sequence[Keys], scratch: Scratch) -> None:
-        from longwall.kernels.cpu.sort_kernels.buckets import scatter_piece
+        from longwall.kernels.cpu.sorting.buckets import scatter_piece
 
         self._scratch = scratch
         bounds = scratch.on_cores(lambda piece: (int(piece.min()), int(piece.max())), pieces)
@@ -169,7 +169,7 @@ class _Buckets:
 
     def sort_distinct(self) -> Keys:
         """Sort each bucket, each key once; returns the beginning of the area, which is overwritten."""
-        from longwall.kernels.cpu.sort_kernels.buckets import DIGIT_BITS, DIGITS, sort_distinct_buckets
+        from longwall.kernels.cpu.sorting.buckets import DIGIT_BITS, DIGITS, sort_distinct_buckets
 
         area, places, scratch = self.area, self._places, self._scratch
         sizes = np.diff(places, axis=1).sum(axis=0)

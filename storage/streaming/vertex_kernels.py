@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from longwall.kernels.cpu.cliques.words import popcount, trailing_zeros
-from longwall.kernels.jit import compiled
+from longwall.kernels.jit.bits import popcount, trailing_zeros
+from longwall.kernels.jit.compile import compiled
 
 
 @compiled

@@ -255,9 +255,9 @@ def edge_table(graph: "GraphArrays", levels: "tuple[Level, Level]", first: int, 
 def _operations(xp: Any) -> Any:
     """The module that works on trees in arrays of `xp`."""
     if xp is np:
-        from longwall.kernels.cpu import prefix_tree
+        from longwall.kernels.cpu.search import prefix_tree
 
         return prefix_tree
-    from longwall.kernels.cuda import prefix_tree as on_device
+    from longwall.kernels.cuda.search import prefix_tree as on_device
 
     return on_device

@@ -23,8 +23,8 @@ from run_configs import run_config, write_edges
 from typer.testing import CliRunner
 
 import longwall
-from longwall.kernels.cpu import prefix_tree
 from longwall.kernels.cpu.engine import CpuEngine
+from longwall.kernels.cpu.search import prefix_tree
 from longwall.kernels.interface.engine import EngineLost, ShortOfMemory, WorkspaceTooLarge
 from longwall.pipeline.execution import search_bench, task_ranges, thread_executor, worker_memory
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, make_workspace

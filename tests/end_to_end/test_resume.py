@@ -21,7 +21,7 @@ from breakable import CONSTANTS, EDGES, KINDS, LABELS, LIMIT, Workshop, embeddin
 from kill import Fault, status
 
 import longwall
-from longwall.kernels.patterns.pattern_codes import code_edges, connected_codes
+from longwall.kernels.host.patterns.pattern_codes import code_edges, connected_codes
 
 KILLS_OF_EACH_KIND = 7
 SHORT = ("count by search", "listing")

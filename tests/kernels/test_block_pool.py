@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from longwall.kernels import select_engine
-from longwall.kernels.cuda import search
-from longwall.kernels.cuda.runtime.block_pool import BLOCK_BYTES, LEAST_BLOCKS
-from longwall.kernels.cuda.runtime.search_header import stored_sets
+from longwall.kernels.cuda.search import search
+from longwall.kernels.cuda.search.block_pool import BLOCK_BYTES, LEAST_BLOCKS
+from longwall.kernels.cuda.search.search_header import stored_sets
 from longwall.kernels.interface.search_program import SearchProgram, emitted_set, to_extend
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.planning.search_planner import plan_match

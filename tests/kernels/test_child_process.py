@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from longwall.kernels.child_process import python_words
+from longwall.kernels.jit.child_process import python_words
 
 
 def test_modules_are_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

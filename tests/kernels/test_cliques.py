@@ -283,9 +283,9 @@ def test_cliques_in_tables_that_are_made_in_parts(kind, name):
 @pytest.mark.parametrize("oriented", [False, True])
 @pytest.mark.parametrize("name", ["rmat", "dense", "one clique"])
 def test_cliques_in_tables_that_are_made_ahead(name, oriented, memory, monkeypatch):
-    monkeypatch.setattr("longwall.kernels.cuda.cliques.tables_ahead._FROM", 0)
-    monkeypatch.setattr("longwall.kernels.cuda.cliques.tables_ahead._LONG", 0)
-    monkeypatch.setattr("longwall.kernels.cuda.cliques.bitmaps._AHEAD_TO", 7)
+    monkeypatch.setattr("longwall.kernels.cuda.kcliques.tables_ahead._FROM", 0)
+    monkeypatch.setattr("longwall.kernels.cuda.kcliques.tables_ahead._LONG", 0)
+    monkeypatch.setattr("longwall.kernels.cuda.kcliques.bitmaps._AHEAD_TO", 7)
     graph = {
         "rmat": lambda: generate("rmat", seed=4, scale=8, edge_factor=8),
         "dense": lambda: generate("erdos-renyi", seed=1, vertices=90, edges=2500),

@@ -150,8 +150,8 @@ def test_an_edge_may_be_in_more_diamonds_than_32_bits_count(lab):
 def test_four_cycles_are_those_of_the_matrix(engine, graph, many, narrow, monkeypatch):
     """On the GPU, vertices of many wedges also in windows, with counters of 16 bits and of 32."""
     if engine[0].name == "cuda":
-        monkeypatch.setattr("longwall.kernels.cuda.four_cycles._MANY", many)
-        monkeypatch.setattr("longwall.kernels.cuda.four_cycles._LARGEST_NARROW", narrow)
+        monkeypatch.setattr("longwall.kernels.cuda.local_counts.four_cycles._MANY", many)
+        monkeypatch.setattr("longwall.kernels.cuda.local_counts.four_cycles._LARGEST_NARROW", narrow)
     near = adjacency(graph)
     walks = np.triu(near @ near, 1)
     counter = engine[0].kernels.four_cycle_counter(engine[0].device, engine[1], MEMORY)
@@ -217,6 +217,6 @@ def test_numbers_that_may_not_fit_a_word_are_refused(engine, graph, monkeypatch)
 def test_columns_have_no_more_arcs_than_32_bits_count(engine, graph, monkeypatch):
     device, loaded, kernels = engine[0].device, engine[1], engine[0].kernels
     if engine[0].name == "cuda":
-        monkeypatch.setattr("longwall.kernels.cuda.four_cycles._MOST_COLUMN_ARCS", 300)
+        monkeypatch.setattr("longwall.kernels.cuda.local_counts.four_cycles._MOST_COLUMN_ARCS", 300)
     counter = kernels.column_cycle_counter(device, loaded, MEMORY)
     assert counter.arc_room == (300 if engine[0].name == "cuda" else loaded.num_arcs)

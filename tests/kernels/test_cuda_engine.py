@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.resources import files
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,18 +13,18 @@ import pytest
 from selection import on_device
 
 from longwall.kernels.cpu.engine import CpuEngine
-from longwall.kernels.cuda import search as cuda_search
-from longwall.kernels.cuda.cliques.bitmaps import clique_header
-from longwall.kernels.cuda.cliques.leaves import leaf_header
+from longwall.kernels.cuda.frequent.pattern_growth import growth_header
 from longwall.kernels.cuda.homomorphisms.rows import row_header
 from longwall.kernels.cuda.homomorphisms.tables import table_header
+from longwall.kernels.cuda.kcliques.bitmaps import clique_header
+from longwall.kernels.cuda.kcliques.leaves import leaf_header
+from longwall.kernels.cuda.local_counts.motifs import motif_header
 from longwall.kernels.cuda.local_counts.orbits import orbit_header
 from longwall.kernels.cuda.maximal_cliques.finders import COUNT, LIST, VERTICES, clique_finder_header
-from longwall.kernels.cuda.motifs import motif_header
-from longwall.kernels.cuda.pattern_growth import growth_header
 from longwall.kernels.cuda.runtime.compile import source_text
-from longwall.kernels.cuda.runtime.search_header import Variant, program_header
-from longwall.kernels.cuda.sorting import TILE, sort_header
+from longwall.kernels.cuda.search import search as cuda_search
+from longwall.kernels.cuda.search.search_header import Variant, program_header
+from longwall.kernels.cuda.sorting.sorters import TILE, sort_header
 from longwall.kernels.exact_numbers import PRIMES
 from longwall.kernels.interface.engine import EngineUnavailable, WorkspaceTooLarge
 from longwall.kernels.interface.frontier import row_lists
@@ -418,45 +419,58 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         program = plan_match(parse_pattern(name), graph.stats, induced=induced).program
         for pooled in (False, True):
             header = program_header(program, 2, Variant(pooled=pooled))
-            yield f"count_rows-{name}-{pooled}", *source_text("count_rows.cu", header)
+            yield f"search/count_rows-{name}-{pooled}", *source_text("search/count_rows.cu", header)
     program = plan_match(parse_pattern("house", (0, 1, 0, 1, 1)), graph.stats, counting=False).program
     for columns in (2, 4):
         part = to_extend(program, columns)
         variant = Variant(emitted=emitted_set(part, columns), grouped=columns == 2, shared_room=512)
         for name in ("extend_rows", "extend_two_pass"):
-            yield f"{name}-{columns}", *source_text(f"{name}.cu", program_header(part, columns, variant))
+            yield f"search/{name}-{columns}", *source_text(f"search/{name}.cu", program_header(part, columns, variant))
         staged = Variant(emitted=emitted_set(part, columns), lists=row_lists(part, columns)[1])
-        yield f"extend_rows-{columns}-staged", *source_text("extend_rows.cu", program_header(part, columns, staged))
+        yield (
+            f"search/extend_rows-{columns}-staged",
+            *source_text("search/extend_rows.cu", program_header(part, columns, staged)),
+        )
     alone = (
-        "almost_cliques",
-        "arc_cliques",
-        "arc_diamonds",
-        "clique_rows",
-        "column_cycles",
-        "degeneracy_order",
-        "edge_extension",
-        "gather_blocks",
-        "heavy_vertices",
-        "in_arcs",
+        "homomorphisms/almost_cliques",
+        "homomorphisms/arc_cliques",
+        "homomorphisms/diamonds",
+        "homomorphisms/five_cycles",
+        "homomorphisms/inner_counts",
+        "homomorphisms/pairs",
+        "homomorphisms/wheels",
+        "kcliques/heavy_tasks",
+        "kcliques/tables",
         "label_rows",
-        "page_buffer",
+        "local_counts/arc_diamonds",
+        "local_counts/arc_triangles",
+        "local_counts/column_cycles",
+        "local_counts/edges",
+        "local_counts/four_cycles",
+        "local_counts/in_arcs",
+        "local_counts/triangles",
+        "local_counts/warp_triangles",
+        "maximal_cliques/order",
         "page_bytes",
-        "pairs",
-        "prefix_tree",
-        "row_pairs",
-        "search_start",
+        "runtime/page_buffer",
+        "runtime/staging/stage_lists",
+        "search/edge_extension",
+        "search/gather_blocks",
+        "search/prefix_tree",
+        "search/search_start",
         "step_rate",
-        "warp_triangles",
     )
-    for name in (*alone, "stage_lists", "triangles", "four_cycles", "wheels", "inner_counts"):
+    for name in alone:
         yield name, *source_text(f"{name}.cu")
     for k in (4, 5, 6, 7, 9):
-        yield f"cliques-{k}", *source_text("cliques.cu", clique_header(k))
+        yield f"kcliques/bitmaps-{k}", *source_text("kcliques/bitmaps.cu", clique_header(k))
     for limbs in (0, 1, 3):
-        yield f"clique_leaves-{limbs}", *source_text("clique_leaves.cu", leaf_header(limbs))
+        yield f"kcliques/leaves-{limbs}", *source_text("kcliques/leaves.cu", leaf_header(limbs))
     for mode, longest in ((COUNT, 64), (VERTICES, 128), (LIST, 192)):
-        yield f"maximal_cliques-{longest}", *source_text("maximal_cliques.cu", clique_finder_header(mode, longest))
-    yield "wedges", *source_text("wedges.cu")
+        yield (
+            f"maximal_cliques/finders-{longest}",
+            *source_text("maximal_cliques/finders.cu", clique_finder_header(mode, longest)),
+        )
     domains: tuple[Domain, ...] = ("vertices", "arcs", "common")
     names = (
         "cycle-6",
@@ -470,23 +484,25 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         rows = getattr(sums.program, domain)
         for modulus in (FLOATING, WORD, PRIMES[0]):
             header = row_header(rows, domain, modulus, 100)
-            source = "homomorphisms" if rows.num_dense else "flat_rows"
+            source = f"homomorphisms/{'rows' if rows.num_dense else 'flat_rows'}"
             yield f"{source}-{name}-{domain}-{modulus}", *source_text(f"{source}.cu", header)
             header = table_header(exact=modulus != FLOATING, modulus=max(modulus, 0))
-            yield f"homomorphism_tables-{name}-{domain}-{modulus}", *source_text("homomorphism_tables.cu", header)
+            yield f"homomorphisms/tables-{name}-{domain}-{modulus}", *source_text("homomorphisms/tables.cu", header)
     for layout in (KeyLayout(), KeyLayout(reduce="distinct"), KeyLayout(2, True, "sum"), KeyLayout(2, reduce="count")):
-        for name in ("merge_keys", "reduce_keys"):
+        for name in ("sorting/merge_keys", "sorting/reduce_keys"):
             header = sort_header(layout, tile=TILE, both_ways=layout.words == 1, count=layout.reduce == "count")
             yield f"{name}-{layout.words}-{layout.reduce}", *source_text(f"{name}.cu", header)
     for vertices in (2, 5, 65):
-        yield f"pattern_growth-{vertices}", *source_text("pattern_growth.cu", growth_header(vertices))
+        header = growth_header(vertices)
+        yield f"frequent/pattern_growth-{vertices}", *source_text("frequent/pattern_growth.cu", header)
     for k, classes in ((3, 1), (5, 6), (8, 853)):
-        yield f"motifs-{k}", *source_text("motifs.cu", motif_header(k, classes, per_vertex=False))
-    yield "arc_triangles", *source_text("arc_triangles.cu")
-    yield "edge_counts", *source_text("edge_counts.cu")
+        yield (
+            f"local_counts/motifs-{k}",
+            *source_text("local_counts/motifs.cu", motif_header(k, classes, per_vertex=False)),
+        )
     for residues in (False, True):
-        yield f"orbits-{residues}", *source_text("orbits.cu", orbit_header(residues=residues))
-    yield "motifs-orbits", *source_text("motifs.cu", motif_header(4, 1, per_vertex=True))
+        yield f"local_counts/orbits-{residues}", *source_text("local_counts/orbits.cu", orbit_header(residues=residues))
+    yield "local_counts/motifs-orbits", *source_text("local_counts/motifs.cu", motif_header(4, 1, per_vertex=True))
 
 
 @pytest.mark.slow
@@ -499,9 +515,8 @@ def test_sources_compile(arch: str) -> None:
 
 
 def test_no_source_is_left_out() -> None:
-    there = {
-        file.name.removesuffix(".cu") for file in files("longwall.kernels.cuda").iterdir() if file.name.endswith(".cu")
-    }
+    folder = Path(str(files("longwall.kernels.cuda")))
+    there = {path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.cu")}
     assert {name.partition("-")[0] for name, _, _ in units()} == there
 
 

@@ -11,8 +11,8 @@ from cases import each_case
 from engines import make_engine
 from selection import on_device
 
-from longwall.kernels.cpu.cliques.complement import quads_of_bitmap, quads_of_word
-from longwall.kernels.cpu.cliques.roots import add
+from longwall.kernels.cpu.kcliques.complement import quads_of_bitmap, quads_of_word
+from longwall.kernels.cpu.kcliques.roots import add
 from longwall.stages.source import host_arrays
 
 MEMORY = 1 << 27

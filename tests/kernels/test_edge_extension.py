@@ -21,7 +21,7 @@ from longwall.storage.pages.paged_graph import load_paged, state_bytes
 from longwall.storage.tables.embedding_table import EmbeddingTable
 
 PLENTY = 1 << 20
-SEGMENT = 1024  # kSegment of edge_extension.cu
+SEGMENT = 1024  # kSegment of search/edge_extension.cu
 
 
 def ends_of(row: list[int]) -> list[int]:

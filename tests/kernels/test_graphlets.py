@@ -9,7 +9,7 @@ import naive_orbits
 import networkx as nx
 import numpy as np
 
-from longwall.kernels.patterns.graphlets import (
+from longwall.kernels.host.patterns.graphlets import (
     Graphlet,
     graphlet_orbits,
     graphlets,

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from longwall.kernels import kernel_cache, private_folder
 from longwall.kernels.cuda.runtime import device
-from longwall.kernels.private_folder import NotPrivate, open_private
+from longwall.kernels.jit import kernel_cache, private_folder
+from longwall.kernels.jit.private_folder import NotPrivate, open_private
 
 CALL = "import outer; print(outer.twice(20), sum(outer.twice.stats.cache_hits.values()))"
 INNER = """
 import numba
-from longwall.kernels.kernel_cache import cached
+from longwall.kernels.jit.kernel_cache import cached
 @cached
 @numba.njit
 def factor():
@@ -28,7 +28,7 @@ def factor():
 OUTER = """
 import numba
 from inner import factor
-from longwall.kernels.kernel_cache import cached
+from longwall.kernels.jit.kernel_cache import cached
 @cached
 @numba.njit
 def twice(number):
@@ -36,7 +36,7 @@ def twice(number):
 """
 STREAMS = """
 import sys
-from longwall.kernels.jit import compiled
+from longwall.kernels.jit.compile import compiled
 @compiled
 def twice(number):
     return 2 * number
@@ -179,6 +179,34 @@ def test_a_kernel_is_compiled_again_when_one_that_it_calls_has_changed(sources: 
 
 
 @pytest.mark.slow
+def test_what_other_folders_have_counts_if_it_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel contains those that it calls and constants, which may lie in any folder, also at second hand."""
+    monkeypatch.setattr(kernel_cache, "_KERNELS", tmp_path)
+    modules = {
+        "cpu/rows/rows.py": "from longwall.kernels.cpu.arcs.arcs import sum_of\n",
+        "cpu/arcs/arcs.py": "from longwall.kernels.interface.limits import MOST\n",
+        "interface/limits.py": "MOST = 1\n",
+        "cpu/other/other.py": "MOST = 1\n",
+    }
+    for name, text in modules.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+
+    def stamp() -> str:
+        kernel_cache._source.cache_clear()
+        return kernel_cache._stamp.__wrapped__(tmp_path / "cpu" / "rows")
+
+    try:
+        before = stamp()
+        for name in modules:
+            (tmp_path / name).write_text(f"{modules[name]}# changed\n")
+            assert (stamp() != before) == (name != "cpu/other/other.py"), name
+            (tmp_path / name).write_text(modules[name])
+        assert stamp() == before
+    finally:
+        kernel_cache._source.cache_clear()
+
+
 def test_the_same_kernels_in_another_folder_are_not_compiled_again(sources: Path, tmp_path: Path) -> None:
     assert call(sources, XDG_CACHE_HOME=tmp_path) == (40, 0)
     other = shutil.copytree(sources, tmp_path / "other" / sources.name)

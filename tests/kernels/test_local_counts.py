@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from strategies import SmallGraph, graphs
 
 from longwall.kernels.exact_numbers import PRIMES
+from longwall.kernels.host.patterns.graphlets import graphlet_orbits, graphlets
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.local_counts import COUNTED, TriangleGraph
-from longwall.kernels.patterns.graphlets import graphlet_orbits, graphlets
 from longwall.pipeline.phases.edge_graph import edge_graph
 from longwall.pipeline.workloads.motifs.arc_triangles import triangle_graph
 from longwall.pipeline.workloads.motifs.twins import twins_of

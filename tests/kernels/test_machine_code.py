@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from cases import each_case
 
-from longwall.kernels.cpu.triangles import count_triangles
-from longwall.kernels.jit import Kernel, _describe, _kind
-from longwall.kernels.machine_code import describe_types
+from longwall.kernels.cpu.local_counts.triangles import count_triangles
+from longwall.kernels.jit.compile import Kernel, _describe, _kind
+from longwall.kernels.jit.machine_code import describe_types
 
 KERNELS = """
 from collections import namedtuple
-from longwall.kernels.jit import compiled
+from longwall.kernels.jit.compile import compiled
 
 Pair = namedtuple("Pair", "first second")
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from cases import each_case
 
+from longwall.kernels.host.patterns.pattern_codes import canonical_pattern
 from longwall.kernels.interface.homomorphism_program import Beside
-from longwall.kernels.patterns.pattern_codes import canonical_pattern
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.planning.pairs.patterns import beside_edges, merged_edges

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longwall.kernels.patterns import pattern_codes as codes
-from longwall.kernels.patterns.orbit_tables import orbits
+from longwall.kernels.host.patterns import pattern_codes as codes
+from longwall.kernels.host.patterns.orbit_tables import orbits
 
 CONNECTED = {3: 2, 4: 6, 5: 21, 6: 112, 7: 853, 8: 11117}  # OEIS A001349
 

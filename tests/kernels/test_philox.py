@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from cases import each_case
 
-from longwall.kernels.cpu.random_words.philox import draw_edges, fill_words, scatter_words
+from longwall.kernels.host.philox import draw_edges, fill_words, scatter_words
 
 
 def words_of(seed: int, stream: int, start: int, size: int) -> np.ndarray:

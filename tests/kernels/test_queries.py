@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from query_lab import Budget, query_graph, relaxed, space_of
 from strategies import graphs, queries
 
-from longwall.kernels.queries.candidate_space import CandidateSpace
-from longwall.kernels.queries.matcher import QueryMatcher
-from longwall.kernels.queries.order import MOST_OF_A_GROUP, hanging_vertices, split_query
+from longwall.kernels.host.queries.candidate_space import CandidateSpace
+from longwall.kernels.host.queries.matcher import QueryMatcher
+from longwall.kernels.host.queries.order import MOST_OF_A_GROUP, hanging_vertices, split_query
 
 
 def found(space: CandidateSpace, cuts: Any, steps: int = 1 << 20, most: int | None = None) -> int:

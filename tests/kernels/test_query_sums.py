@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from query_lab import Budget, query_graph, relaxed, space_of
 from strategies import graphs, queries
 
-from longwall.kernels.queries.candidate_space import CandidateSpace
-from longwall.kernels.queries.sums import separators, terms
-from longwall.kernels.queries.sums.counter import QueryAdder, QuerySum, bytes_for
-from longwall.kernels.queries.sums.separators import Constraints, SeparatorTree, bits, separator_tree
+from longwall.kernels.host.queries.candidate_space import CandidateSpace
+from longwall.kernels.host.queries.sums import separators, terms
+from longwall.kernels.host.queries.sums.counter import QueryAdder, QuerySum, bytes_for
+from longwall.kernels.host.queries.sums.separators import Constraints, SeparatorTree, bits, separator_tree
 
 PRIME = 2**31 - 1
 

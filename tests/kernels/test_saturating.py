@@ -8,7 +8,7 @@ from cases import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longwall.kernels.queries.saturating import HUGE, plus, times
+from longwall.kernels.host.queries.saturating import HUGE, plus, times
 
 LARGEST = int(HUGE)
 EDGES = sorted(

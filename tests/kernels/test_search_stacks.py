@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from selection import on_device
 
 from longwall.kernels.cpu.engine import CpuEngine
-from longwall.kernels.cuda import search as cuda_search
-from longwall.kernels.cuda.runtime.search_stacks import SearchStacks
+from longwall.kernels.cuda.search import search as cuda_search
+from longwall.kernels.cuda.search.search_stacks import SearchStacks
 from longwall.kernels.interface.engine import EngineUnavailable
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.patterns.parse import parse_pattern

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longwall.kernels.cpu.sort_kernels.buckets import (
+from longwall.kernels.cpu.sorting.buckets import (
     COLUMN_BITS,
     COLUMN_DIGITS,
     DIGIT_BITS,

@@ -3,7 +3,7 @@
 import numpy as np
 from cases import each_case
 
-from longwall.kernels.cpu.sort_kernels.words import sort_words
+from longwall.kernels.cpu.sorting.words import sort_words
 
 MANY = 5000
 RANDOM = np.random.default_rng(1).integers(0, 2**64, MANY, dtype=np.uint64)

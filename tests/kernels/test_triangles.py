@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from oriented import orient
 
-from longwall.kernels.cuda import triangles as cuda_triangles
+from longwall.kernels.cuda.local_counts import triangles as cuda_triangles
 from longwall.kernels.interface.engine import Engine
 from longwall.stages.source import host_arrays
 from longwall.storage.generators.kinds import generate

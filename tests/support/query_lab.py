@@ -8,7 +8,7 @@ from typing import Any
 import naive
 from hypothesis import HealthCheck, settings
 
-from longwall.kernels.queries.candidate_space import CandidateSpace, QueryGraph
+from longwall.kernels.host.queries.candidate_space import CandidateSpace, QueryGraph
 from longwall.stages.source import host_arrays
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from longwall.kernels.cpu.cliques.words import popcount
 from longwall.kernels.cpu.engine import CpuDevice, fitting
 from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import RowTables
-from longwall.kernels.jit import compiled
+from longwall.kernels.jit.bits import popcount
+from longwall.kernels.jit.compile import compiled
 
 
 def almost_clique_counter(

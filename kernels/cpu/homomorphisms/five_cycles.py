@@ -4,7 +4,7 @@ import numpy as np
 
 from longwall.kernels.cpu.engine import CpuDevice, exact, fitting
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.jit import compiled
+from longwall.kernels.jit.compile import compiled
 
 
 def five_cycle_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> "CpuFiveCycleCounter":

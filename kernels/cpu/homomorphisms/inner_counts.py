@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cpu.cliques.words import popcount
 from longwall.kernels.cpu.engine import CpuDevice, fitting
 from longwall.kernels.cpu.local_counts.arc_triangles import in_parallel
 from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import Inner, RowTables
-from longwall.kernels.jit import compiled
+from longwall.kernels.jit.bits import popcount
+from longwall.kernels.jit.compile import compiled
 
 # Codes of longwall.kernels.interface.homomorphism_program.Inner.
 _TRIANGLES, _PAWS, _CYCLES, _DIAMONDS = range(4)

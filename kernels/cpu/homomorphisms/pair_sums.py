@@ -6,9 +6,9 @@ with the four vertices told apart.
 
 import numpy as np
 
-from longwall.kernels.cpu.cliques.words import popcount, trailing_zeros
 from longwall.kernels.interface.homomorphism_program import Beside
-from longwall.kernels.jit import compiled
+from longwall.kernels.jit.bits import popcount, trailing_zeros
+from longwall.kernels.jit.compile import compiled
 
 _CHERRY, _TRIANGLE, _PATH, _PAW = int(Beside.CHERRY), int(Beside.TRIANGLE), int(Beside.PATH), int(Beside.PAW)
 _CYCLE, _ENDS, _FORK, _ZIGZAG = int(Beside.CYCLE), int(Beside.ENDS), int(Beside.FORK), int(Beside.ZIGZAG)

@@ -8,7 +8,7 @@ from longwall.kernels.cpu.homomorphisms.pair_sums import common_sum, common_tabl
 from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import Beside, largest_part
-from longwall.kernels.jit import compiled
+from longwall.kernels.jit.compile import compiled
 
 _ENDS, _STAR, _CROSS, _SPLIT = int(Beside.ENDS), int(Beside.STAR), int(Beside.CROSS), int(Beside.SPLIT)
 

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from longwall.kernels.cpu.engine import CpuDevice, fitting
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import FLOATING, Domain, Op, RowProgram, RowTables
-from longwall.kernels.jit import compiled
+from longwall.kernels.jit.compile import compiled
 
 # Codes of longwall.kernels.interface.homomorphism_program.Op.
 _ONES, _PULL, _SCATTER, _MULTIPLY, _WEIGH, _PUSH, _COPY_DENSE, _MULTIPLY_DENSE, _WEIGH_DENSE = range(9)

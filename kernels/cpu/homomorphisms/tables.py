@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cpu.cliques.words import popcount
 from longwall.kernels.cpu.engine import CpuDevice, fitting
 from longwall.kernels.cpu.local_counts.arc_triangles import count_common, in_parallel
 from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.jit import compiled
+from longwall.kernels.jit.bits import popcount
+from longwall.kernels.jit.compile import compiled
 
 
 def common_neighbours(
@@ -185,7 +185,7 @@ def neighbour_sums(indptr, indices, vertices, arcs, modulus, out):
 def count_cycles(indptr, indices, split, first, last, wedges, counts, stop_flag):
     """Count the 4-cycles whose smallest vertex lies in first to last - 1, at an arc of each of their edges.
 
-    As in :func:`longwall.kernels.cpu.four_cycles.count_four_cycles`; a wedge v - x - y, of c with the same ends, is in
+    As in `count_four_cycles` of ``local_counts/four_cycles.py``: a wedge v - x - y, of c with the same ends, is in
     c - 1 cycles, and so are its two arcs.
 
     Parameters

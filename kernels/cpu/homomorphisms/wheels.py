@@ -5,7 +5,7 @@ import numpy as np
 from longwall.kernels.cpu.engine import CpuDevice, fitting
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import RowTables
-from longwall.kernels.jit import compiled
+from longwall.kernels.jit.compile import compiled
 
 
 def wheel_counter(device: CpuDevice, graph: GraphArrays, tables: RowTables, memory: int) -> "CpuWheelCounter":

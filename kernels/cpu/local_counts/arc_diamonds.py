@@ -7,7 +7,7 @@ import numpy as np
 from longwall.kernels.cpu.engine import CpuDevice, fitting
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import ArcBlock, ArcPiece
-from longwall.kernels.jit import compiled
+from longwall.kernels.jit.compile import compiled
 
 
 def arc_diamond_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> "CpuArcDiamondCounter":
@@ -54,7 +54,7 @@ def count_diamonds(indptr, indices, split, first, last, place, triangles, stop_f
     Parameters
     ----------
     indptr, indices, split, first, last, stop_flag
-        As in :func:`longwall.kernels.cpu.triangles.count_triangles`; the whole adjacency.
+        As in :func:`longwall.kernels.cpu.local_counts.triangles.count_triangles`; the whole adjacency.
     place : uint32[num_vertices]
         Workspace, all zero; it is left all zero.
     triangles : int64[longest list of out-neighbours]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cpu.engine import CpuDevice
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.jit import compiled
+from longwall.kernels.jit.compile import compiled
 
 _RANGES = 32  # of a thread's vertices
 

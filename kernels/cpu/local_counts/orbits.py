@@ -13,7 +13,7 @@ y = x is the degree, and t the number of triangles of an edge:
 The work is the sum over arcs (x, p) of the degree of p, over triangles of a smaller degree, over edges of t squared,
 and, for cycles of 5 vertices alone, over all pairs x, y with a common neighbour of the degree of y. ESCAPE (WWW 2017)
 and EVOKE (WSDM 2020) count by such tables, too, with formulas for what is injective; here maps are counted that need
-not be, so that no formula has corrections: :mod:`longwall.kernels.patterns.graphlets` makes them.
+not be, so that no formula has corrections: :mod:`longwall.kernels.host.patterns.graphlets` makes them.
 
 Of vertices with the same neighbours (twins) only the first one is looked at: what is found around it is added to each
 neighbour as often as there are twins, and the numbers of the others are its own, so that the leaves of a hub cost no
@@ -26,10 +26,10 @@ Numbers are modulo 2**64, or modulo a prime below 2**31: then each product is re
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cpu.cliques.words import popcount
 from longwall.kernels.cpu.engine import CpuDevice, fitting
 from longwall.kernels.interface.local_counts import COUNTED, TriangleGraph
-from longwall.kernels.jit import compiled
+from longwall.kernels.jit.bits import popcount
+from longwall.kernels.jit.compile import compiled
 
 # The row of an orbit.
 (

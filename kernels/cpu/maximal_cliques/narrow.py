@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cpu.cliques.words import popcount, trailing_zeros
-from longwall.kernels.jit import compiled
+from longwall.kernels.jit.bits import popcount, trailing_zeros
+from longwall.kernels.jit.compile import compiled
 
 COUNT, VERTICES, LIST = 0, 1, 2
 """What is wanted: cliques by size, by vertex, or the cliques."""

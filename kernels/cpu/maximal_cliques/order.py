@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from longwall.kernels.cpu.engine import CpuDevice
 from longwall.kernels.interface.cliques.degeneracy import NARROW, DegeneracyOrder
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.jit import compiled
+from longwall.kernels.jit.compile import compiled
 
 
 def degeneracy_order(device: CpuDevice, graph: GraphArrays, later: NDArray[np.uint32] | None = None) -> DegeneracyOrder:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cpu.cliques.words import popcount, trailing_zeros
 from longwall.kernels.cpu.maximal_cliques.narrow import (
     ALIVE,
     LENGTH,
@@ -38,7 +37,8 @@ from longwall.kernels.cpu.maximal_cliques.narrow import (
     search_narrow,
 )
 from longwall.kernels.interface.cliques.degeneracy import NARROW
-from longwall.kernels.jit import compiled
+from longwall.kernels.jit.bits import popcount, trailing_zeros
+from longwall.kernels.jit.compile import compiled
 
 _SIZE = 5  # of a level's numbers, beside those of a narrow one: candidates when it began
 WIDE_NUMBERS = 6

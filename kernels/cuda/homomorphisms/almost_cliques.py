@@ -38,7 +38,7 @@ class CudaAlmostCliqueCounter:
         result = device.result()
         if first < last:
             device.launch(
-                "almost_cliques.cu",
+                "homomorphisms/almost_cliques.cu",
                 "count_almost_cliques",
                 (
                     graph.indptr,

@@ -1,4 +1,4 @@
-"""Diamonds and triangles by looking rows up in bitmaps of others: launches of ``row_pairs.cu``."""
+"""Diamonds and triangles by looking rows up in bitmaps of others: launches of ``diamonds.cu``."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ class RowPairs:
         device, graph, tasks = self._device, self._graph, self._tasks
         arrays = (graph.indptr, graph.indices, graph.split, graph.num_vertices)
         device.launch(
-            "row_pairs.cu",
+            "homomorphisms/diamonds.cu",
             self._function,
             (*arrays, *roots, tasks.size, tasks.words, self._state, device.stop_flag, self._result),
             blocks=tasks.blocks,

@@ -1,4 +1,4 @@
-"""Cycles of five vertices on the device: wedge counters, and launches of ``wedges.cu``."""
+"""Cycles of five vertices on the device: wedge counters, and launches of ``five_cycles.cu``."""
 
 from longwall.kernels.cuda.runtime.launch import Device, exact, units_that_fit
 from longwall.kernels.interface.graph_arrays import GraphArrays
@@ -10,7 +10,7 @@ def five_cycle_counter(device: Device, graph: GraphArrays, memory: int) -> "Cuda
 
 
 class CudaFiveCycleCounter:
-    """Wedge counters; see ``wedges.cu``."""
+    """Wedge counters; see ``five_cycles.cu``."""
 
     workspace_bytes = 0
 
@@ -27,7 +27,7 @@ class CudaFiveCycleCounter:
         result = device.result()
         if first < last:
             device.launch(
-                "wedges.cu",
+                "homomorphisms/five_cycles.cu",
                 "five_cycles",
                 (
                     graph.indptr,

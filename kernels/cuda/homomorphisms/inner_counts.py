@@ -26,7 +26,7 @@ def inner_counts(device: Device, graph: GraphArrays, tables: RowTables, inner: I
     store_words = most if most > words else 0
     blocks = units_that_fit(device.multiprocessors * _BLOCKS, 4 * store_words, memory)
     device.launch(
-        "inner_counts.cu",
+        "homomorphisms/inner_counts.cu",
         "count_inner",
         (
             graph.indptr,

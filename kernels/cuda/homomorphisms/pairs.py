@@ -47,7 +47,7 @@ class CudaPairCounter:
         result = device.result()
         if first < last:
             device.launch(
-                "pairs.cu",
+                "homomorphisms/pairs.cu",
                 "count_pairs",
                 (
                     graph.indptr,

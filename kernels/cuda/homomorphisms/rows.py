@@ -1,4 +1,4 @@
-"""Row programs on the device: workspace, and launches of ``homomorphisms.cu`` and ``flat_rows.cu``."""
+"""Row programs on the device: workspace, and launches of ``rows.cu`` and ``flat_rows.cu``."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ def ones_first(program: FusedRows, narrow: Sequence[bool]) -> bool:
 
 
 def row_header(program: RowProgram, domain: Domain, modulus: int, max_degree: int) -> str:
-    """Write the ``generated.cuh`` that ``homomorphisms.cu`` and ``flat_rows.cu`` include."""
+    """Write the ``generated.cuh`` that ``rows.cu`` and ``flat_rows.cu`` include."""
     fused = fuse(program)
     narrow = narrow_vectors(fused, max_degree)
     width = max([len(product) for product in program.products] + [1])
@@ -181,7 +181,7 @@ class CudaRowCounter:
     def _launch_flat(self, first: int, last: int) -> None:
         device, tables = self._device, self._tables
         device.launch(
-            "flat_rows.cu",
+            "homomorphisms/flat_rows.cu",
             "run_flat_rows",
             (
                 *self._arrays(),
@@ -205,7 +205,7 @@ class CudaRowCounter:
     def _launch(self, first: int, last: int) -> None:
         device, graph, tables = self._device, self._graph, self._tables
         device.launch(
-            "homomorphisms.cu",
+            "homomorphisms/rows.cu",
             "run_rows",
             (
                 *self._arrays(),

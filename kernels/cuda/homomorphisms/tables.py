@@ -1,4 +1,4 @@
-"""Tables over vertices and arcs, and the lists that they are made of: launches of ``homomorphism_tables.cu``."""
+"""Tables over vertices and arcs, and the lists that they are made of: launches of ``tables.cu``."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 
 Array = Any  # a CuPy array
 
-_SOURCE = "homomorphism_tables.cu"
+_SOURCE = "homomorphisms/tables.cu"
 _WARPS = 8  # of a block
 _MANY_WEDGES = 1 << 15  # of a vertex, whose ends are counted window by window where shared memory has no room for all
 _CLIQUE_BLOCKS = 4  # per multiprocessor, of those that count cliques
@@ -21,7 +21,7 @@ _NULL = np.uintp(0)
 
 
 def table_header(*, exact: bool, modulus: int) -> str:
-    """Write the ``generated.cuh`` that ``homomorphism_tables.cu`` includes."""
+    """Write the ``generated.cuh`` that ``tables.cu`` includes."""
     return f"using Value = {'u64' if exact else 'double'};\n" + constants({"kModulus": modulus})
 
 
@@ -85,7 +85,7 @@ def paths_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int) -
     window = min(n, device.shared_memory // 4 - 8)
     blocks = units_that_fit(device.multiprocessors, 4 * n, memory)
     device.launch(
-        "wedges.cu",
+        "homomorphisms/five_cycles.cu",
         "cycles_of_arcs",
         (
             graph.indptr,
@@ -120,7 +120,7 @@ def cliques_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int)
     store_words = most if most > room else 0
     blocks = units_that_fit(device.multiprocessors * _CLIQUE_BLOCKS, 4 * store_words, memory)
     device.launch(
-        "arc_cliques.cu",
+        "homomorphisms/arc_cliques.cu",
         "count_arc_cliques",
         (
             graph.indptr,

@@ -36,7 +36,7 @@ class CudaWheelCounter:
         result = device.result()
         if first < last:
             device.launch(
-                "wheels.cu",
+                "homomorphisms/wheels.cu",
                 "count_wheels",
                 (
                     graph.indptr,

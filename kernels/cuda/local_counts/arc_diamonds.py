@@ -5,9 +5,9 @@ from typing import Any
 
 from longwall.kernels.cuda.local_counts.count_turns import PLACES, CountTurns
 from longwall.kernels.cuda.local_counts.in_arcs import InArcs, LargerArcs
+from longwall.kernels.cuda.local_counts.triangles import MOST_HITS
 from longwall.kernels.cuda.runtime.launch import THREADS, Device, sum_of_parts
 from longwall.kernels.cuda.runtime.page_buffer import places_of
-from longwall.kernels.cuda.triangles import MOST_HITS
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import ArcBlock, ArcPiece, Corner
@@ -118,7 +118,7 @@ class CudaArcDiamondCounter:
         return [(*own, None, Corner.LARGEST), (own[0], graph.num_arcs, (low, high), Corner.SMALLER)]
 
     def _add_pairs(self, counts: Array, parts: Array) -> None:
-        self._device.launch_over("arc_diamonds.cu", "add_pairs", counts.size, (counts, counts.size, parts))
+        self._device.launch_over("local_counts/arc_diamonds.cu", "add_pairs", counts.size, (counts, counts.size, parts))
 
     def _add(self, arcs: LargerArcs, low: int, largest: CountRange, smaller: CountRange) -> None:
         """Add the triangles of arcs to larger vertices, from `low` on, to counts of arcs: of either corner."""
@@ -128,7 +128,7 @@ class CudaArcDiamondCounter:
         rows = (graph.indptr, graph.indices, graph.split, places_of(graph))
         work = (tasks.size, tasks.words, hits, arcs.next, device.stop_flag)
         device.launch(
-            "arc_diamonds.cu",
+            "local_counts/arc_diamonds.cu",
             "add_triangles",
             (*rows, *arcs.arguments, low, *work, self._half.starts, *largest, *smaller),
             blocks=tasks.blocks,

@@ -44,7 +44,7 @@ def arc_triangles(device: Device, graph: GraphArrays) -> tuple[Array, int]:
     xp = device.xp
     triangles, most = count_common(device, graph), xp.zeros(1, xp.uint64)
     device.launch(
-        "arc_triangles.cu",
+        "local_counts/arc_triangles.cu",
         "largest_row",
         (graph.indptr, graph.num_vertices, triangles, most),
         blocks=device.multiprocessors * _BLOCKS,
@@ -70,7 +70,7 @@ def _launch(device: Device, graph: GraphArrays, function: str, words_each: int, 
     tasks = arc_tasks(device, graph, graph.num_arcs, words_each)
     arrays = (graph.indptr, graph.indices, graph.split, graph.num_vertices)
     device.launch(
-        "arc_triangles.cu",
+        "local_counts/arc_triangles.cu",
         function,
         (*arrays, tasks.size, tasks.words, device.xp.zeros(1, device.xp.uint32), device.stop_flag, *out),
         blocks=tasks.blocks,

@@ -1,4 +1,4 @@
-"""Triangles, cliques and cycles of every edge: tables for every block, and launches of ``edge_counts.cu``."""
+"""Triangles, cliques and cycles of every edge: tables for every block, and launches of ``edges.cu``."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ class CudaEdgeCounter:
         device, graph = self._device, self._graph
         self._next.fill(0)
         device.launch(
-            "edge_counts.cu",
+            "local_counts/edges.cu",
             self._function,
             (
                 graph.indptr,

@@ -176,4 +176,4 @@ class InArcs:
 
     def _launch(self, function: str, arguments: tuple[Any, ...]) -> None:
         blocks = self._device.multiprocessors * _BLOCKS
-        self._device.launch("in_arcs.cu", function, arguments, blocks=blocks, threads=THREADS)
+        self._device.launch("local_counts/in_arcs.cu", function, arguments, blocks=blocks, threads=THREADS)

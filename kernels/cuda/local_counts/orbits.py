@@ -53,7 +53,7 @@ class CudaOrbitHomomorphismCounter:
         device, graph = self._device, self._graph
         self._next.fill(0)
         device.launch(
-            "orbits.cu",
+            "local_counts/orbits.cu",
             "add_orbit_homomorphisms",
             (
                 graph.indptr,

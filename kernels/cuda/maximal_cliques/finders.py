@@ -1,4 +1,4 @@
-"""Maximal cliques on the device: stores of the warps, and launches of ``maximal_cliques.cu``."""
+"""Maximal cliques on the device: stores of the warps, and launches of ``finders.cu``."""
 
 from typing import Any
 
@@ -63,7 +63,7 @@ def longest_for(degeneracy: int) -> int:
 
 
 def clique_finder_header(mode: int, longest: int) -> str:
-    """Write the ``generated.cuh`` that ``maximal_cliques.cu`` includes."""
+    """Write the ``generated.cuh`` that ``finders.cu`` includes."""
     return constants(
         {
             "kMode": mode,
@@ -192,7 +192,7 @@ class _Finder:
         graph, order, warps = self._graph, self._order, roots.blocks * roots.warps
         sizes, state = self._shared
         self._device.launch(
-            "maximal_cliques.cu",
+            "maximal_cliques/finders.cu",
             "find_cliques",
             (
                 graph.indptr,

@@ -8,7 +8,7 @@ from longwall.kernels.cuda.runtime.launch import WARP, Device
 from longwall.kernels.interface.cliques.degeneracy import NARROW, DegeneracyOrder
 from longwall.kernels.interface.graph_arrays import GraphArrays
 
-_SOURCE = "degeneracy_order.cu"
+_SOURCE = "maximal_cliques/order.cu"
 _PEEL_THREADS = 1024  # of a block, one per multiprocessor: blocks wait for each other
 _CONTROL_WORDS = 8
 

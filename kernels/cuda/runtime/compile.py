@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any
 
 OPTIONS = ("-std=c++17",)
-_INCLUDE = re.compile(r'^#include "(\w+\.cuh)"\n', re.MULTILINE)
+_INCLUDE = re.compile(r'^#include "([\w/]+\.cuh)"\n', re.MULTILINE)
 
 
 def source_text(name: str, generated: str = "") -> tuple[str, tuple[str, ...]]:
@@ -21,7 +21,7 @@ def source_text(name: str, generated: str = "") -> tuple[str, tuple[str, ...]]:
     Parameters
     ----------
     name
-        File name, for example ``"count_rows.cu"``.
+        File below this package, for example ``"search/count_rows.cu"``.
     generated
         What stands for ``generated.cuh``.
 
@@ -42,7 +42,7 @@ def source_text(name: str, generated: str = "") -> tuple[str, tuple[str, ...]]:
         text = (
             generated
             if file == "generated.cuh"
-            else folder.joinpath(*(("include",) if file.endswith(".cuh") else ()), file).read_text()
+            else folder.joinpath("include" if "/" not in file and file.endswith(".cuh") else "", file).read_text()
         )
         return _INCLUDE.sub(lambda match: read(match[1]), text.replace("#pragma once\n", ""))
 

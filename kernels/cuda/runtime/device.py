@@ -12,7 +12,7 @@ from typing import Any
 
 from longwall.kernels.cuda.runtime.errors import fault_of
 from longwall.kernels.interface.engine import DeviceFull, EngineUnavailable
-from longwall.kernels.private_folder import cache_folder
+from longwall.kernels.jit.private_folder import cache_folder
 
 _NONE = "no CUDA device is visible"
 _DRIVER = Path("/dev/nvidiactl")

@@ -57,7 +57,7 @@ class CudaPageFrames:
             try:
                 table[first : what.size].set(what[first:])
                 self._device.launch(
-                    "page_buffer.cu",
+                    "runtime/page_buffer.cu",
                     "copy_pages",
                     (indices, indices.size, table[size:], pages.size, self._page_arcs.bit_length() - 1, self._arcs),
                     blocks=self._device.multiprocessors,

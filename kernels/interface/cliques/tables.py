@@ -1,4 +1,4 @@
-"""Pieces of a graph whose bitmap tables are made while lists come in turn, and their length; see ``clique_rows.cu``."""
+"""Pieces of a graph whose bitmap tables are made while lists are streamed, and their length: ``kcliques/tables.cu``."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeVar

@@ -6,7 +6,7 @@ from collections import Counter
 from functools import lru_cache
 from math import factorial
 
-from longwall.kernels.patterns.pattern_codes import canonical_pattern
+from longwall.kernels.host.patterns.pattern_codes import canonical_pattern
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
 from longwall.pipeline.planning.decompositions import Decomposer
 from longwall.pipeline.planning.homomorphisms import MAX_VERTICES, HomomorphismSums, Term

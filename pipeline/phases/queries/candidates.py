@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from longwall.kernels.queries.candidate_space import CandidateSpace, QueryGraph
-from longwall.kernels.queries.sums.counter import CACHE_BYTES, QuerySum
+from longwall.kernels.host.queries.candidate_space import CandidateSpace, QueryGraph
+from longwall.kernels.host.queries.sums.counter import CACHE_BYTES, QuerySum
 from longwall.pipeline.execution.derived import Derivation, derived
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import DoesNotFit, host_threads

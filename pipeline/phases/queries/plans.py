@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from longwall.kernels.queries.candidate_space import QueryGraph
-from longwall.kernels.queries.sums.counter import coincidences
+from longwall.kernels.host.queries.candidate_space import QueryGraph
+from longwall.kernels.host.queries.sums.counter import coincidences
 from longwall.pipeline.execution.derived import forget
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit, host_threads

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
 
-from longwall.kernels.queries.candidate_space import CandidateSpace, QueryGraph
-from longwall.kernels.queries.matcher import QueryMatcher, bytes_for
-from longwall.kernels.queries.saturating import HUGE
+from longwall.kernels.host.queries.candidate_space import CandidateSpace, QueryGraph
+from longwall.kernels.host.queries.matcher import QueryMatcher, bytes_for
+from longwall.kernels.host.queries.saturating import HUGE
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Phase, Task, Worker, equal_tasks, host_threads
 from longwall.pipeline.phases.queries.candidates import STEPS, TASKS, candidates_of

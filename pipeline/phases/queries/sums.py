@@ -9,9 +9,9 @@ from functools import partial
 from typing import ClassVar
 
 from longwall.kernels.exact_numbers import PRIMES, combine, moduli_for
-from longwall.kernels.queries.candidate_space import QueryGraph
-from longwall.kernels.queries.sums.counter import QueryAdder, QuerySum, bytes_for
-from longwall.kernels.queries.sums.kernel import MOST_KNOWN
+from longwall.kernels.host.queries.candidate_space import QueryGraph
+from longwall.kernels.host.queries.sums.counter import QueryAdder, QuerySum, bytes_for
+from longwall.kernels.host.queries.sums.kernel import MOST_KNOWN
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Phase, Task, Worker, equal_tasks, host_threads
 from longwall.pipeline.phases.queries.candidates import STEPS, TASKS, terms_of

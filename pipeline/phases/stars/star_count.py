@@ -11,9 +11,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.stars.counter import ChoiceCounter, Counter, StarCounter, TakesLong, bytes_for
-from longwall.kernels.stars.independent_sets import most_joined
-from longwall.kernels.stars.polynomials import Leaves
+from longwall.kernels.host.stars.counter import ChoiceCounter, Counter, StarCounter, TakesLong, bytes_for
+from longwall.kernels.host.stars.independent_sets import most_joined
+from longwall.kernels.host.stars.polynomials import Leaves
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Phase, Task, Worker, equal_tasks, host_threads
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern

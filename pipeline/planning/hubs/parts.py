@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, permutations, product
 from typing import NamedTuple
 
-from longwall.kernels.patterns.pattern_codes import canonical_pattern
+from longwall.kernels.host.patterns.pattern_codes import canonical_pattern
 
 Edges = tuple[tuple[int, int], ...]
 Need = int

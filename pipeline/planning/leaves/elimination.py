@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from longwall.kernels.patterns.pattern_codes import canonical_pattern
+from longwall.kernels.host.patterns.pattern_codes import canonical_pattern
 from longwall.pipeline.planning.pattern_core import Expression, product
 
 Edges = tuple[tuple[int, int], ...]

@@ -2,8 +2,8 @@
 
 from functools import lru_cache
 
+from longwall.kernels.host.patterns.pattern_codes import canonical_pattern
 from longwall.kernels.interface.homomorphism_program import Beside
-from longwall.kernels.patterns.pattern_codes import canonical_pattern
 
 Edges = tuple[tuple[int, int], ...]
 

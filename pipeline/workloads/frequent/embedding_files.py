@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from longwall.kernels.patterns.dfs_codes import restrictions
+from longwall.kernels.host.patterns.dfs_codes import restrictions
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import Worker
 from longwall.pipeline.run_store.commit_log import PartialResult

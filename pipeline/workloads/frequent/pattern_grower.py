@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from longwall.kernels.host.patterns.dfs_codes import automorphisms
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.pattern_growth import TypedGraph
-from longwall.kernels.patterns.dfs_codes import automorphisms
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch
 from longwall.pipeline.execution.environment import Workplace
 from longwall.pipeline.run_store.run_files import RunFiles

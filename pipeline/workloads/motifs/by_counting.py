@@ -8,7 +8,7 @@ this one. The denser patterns' counts are known first, so each induced count fol
 from dataclasses import dataclass
 from typing import Any
 
-from longwall.kernels.patterns.pattern_codes import code_edges, connected_codes, spanning_subgraphs
+from longwall.kernels.host.patterns.pattern_codes import code_edges, connected_codes, spanning_subgraphs
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.patterns.pattern import Pattern

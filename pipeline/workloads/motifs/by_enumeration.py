@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from longwall.kernels.patterns.pattern_codes import growth
+from longwall.kernels.host.patterns.pattern_codes import growth
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.stages.motif_counting import CountMotifClasses

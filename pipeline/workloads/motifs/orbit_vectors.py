@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.exact_numbers import combine
-from longwall.kernels.interface.local_counts import COUNTED
-from longwall.kernels.patterns.graphlets import (
+from longwall.kernels.host.patterns.graphlets import (
     Graphlet,
     graphlet_orbits,
     graphlets,
@@ -29,6 +28,7 @@ from longwall.kernels.patterns.graphlets import (
     spanning_trees_of,
     subgraphs_of_induced,
 )
+from longwall.kernels.interface.local_counts import COUNTED
 from longwall.storage.errors import RunError
 from longwall.storage.graph.graph import Graph
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from longwall.kernels.patterns.orbit_tables import Orbits, orbits
+from longwall.kernels.host.patterns.orbit_tables import Orbits, orbits
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.run_store.commit_log import PhaseRecord

@@ -14,9 +14,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from longwall.kernels.exact_numbers import PRIMES, moduli_for
+from longwall.kernels.host.patterns.graphlets import graphlet_orbits, graphlets, orbits_up_to
+from longwall.kernels.host.patterns.pattern_codes import dictionary
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.patterns.graphlets import graphlet_orbits, graphlets, orbits_up_to
-from longwall.kernels.patterns.pattern_codes import dictionary
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.result_tables import number_array, number_type

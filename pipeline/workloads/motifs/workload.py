@@ -91,7 +91,7 @@ class Motifs(Workload):
 
     def execute(self, plan: Plan, env: Coordinator) -> list[PatternCount]:
         """Count the motifs; every connected pattern is in the result, those that do not occur as well."""
-        from longwall.kernels.patterns.pattern_codes import code_edges, connected_codes, edges_text
+        from longwall.kernels.host.patterns.pattern_codes import code_edges, connected_codes, edges_text
 
         texts = [edges_text(code_edges(code, self.k)) for code in connected_codes(self.k).tolist()]
         counts = plan.count(env)

@@ -234,7 +234,7 @@ def test_cliques_are_counted_in_pieces_whose_tables_have_room(
 ) -> None:
     set_page_size(monkeypatch, 128)
     monkeypatch.setattr(GraphPages, "cache_arcs", pages * 32)
-    monkeypatch.setattr("longwall.kernels.cuda.cliques.tables.WORD_BYTES", 16 << 10)  # a small room
+    monkeypatch.setattr("longwall.kernels.cuda.kcliques.tables.WORD_BYTES", 16 << 10)  # a small room
     pieces, held = [], []
     plain, hold = OrientedReads.pieces, GraphPages.hold
 

@@ -27,8 +27,8 @@ from sharing import share_every_phase
 import longwall.pipeline.phases
 import longwall.pipeline.workloads
 import longwall.stages
+from longwall.kernels.host.queries.candidate_space import QueryGraph
 from longwall.kernels.interface.homomorphism_program import Beside
-from longwall.kernels.queries.candidate_space import QueryGraph
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import MergingPhase, Phase
 from longwall.pipeline.execution.second_engine import SecondEngine

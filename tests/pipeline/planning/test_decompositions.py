@@ -16,9 +16,9 @@ from selection import on_device
 
 import longwall
 from longwall.kernels.exact_numbers import PRIMES, combine, moduli_for
+from longwall.kernels.host.patterns.pattern_codes import code_edges, connected_codes
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.homomorphism_program import Make
-from longwall.kernels.patterns.pattern_codes import code_edges, connected_codes
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count

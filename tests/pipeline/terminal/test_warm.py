@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from longwall.kernels.child_process import python_words
+from longwall.kernels.jit.child_process import python_words
 from longwall.pipeline.config import load_config
 from longwall.pipeline.terminal import warm
 from longwall.storage.observer import NullObserver

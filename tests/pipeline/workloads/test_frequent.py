@@ -15,8 +15,8 @@ import pytest
 
 import longwall
 from longwall.kernels.cpu import pattern_growth
-from longwall.kernels.cpu.pattern_growth import CpuGrower
-from longwall.kernels.patterns.dfs_codes import automorphisms, restrictions
+from longwall.kernels.cpu.frequent.pattern_growth import CpuGrower
+from longwall.kernels.host.patterns.dfs_codes import automorphisms, restrictions
 from longwall.pipeline.inputs import open_graph
 from longwall.pipeline.workloads.frequent import pattern_grower
 from longwall.stages.extension import grow_patterns, row_buffer

@@ -18,8 +18,8 @@ from run_configs import run_config
 from strategies import graphs
 
 import longwall
-from longwall.kernels.patterns.orbit_tables import orbits
-from longwall.kernels.patterns.pattern_codes import connected_codes, dictionary, growth, spanning_subgraphs
+from longwall.kernels.host.patterns.orbit_tables import orbits
+from longwall.kernels.host.patterns.pattern_codes import connected_codes, dictionary, growth, spanning_subgraphs
 from longwall.pipeline.config import load_config
 from longwall.pipeline.explain import explain
 from longwall.pipeline.run_store import commit_log
@@ -157,10 +157,10 @@ def test_blocks_help_each_other_and_cover_every_range(lab, engine_kind, k, warps
 
     if engine_kind == "cpu":
         pytest.skip("there are no blocks")
-    monkeypatch.setattr("longwall.kernels.cuda.motifs._WARPS", warps)
-    monkeypatch.setattr("longwall.kernels.cuda.motifs._MOST_WARPS", warps)
-    monkeypatch.setattr("longwall.kernels.cuda.motifs._CHUNK", 1)
-    monkeypatch.setattr("longwall.kernels.cuda.motifs._LAST_CHUNK", 33)
+    monkeypatch.setattr("longwall.kernels.cuda.local_counts.motifs._WARPS", warps)
+    monkeypatch.setattr("longwall.kernels.cuda.local_counts.motifs._MOST_WARPS", warps)
+    monkeypatch.setattr("longwall.kernels.cuda.local_counts.motifs._CHUNK", 1)
+    monkeypatch.setattr("longwall.kernels.cuda.local_counts.motifs._LAST_CHUNK", 33)
     graph = host_arrays(generate("rmat", seed=5, scale=6, edge_factor=4 if k < 6 else 3))
     book, plenty, found = dictionary(k - 1), 1 << 28, []
     for kind, cuts in (("cpu", 1), ("cuda", 1), ("cuda", 3)):
@@ -306,7 +306,7 @@ def test_counts_that_fit_no_integer_are_refused(lab, engine_kind, monkeypatch):
 
 
 def test_counters_refuse_what_their_integers_cannot_hold(lab, monkeypatch):
-    monkeypatch.setattr("longwall.kernels.cpu.motifs._EXACT_BELOW", 2.0**20)
+    monkeypatch.setattr("longwall.kernels.cpu.local_counts.motifs._EXACT_BELOW", 2.0**20)
     star = lab.graph([(0, i) for i in range(1, 2001)])
     for workload in ({"method": "enumeration"}, {"output": "vertices"}):
         with pytest.raises(FinalError, match="do not fit 64-bit integers"):

@@ -24,8 +24,8 @@ from strategies import graphs
 
 import longwall
 from longwall.kernels.exact_numbers import PRIMES, moduli_for
+from longwall.kernels.host.patterns.graphlets import graphlet_orbits, graphlets, orbits_up_to
 from longwall.kernels.interface.local_counts import COUNTED
-from longwall.kernels.patterns.graphlets import graphlet_orbits, graphlets, orbits_up_to
 from longwall.pipeline.explain import explain
 from longwall.pipeline.workloads.motifs import orbit_vectors, orbits_by_counting
 from longwall.pipeline.workloads.motifs.orbits_by_counting import exact_sum

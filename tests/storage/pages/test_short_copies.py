@@ -73,8 +73,8 @@ def test_copies_are_given_up_where_kernels_find_no_memory(
 
 
 def test_what_was_added_in_part_is_not_added_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from longwall.kernels.cuda.local_counts.triangles import CudaTriangleVertexCounter
     from longwall.kernels.cuda.runtime.launch import Device
-    from longwall.kernels.cuda.triangles import CudaTriangleVertexCounter
 
     plain, add, added = Device.launch, CudaTriangleVertexCounter.add_blocks, 0
 

@@ -53,7 +53,7 @@ def engine(engine_kind: str) -> Engine:
 @pytest.fixture
 def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of the device merge few keys, so that there are many tiles."""
-    from longwall.kernels.cuda import sorting
+    from longwall.kernels.cuda.sorting import sorters as sorting
 
     monkeypatch.setattr(sorting, "TILE", 64)
     monkeypatch.setattr(sorting, "STRETCH", 64)

@@ -1,4 +1,4 @@
-"""Lists that are read from host memory, brought to one room on the device; see ``stage_lists.cu``.
+"""Lists that are read from host memory, brought to one room on the device; see ``runtime/staging/stage_lists.cu``.
 
 Over the host link, reads of a few hundred bytes at random have a seventh of the rate of the same reads in page order.
 The lists that rows will read are known, so those whose pages have no copies on the device are copied in the order of
@@ -221,7 +221,7 @@ class Staging:
         return (int(self._buffer.data.ptr) - int(self._graph.indices.data.ptr)) // 4
 
     def _launch(self, function: str, threads: int, arguments: tuple[Any, ...]) -> None:
-        self._device.launch_over("stage_lists.cu", function, threads, arguments)
+        self._device.launch_over("runtime/staging/stage_lists.cu", function, threads, arguments)
 
 
 def _there(other: Staging | None) -> tuple[Any, ...]:

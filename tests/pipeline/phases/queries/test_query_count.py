@@ -15,7 +15,7 @@ from networkx.algorithms.isomorphism import GraphMatcher, categorical_node_match
 from run_configs import run_config
 
 import longwall
-from longwall.kernels.queries import matcher
+from longwall.kernels.host.queries import matcher
 from longwall.pipeline.execution.thread_executor import ThreadExecutor
 from longwall.pipeline.explain import explain
 from longwall.pipeline.phases.queries import plans, search, sums
@@ -66,7 +66,7 @@ def test_without_room_for_candidates_it_is_searched_in_the_graph(
     chosen = {"pattern": text(query(1)), "limit": 40}
     want = longwall.run(config(tmp_path, chosen)).count
     whole = longwall.run(config(tmp_path, chosen | {"limit": None})).count
-    monkeypatch.setattr("longwall.kernels.queries.candidate_space._VERTEX_BYTES", 1 << 40)
+    monkeypatch.setattr("longwall.kernels.host.queries.candidate_space._VERTEX_BYTES", 1 << 40)
     assert longwall.run(config(tmp_path, chosen)).count == want
     assert longwall.run(config(tmp_path, chosen | {"limit": None})).count == whole
     monkeypatch.undo()

@@ -1,0 +1,36 @@
+"""Cliques of arcs whose lists come in turn: to an engine that works in host memory, all at once."""
+
+from collections.abc import Iterable
+
+from longwall.kernels.cpu.engine import CpuDevice
+from longwall.kernels.cpu.kcliques.bitmaps import CpuCliqueCounter
+from longwall.kernels.interface.cliques.tables import TablePiece
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.workspaces import Targets
+
+_ALL = 1 << 62
+
+
+def tabled_clique_counter(device: CpuDevice, graph: GraphArrays, k: int, memory: int) -> "CpuTabledCliqueCounter":
+    """Make a counter of k-cliques whose lists come in turn; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CpuTabledCliqueCounter(device, graph, k, memory)
+
+
+class CpuTabledCliqueCounter(CpuCliqueCounter):
+    """Counts when all lists have come; tables are made vertex by vertex, so there is room for all of them."""
+
+    table_room = _ALL
+
+    def __init__(self, device: CpuDevice, graph: GraphArrays, k: int, memory: int):
+        super().__init__(device, graph, k, memory)
+        self.least_degree = k - 1
+
+    def count(self, first: int, last: int, targets: Iterable[Targets | None] = (None,)) -> int:
+        """Count the cliques of a range of arcs, after the lists of the vertices that they lead to."""
+        for _ in targets:
+            pass
+        return super().count(first, last)
+
+    def count_pieces(self, pieces: Iterable[TablePiece]) -> int:
+        """Count the cliques of ranges of arcs."""
+        return sum(self.count(*piece.arcs, piece.targets) for piece in pieces)

@@ -1,1 +1,0 @@
-"""Random words, and what is drawn with them."""

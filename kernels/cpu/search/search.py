@@ -1,0 +1,499 @@
+"""Run a search program over rows of partial embeddings: count what they lead to, or extend them by one level.
+
+Both kernels walk rows in order and recompute only the sets that depend on a column that changed since the
+row before, so rows that share a prefix share its intersections (prefix grouping, GAMMA Optimization 2).
+
+An intersection either scans the new adjacency against marked members of the earlier set, or searches for the
+members in the adjacency, whichever reads less; both are linear in the shorter side up to a logarithm.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longwall.kernels.cpu.engine import CpuDevice, exact, fitting
+from longwall.kernels.cpu.search.prefix_tree import columns, edges
+from longwall.kernels.exact_numbers import exact_number
+from longwall.kernels.interface.frontier import RowReads, frontier
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.search_program import ProgramArrays, SearchProgram, in_slices, pack, to_count, to_extend
+from longwall.kernels.interface.workspaces import Extension
+from longwall.kernels.jit.compile import compiled
+
+# Columns of ProgramArrays.sets.
+_KIND, _SOURCE, _ADJACENT, _BELOW, _ABOVE, _LABEL, _REQUIRED, _SIZE_ONLY, _MARK = 1, 2, 3, 4, 5, 6, 7, 8, 9
+_ADJACENCY, _LABELLED, _INTERSECT, _NO_LIMIT = 0, 1, 2, 2**63 - 1
+
+
+def searcher(device: CpuDevice, graph: GraphArrays, program: SearchProgram, memory: int) -> "CpuSearcher":
+    """Make a searcher for a program; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CpuSearcher(device, graph, program, memory)
+
+
+class CpuSearcher:
+    """Set buffers and marks of one worker."""
+
+    def __init__(self, device: CpuDevice, graph: GraphArrays, program: SearchProgram, memory: int):
+        self._graph, self._edges = graph, (program.levels[0], program.levels[1])
+        program = in_slices(program, graph.slice_labels)
+        none = np.zeros(1, np.uint32)
+        self._slices = (none if graph.slices is None else graph.slices).reshape(-1, max(graph.slice_stride, 1))
+        self._whole, self._program = program, pack(program)
+        self._steps: dict[int, ProgramArrays] = {}
+        self._room = graph.max_degree + 1
+        stored = max(len(program.sets), 1) * self._room
+        marked = max(self._program.num_marks, 1) * graph.num_vertices
+        self.workspace_bytes = fitting(stored * 4 + marked, memory)
+        self._store = np.empty(stored, np.uint32)
+        self._marks = np.zeros(marked, np.uint8)
+        width = 1 + max(program.depth, len(program.sets), len(program.blocks))
+        self._state = np.zeros((6, width), np.int64)
+        self._stop_flag = device.stop_flag
+
+    def count_rows(self, rows: NDArray[np.uint32], most: int | None = None) -> int:
+        """Count the embeddings below `rows`; see `Searcher`."""
+        if most is not None:
+            return exact(*self._count(rows, min(most, _NO_LIMIT), 0))
+        return exact_number(*self._count(rows, _NO_LIMIT, 0), lambda prime: self._count(rows, _NO_LIMIT, prime)[0])
+
+    def _count(self, rows: NDArray[np.uint32], most: int, modulus: int) -> tuple[int, float]:
+        graph, program = self._graph, self._program
+        total, estimate = count_rows(
+            graph.indptr, graph.indices, graph.labels, self._slices, rows, 0, rows.shape[1], program.sets,
+            program.first_set, program.levels, program.blocks, program.members, program.terms, self._store, self._room,
+            self._marks, self._state, self._stop_flag, most, modulus,
+        )  # fmt: skip
+        return int(total), estimate
+
+    def count_edges(self, first: int, last: int, most: int | None = None) -> tuple[int, int]:
+        """Count the embeddings below the edges of a range of arcs; see `Searcher`."""
+        rows = columns(*edges(self._graph, self._edges, first, last))
+        return (self.count_rows(rows, most) if rows.size else 0), rows.shape[1]
+
+    def reads(self, rows: NDArray[np.uint32], *, counting: bool) -> list[RowReads]:
+        """Return what counting below `rows`, or extending them, reads for their own vertices."""
+        return frontier((to_count if counting else to_extend)(self._whole, rows.shape[0]), rows)
+
+    def extend_rows(self, rows: NDArray[np.uint32], capacity: int, first: int = 0) -> Extension:
+        """Extend `rows` by one level."""
+        graph, columns = self._graph, rows.shape[0]
+        if columns not in self._steps:
+            self._steps[columns] = pack(to_extend(self._whole, columns))
+        program = self._steps[columns]
+        out = np.empty(capacity, np.uint32)
+        counts = np.empty(rows.shape[1], np.int64)
+        done, written, begun = extend_rows(
+            graph.indptr, graph.indices, graph.labels, self._slices, rows, 0, rows.shape[1], program.sets,
+            program.first_set, program.levels, self._store, self._room, self._marks, self._state, self._stop_flag, out,
+            counts, first,
+        )  # fmt: skip
+        counts[done:] = -1
+        return Extension(counts, out[:written], int(begun), counts.size - done - (begun > 0))
+
+
+@compiled
+def _first_above(array, begin, end, bound):
+    """Position of the first element of the sorted array[begin:end] that is larger than `bound`."""
+    while begin < end:
+        middle = (begin + end) >> 1
+        if array[middle] <= bound:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
+
+
+@compiled
+def _bounds(values, depth, below, above, num_vertices):
+    """Exclusive bounds (low, high) that the masks put on a vertex, given the matched `values`."""
+    low = np.int64(-1)
+    high = np.int64(num_vertices)
+    if below | above:
+        for d in range(depth + 1):
+            if below >> d & 1:
+                high = min(high, values[d])
+            if above >> d & 1:
+                low = max(low, values[d])
+    return low, high
+
+
+@compiled
+def _trim(array, begin, end, low, high):
+    """Part of the sorted array[begin:end] strictly between `low` and `high`."""
+    if low >= 0:
+        begin = _first_above(array, begin, end, low)
+    if begin < end and np.int64(array[end - 1]) >= high:
+        end = _first_above(array, begin, end, high - 1)
+    return begin, end
+
+
+@compiled
+def _search_into(members, begin, end, array, a, z, keep, out, at, write):
+    """Members whose presence in the sorted array[a:z] equals `keep`, by galloping. Return how many."""
+    found = 0
+    for i in range(begin, end):
+        x = members[i]
+        step = 1
+        high = a
+        while high < z and array[high] < x:
+            a = high + 1
+            high += step
+            step <<= 1
+        b = min(high, z)
+        while a < b:
+            middle = (a + b) >> 1
+            if array[middle] < x:
+                a = middle + 1
+            else:
+                b = middle
+        present = a < z and array[a] == x
+        if present == keep:
+            if write:
+                out[at + found] = x
+            found += 1
+    return found
+
+
+@compiled
+def _scan_into(array, a, z, marks, base, out, at, write):
+    """Elements of array[a:z] that are marked. Return how many. `out` needs room for one more."""
+    found = 0
+    if write:
+        for i in range(a, z):
+            x = array[i]
+            out[at + found] = x
+            found += marks[base + np.int64(x)]
+    else:
+        for i in range(a, z):
+            found += marks[base + np.int64(array[i])]
+    return found
+
+
+@compiled
+def _set_marks(array, begin, end, marks, base, value):
+    for i in range(begin, end):
+        marks[base + np.int64(array[i])] = value
+
+
+@compiled
+def _run_sets(depth, first, last, sets, values, indptr, indices, labels, slices, start, stop, store, room, marks):
+    """Compute sets[first:last], which become known at `depth`; False if one that must not be empty is."""
+    num_vertices = indptr.size - 1
+    for s in range(first, last):
+        kind = sets[s, _KIND]
+        low, high = _bounds(values, depth, sets[s, _BELOW], sets[s, _ABOVE], num_vertices)
+        vertex = values[sets[s, _ADJACENT]]
+        label = sets[s, _LABEL]
+        a, z = indptr[vertex], indptr[vertex + 1]
+        if kind != _LABELLED and label >= 0:
+            a, z = a + slices[vertex, label], a + slices[vertex, label + 1]
+        a, z = _trim(indices, a, z, low, high)
+        mark = sets[s, _MARK]
+        base = mark * num_vertices
+        if mark >= 0 and stop[s] > start[s]:
+            if kind == _ADJACENCY:
+                _set_marks(indices, start[s], stop[s], marks, base, 0)
+            else:
+                _set_marks(store, start[s], stop[s], marks, base, 0)
+        if kind == _ADJACENCY:
+            start[s] = a
+            stop[s] = z
+            if mark >= 0:
+                _set_marks(indices, a, z, marks, base, 1)
+        else:
+            at = s * room
+            found = 0
+            write = sets[s, _SIZE_ONLY] == 0
+            if kind == _LABELLED:
+                for i in range(a, z):
+                    x = indices[i]
+                    if labels[x] == label:
+                        if write:
+                            store[at + found] = x
+                        found += 1
+            else:
+                source = sets[s, _SOURCE]
+                in_place = sets[source, _KIND] == _ADJACENCY
+                b, e = start[source], stop[source]
+                if in_place:
+                    b, e = _trim(indices, b, e, low, high)
+                else:
+                    b, e = _trim(store, b, e, low, high)
+                source_mark = sets[source, _MARK]
+                keep = kind == _INTERSECT
+                if keep and source_mark >= 0 and (z - a) <= 6 * (e - b):
+                    found = _scan_into(indices, a, z, marks, source_mark * num_vertices, store, at, write)
+                elif keep and (z - a) * 8 < (e - b):
+                    if in_place:
+                        found = _search_into(indices, a, z, indices, b, e, True, store, at, write)
+                    else:
+                        found = _search_into(indices, a, z, store, b, e, True, store, at, write)
+                elif in_place:
+                    found = _search_into(indices, b, e, indices, a, z, keep, store, at, write)
+                else:
+                    found = _search_into(store, b, e, indices, a, z, keep, store, at, write)
+            start[s] = at
+            stop[s] = at + found
+            if mark >= 0:
+                _set_marks(store, at, at + found, marks, base, 1)
+        if sets[s, _REQUIRED] and stop[s] == start[s]:
+            return False
+    return True
+
+
+@compiled
+def _adjacent(indptr, indices, u, v):
+    a, z = indptr[u], indptr[u + 1]
+    i = _first_above(indices, a, z, v - 1)
+    return i < z and indices[i] == v
+
+
+@compiled
+def _admissible(x, depth, levels, values, indptr, labels):
+    """Whether vertex `x` passes the label, degree and distinctness tests of the level at `depth`."""
+    if levels[depth, 4] >= 0 and labels[x] != levels[depth, 4]:
+        return False
+    if indptr[x + 1] - indptr[x] < levels[depth, 5]:
+        return False
+    distinct = levels[depth, 3]
+    if distinct:
+        for d in range(depth):
+            if distinct >> d & 1 and values[d] == x:
+                return False
+    return True
+
+
+@compiled
+def _count_suffix(depth, values, sets, blocks, members, terms, sizes, indptr, indices, start, stop, store, modulus):
+    """Number of ways to place the suffix below the matched `values`, modulo 2**64 or a prime, and as a float."""
+    for b in range(blocks.shape[0]):
+        s = blocks[b, 0]
+        low, high = _bounds(values, depth - 1, blocks[b, 1], blocks[b, 2], indptr.size - 1)
+        if sets[s, _SIZE_ONLY]:
+            sizes[b] = stop[s] - start[s]
+        elif sets[s, _KIND] == _ADJACENCY:
+            i, j = _trim(indices, start[s], stop[s], low, high)
+            sizes[b] = j - i
+        else:
+            i, j = _trim(store, start[s], stop[s], low, high)
+            sizes[b] = j - i
+    for i in range(members.shape[0]):
+        b = members[i, 0]
+        x = values[members[i, 1]]
+        low, high = _bounds(values, depth - 1, blocks[b, 1], blocks[b, 2], indptr.size - 1)
+        inside = low < x < high
+        for d in range(depth):
+            if inside and members[i, 2] >> d & 1:
+                inside = _adjacent(indptr, indices, values[d], x)
+        if inside:
+            sizes[b] -= 1
+    total = np.int64(0)
+    estimate = 0.0
+    for t in range(terms.shape[0]):
+        product = terms[t, 0] % modulus if modulus else terms[t, 0]
+        approximate = float(terms[t, 0])
+        for c in range(1, terms.shape[1]):
+            if terms[t, c] >= 0:
+                product *= sizes[terms[t, c]]
+                if modulus:  # a prime below 2**31 and a size below 2**32: the product is below 2**63
+                    product %= modulus
+                approximate *= float(sizes[terms[t, c]])
+        total += product
+        estimate += abs(approximate)
+    return total, estimate
+
+
+@compiled
+def _enter_row(
+    r, good, rows, sets, first_set, values, indptr, indices, labels, slices, start, stop, store, room, marks
+):
+    """Match row r, whose first `good` columns may equal those of the row before, and compute its sets.
+
+    Return the number of leading columns whose sets are valid: fewer than all if the row leads to nothing.
+    """
+    changed = 0
+    while changed < good and values[changed] == rows[changed, r]:
+        changed += 1
+    for d in range(changed, rows.shape[0]):
+        values[d] = rows[d, r]
+        if not _run_sets(
+            d, first_set[d], first_set[d + 1], sets, values, indptr, indices, labels, slices, start, stop, store, room,
+            marks,
+        ):  # fmt: skip
+            return d
+    return rows.shape[0]
+
+
+@compiled
+def count_rows(
+    indptr, indices, labels, slices, rows, begin, end, sets, first_set, levels, blocks, members, terms, store, room,
+    marks, state, stop_flag, most, modulus,
+):  # fmt: skip
+    """Count the embeddings below rows[:, begin:end].
+
+    Parameters
+    ----------
+    indptr, indices, labels, slices
+        The graph; `labels` has length 1 where there are none, `slices` has no slice where no set reads one.
+    rows : uint32[columns, n]
+        Matched vertices at depths 0 to columns - 1; rows that share a prefix stand together.
+    begin, end
+        Range of rows.
+    sets, first_set, levels, blocks, members, terms
+        See :class:`longwall.kernels.interface.search_program.ProgramArrays`.
+    store : uint32[num_sets * room]
+        Workspace for the sets.
+    room
+        Elements per set: more than any set has.
+    marks : uint8[num_marks * num_vertices]
+        Workspace, all zero; it is left all zero.
+    state : int64[6, width]
+        Workspace; width is larger than the number of levels, of sets and of blocks.
+    stop_flag, most : uint8[1], int
+        The kernel returns early once `stop_flag` is set, or once it has found `most` embeddings.
+    modulus
+        A prime below 2**31, or 0 for 2**64.
+
+    Returns
+    -------
+    total : int
+        The count, modulo `modulus`.
+    estimate : float
+        The sum of the absolute values that were added, as floating point.
+    """
+    columns = rows.shape[0]
+    depth_end = levels.shape[0]
+    num_vertices = indptr.size - 1
+    values, start, stop, cursor, limit, sizes = state[0], state[1], state[2], state[3], state[4], state[5]
+    state[:] = 0
+    total = np.int64(0)
+    estimate = 0.0
+    good = 0  # leading columns whose sets are valid
+    for r in range(begin, end):
+        if stop_flag[0] or total >= most:
+            break
+        good = _enter_row(
+            r, good, rows, sets, first_set, values, indptr, indices, labels, slices, start, stop, store, room, marks
+        )
+        if good < columns:
+            continue
+        if columns == depth_end:
+            found, size = _count_suffix(
+                depth_end, values, sets, blocks, members, terms, sizes, indptr, indices, start, stop, store, modulus
+            )
+            total = (total + found) % modulus if modulus else total + found
+            estimate += size
+            continue
+        depth = columns
+        entering = True
+        while depth >= columns:
+            s = levels[depth, 0]
+            in_place = sets[s, _KIND] == _ADJACENCY
+            if entering:
+                low, high = _bounds(values, depth - 1, levels[depth, 1], levels[depth, 2], num_vertices)
+                if in_place:
+                    cursor[depth], limit[depth] = _trim(indices, start[s], stop[s], low, high)
+                else:
+                    cursor[depth], limit[depth] = _trim(store, start[s], stop[s], low, high)
+                entering = False
+            if cursor[depth] >= limit[depth] or stop_flag[0] or total >= most:
+                depth -= 1
+                continue
+            x = np.int64(indices[cursor[depth]]) if in_place else np.int64(store[cursor[depth]])
+            cursor[depth] += 1
+            if not _admissible(x, depth, levels, values, indptr, labels):
+                continue
+            values[depth] = x
+            if not _run_sets(
+                depth, first_set[depth], first_set[depth + 1], sets, values, indptr, indices, labels, slices, start,
+                stop, store, room, marks,
+            ):  # fmt: skip
+                continue
+            if depth == depth_end - 1:
+                found, size = _count_suffix(
+                    depth_end, values, sets, blocks, members, terms, sizes, indptr, indices, start, stop, store,
+                    modulus,
+                )  # fmt: skip
+                total = (total + found) % modulus if modulus else total + found
+                estimate += size
+            else:
+                depth += 1
+                entering = True
+    _clear_marks(sets, indices, start, stop, store, marks, num_vertices)
+    return total, estimate
+
+
+@compiled
+def _clear_marks(sets, indices, start, stop, store, marks, num_vertices):
+    for s in range(sets.shape[0]):
+        if sets[s, _MARK] >= 0:
+            if sets[s, _KIND] == _ADJACENCY:
+                _set_marks(indices, start[s], stop[s], marks, sets[s, _MARK] * num_vertices, 0)
+            else:
+                _set_marks(store, start[s], stop[s], marks, sets[s, _MARK] * num_vertices, 0)
+
+
+@compiled
+def extend_rows(
+    indptr, indices, labels, slices, rows, begin, end, sets, first_set, levels, store, room, marks, state, stop_flag,
+    out, counts, first,
+):  # fmt: skip
+    """Extend rows[:, begin:end] by one level; parameters not named here are those of :func:`count_rows`.
+
+    Parameters
+    ----------
+    out : uint32[capacity]
+        Receives the new vertices, row by row. A row is only begun where its whole candidate set has room.
+    counts : int64[n]
+        Receives the number of extensions of each row.
+    first
+        The first row is extended by vertices from this one on; by as many as fit, if it alone has too many.
+
+    Returns
+    -------
+    done : int
+        The first row that was not extended.
+    written : int
+        Number of elements of `out`.
+    begun : int
+        Where the first row goes on, 0 where it is whole.
+    """
+    columns = rows.shape[0]
+    num_vertices = indptr.size - 1
+    values, start, stop = state[0], state[1], state[2]
+    state[:] = 0
+    written = 0
+    begun = np.int64(0)
+    done = begin
+    good = 0
+    for r in range(begin, end):
+        if stop_flag[0]:
+            break
+        good = _enter_row(
+            r, good, rows, sets, first_set, values, indptr, indices, labels, slices, start, stop, store, room, marks
+        )
+        found = 0
+        if good == columns:
+            s = levels[columns, 0]
+            in_place = sets[s, _KIND] == _ADJACENCY
+            low, high = _bounds(values, columns - 1, levels[columns, 1], levels[columns, 2], num_vertices)
+            if in_place:
+                a, z = _trim(indices, start[s], stop[s], low, high)
+            else:
+                a, z = _trim(store, start[s], stop[s], low, high)
+            if written + (z - a) > out.size and r > begin:
+                break
+            for i in range(a, z):
+                x = np.int64(indices[i]) if in_place else np.int64(store[i])
+                if _admissible(x, columns, levels, values, indptr, labels) and (x >= first or r > begin):
+                    if written + found == out.size:
+                        begun = x
+                        break
+                    out[written + found] = x
+                    found += 1
+        counts[r] = found
+        written += found
+        done = r + 1
+        if begun:
+            break
+    _clear_marks(sets, indices, start, stop, store, marks, num_vertices)
+    return done, written, begun

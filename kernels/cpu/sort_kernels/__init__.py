@@ -1,1 +1,0 @@
-"""Kernels that sort on one core."""

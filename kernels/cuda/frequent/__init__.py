@@ -1,0 +1,1 @@
+"""Growth of frequent patterns on the GPU."""

@@ -1,0 +1,165 @@
+"""Cliques on the device: bitmap tables, and launches of ``bitmaps.cu``."""
+
+from typing import Any
+
+import numpy as np
+
+from longwall.kernels.cuda.kcliques.heavy_tasks import LIGHT, WARPS, heavy_tasks
+from longwall.kernels.cuda.kcliques.tables_ahead import Tables, TablesAhead
+from longwall.kernels.cuda.local_counts.triangles import CudaTriangleCounter, triangle_counter
+from longwall.kernels.cuda.runtime.compile import constants
+from longwall.kernels.cuda.runtime.launch import WARP, Device, sum_of_parts, units_that_fit
+from longwall.kernels.cuda.runtime.page_buffer import places_of
+from longwall.kernels.interface.cliques.roots import ADJACENT, MOST_ROOTED, OF, ROOTED_FROM
+from longwall.kernels.interface.graph_arrays import GraphArrays
+
+Array = Any  # a CuPy array
+
+NO_TABLES: Tables = (np.uintp(0), np.uintp(0), 0)
+
+# Table rows that are one block's work above. Every part builds its table anew: 6-cliques of R-MAT scale 20 take 2.7 s
+# with 32 rows and 2.1 s with 256.
+_ROWS_PER_PART = 512
+
+_WORD_ROOT_WORDS = 160  # kWordRootWords
+# Of the memory, that tables of many vertices may take, and the largest cliques that gain by these: 6-cliques of R-MAT
+# 18 took 236 ms with them and 211 without, 5-cliques 10.1 and 12.5 (H200).
+_AHEAD_SHARE, _AHEAD_TO = 3 / 4, 5
+
+
+def clique_counter(
+    device: Device, graph: GraphArrays, k: int, memory: int
+) -> "CudaCliqueCounter | CudaTriangleCounter":
+    """Make a counter of k-cliques; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return triangle_counter(device, graph, memory) if k == 3 else CudaCliqueCounter(device, graph, k, memory)
+
+
+def clique_header(k: int) -> str:
+    """Write the ``generated.cuh`` that ``bitmaps.cu`` includes."""
+    return constants(
+        {
+            "kCliqueSize": k,
+            "kLight": LIGHT,
+            "kRowsPerPart": _ROWS_PER_PART,
+            "kRootedFrom": ROOTED_FROM,
+            "kMostRooted": MOST_ROOTED,
+            "kAdjacent": ADJACENT,
+            "kOf": OF,
+        }
+    )
+
+
+def _root_words(k: int, max_out_degree: int, warps: int) -> tuple[int, int]:
+    """Return the words that root subgraphs of a block take: the largest, and those of a word; see roots.cuh."""
+    if k < ROOTED_FROM:
+        return 0, 0
+    size = min(max_out_degree, MOST_ROOTED)
+    words, half = (size + 31) // 32, (size + 1) // 2
+    bitmaps = size * (words | 1) + half + words + warps * ((k - 6) * words + half)
+    least = warps * _WORD_ROOT_WORDS
+    return max(bitmaps + bitmaps % 2, least), least
+
+
+def _shared_root_words(wanted: int, least: int, room: int, others: int) -> int:
+    """Return the words of root subgraphs in shared memory: what others leave, or the least, or nothing."""
+    left = min(wanted, room - others) // 2 * 2
+    return left if left >= least else least if least <= room else 0
+
+
+class CudaCliqueCounter:
+    """Bitmap tables for counting k-cliques, k >= 4; see ``bitmaps.cu``."""
+
+    workspace_bytes = 0
+
+    _THREADS = 512
+    _BLOCKS = 2  # per multiprocessor
+    _QUEUE = 64  # kQueue
+
+    def __init__(self, device: Device, graph: GraphArrays, k: int, memory: int, *, tabled: bool = False):
+        self._device, self._graph = device, graph
+        self._ahead = None
+        if not tabled and k <= _AHEAD_TO:
+            self._ahead = TablesAhead.fitting(device, graph, k - 1, int(_AHEAD_SHARE * memory))
+        if self._ahead is not None:
+            tabled, memory = True, memory - int(_AHEAD_SHARE * memory)
+        self._generated = clique_header(k)
+        self._heavy_from = max(LIGHT, k - 2)
+        walked = max(k - 5, 0)
+        light_words = (LIGHT + 31) // 32
+        table_words = 16 * light_words * (light_words + 1)
+        self._light_shared = WARPS * (table_words + self._QUEUE + walked * light_words) * 4
+        # Tables are in shared memory as far as they fit there, and in global memory beyond: the block's own, or where
+        # they were made before. Root subgraphs take what is left there.
+        warps, width = self._THREADS // WARP, (graph.max_out_degree + 31) // 32
+        group, rest = divmod(graph.max_out_degree, 32)
+        queues, table = warps * (self._QUEUE + walked * width), (16 * group + rest) * (group + 1)
+        words = queues + table
+        most = device.shared_memory // self._BLOCKS // 4 - 512
+        control = 8 + _ROWS_PER_PART // 2 if k >= ROOTED_FROM else 4
+        wanted, least = _root_words(k, graph.max_out_degree, warps)
+        self._shared_roots = _shared_root_words(wanted, least, most - control, words)
+        control += self._shared_roots
+        self._shared_words = min(words + control, most)
+        self._root_words = wanted if wanted > self._shared_roots else 0
+        self._store_words = (queues if tabled else words) if words + control > most else 0
+        self._store_words += self._store_words % 2 + self._root_words
+        wanted = device.multiprocessors * self._BLOCKS
+        self._blocks = units_that_fit(wanted, self._store_words * 4, memory)
+        self._store = device.xp.empty(max(self._blocks * self._store_words, 1), device.xp.uint32)
+
+    def count(self, first: int, last: int) -> int:
+        """Count the cliques of a range of arcs."""
+        return sum_of_parts(self.start(first, last))
+
+    def start(self, first: int, last: int) -> Array:
+        """Launch the kernels. Return what :func:`longwall.kernels.cuda.runtime.launch.sum_of_parts` fetches."""
+        graph, result = self._graph, self._device.result()
+        if self._ahead is None:
+            self._start(first, last, NO_TABLES, result)
+            return result
+        vertex = int(self._device.xp.searchsorted(graph.indptr, first, side="right")) - 1
+        while first < last:
+            tables, vertex = self._ahead.of(vertex, last)
+            end = min(last, int(graph.indptr[vertex]))
+            self._start(first, end, tables, result)
+            first = end
+        return result
+
+    def _start(self, first: int, last: int, tables: Tables, result: Array) -> None:
+        """Launch them, with tables that were made before, if there are some; they add to the result."""
+        device, graph = self._device, self._graph
+        light_root, heavy_task, num_tasks = device.xp.zeros((3, 1), device.xp.uint32)
+        arrays = (graph.indptr, graph.indices, graph.split, places_of(graph), *tables)
+        tasks = heavy_tasks(device, graph, (first, last), self._heavy_from, _ROWS_PER_PART, num_tasks)
+        device.launch(
+            "kcliques/bitmaps.cu",
+            "count_heavy",
+            (
+                *arrays,
+                tasks,
+                num_tasks,
+                first,
+                last,
+                self._shared_words,
+                self._shared_roots,
+                self._store,
+                self._store_words,
+                self._root_words,
+                heavy_task,
+                device.stop_flag,
+                result,
+            ),
+            blocks=min(self._blocks, len(tasks)),
+            threads=self._THREADS,
+            shared=self._shared_words * 4,
+            generated=self._generated,
+        )
+        device.launch(
+            "kcliques/bitmaps.cu",
+            "count_light",
+            (*arrays, graph.num_vertices, first, last, light_root, device.stop_flag, result),
+            blocks=device.multiprocessors * 4,
+            threads=WARPS * WARP,
+            shared=self._light_shared,
+            generated=self._generated,
+        )

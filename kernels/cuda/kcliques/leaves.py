@@ -1,0 +1,169 @@
+"""Cliques by the leaves of pivot trees on the device: tables and levels, and launches of ``leaves.cu``."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longwall.kernels.cuda.kcliques.heavy_tasks import LIGHT, WARPS, heavy_tasks
+from longwall.kernels.cuda.runtime.compile import constants
+from longwall.kernels.cuda.runtime.launch import WARP, Device, sum_of_parts, units_that_fit
+from longwall.kernels.cuda.runtime.page_buffer import places_of
+from longwall.kernels.interface.cliques.degeneracy import NARROW
+from longwall.kernels.interface.cliques.leaves import leaf_shape, leaf_weights, weight_bytes
+from longwall.kernels.interface.engine import EngineLost, WorkspaceTooLarge
+from longwall.kernels.interface.graph_arrays import GraphArrays
+
+Array = Any  # a CuPy array
+
+_ROWS_PER_PART = 512  # as for bitmaps: every part of a vertex builds its table anew
+_LEVELS = NARROW // 2 + 2  # kLevels
+_STATE_BYTES = 8 * NARROW + 28 * _LEVELS + 4 * NARROW + 4 * NARROW  # of NarrowState
+_SHARED_LEAVES = 16 * 64  # kSharedLeaves
+_NUMBERS, _EACH_LEVELS = 5, 6  # kNumbers, kEachLevels
+_THREADS, _BLOCKS = 512, 2  # of a block, and blocks per multiprocessor
+_LARGEST_SIGNED = (1 << 63) - 1
+
+
+def clique_leaf_counter(device: Device, graph: GraphArrays, k: int, memory: int) -> "CudaCliqueLeaves":
+    """Make a counter of leaves; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CudaCliqueLeaves(device, graph, k, memory)
+
+
+def clique_vertex_counter(
+    device: Device, graph: GraphArrays, k: int, limbs: int, memory: int
+) -> "CudaCliquesOfVertices":
+    """Make a counter of k-cliques per vertex; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CudaCliquesOfVertices(device, graph, k, limbs, memory)
+
+
+def leaf_header(limbs: int) -> str:
+    """Write the ``generated.cuh`` that ``leaves.cu`` includes."""
+    return constants({"kLimbs": limbs, "kLight": LIGHT, "kRowsPerPart": _ROWS_PER_PART, "kStateBytes": _STATE_BYTES})
+
+
+class _Search:
+    """Tables and levels, and launches of the kernels."""
+
+    workspace_bytes = 0
+
+    def __init__(self, device: Device, graph: GraphArrays, k: int, limbs: int, memory: int):
+        xp, most = device.xp, graph.max_out_degree
+        self._device, self._graph, self._k = device, graph, k
+        self._generated = leaf_header(limbs)
+        self._heavy_from = max(LIGHT, k - 2)
+        self._width = (most + 31) // 32
+        self._levels = max(most - NARROW, 0) // 2 + 2 + _EACH_LEVELS
+        self._own_words = (2 * self._levels * self._width + 32 * self._width + self._levels * _NUMBERS) + (
+            2 * (32 * self._width + 2) if limbs else 0
+        )
+        warps = _THREADS // WARP
+        group, rest = divmod(most, 32)
+        table = (16 * group + rest) * (group + 1)
+        fixed = 16 + (0 if limbs else 8 * _SHARED_LEAVES) + warps * _STATE_BYTES
+        self._table_words = min(table, max((device.shared_memory // _BLOCKS - 2048 - fixed) // 4, 0))
+        self._heavy_shared = fixed + 4 * self._table_words
+        light_words = (LIGHT + 31) // 32
+        light_table = 16 * light_words * (light_words + 1) + 2 * (LIGHT + 2)
+        self._light_shared = (0 if limbs else 8 * _SHARED_LEAVES) + WARPS * (_STATE_BYTES + 4 * light_table)
+        self._store_words = warps * self._own_words + (table if table > self._table_words else 0)
+        shape = (1, 1) if limbs else leaf_shape(k, most)
+        self._shape = shape
+        results = 8 * shape[0] * shape[1] + 8 * limbs * graph.num_vertices
+        results += weight_bytes(k, most, limbs) if limbs else 0
+        if results >= memory:
+            raise WorkspaceTooLarge(results + 4 * self._store_words)
+        wanted = device.multiprocessors * _BLOCKS
+        self._blocks = units_that_fit(wanted, self._store_words * 4, memory - results)
+        self._store = xp.empty(self._blocks * self._store_words, xp.uint32)
+        self._cells = xp.zeros(shape[0] * shape[1], np.int64)
+        self._singles = xp.zeros(2, xp.uint64)
+        self._counts = xp.zeros((max(limbs, 1), graph.num_vertices if limbs else 1), np.int64)
+        self._weights = xp.asarray(leaf_weights(k, most, limbs) if limbs else np.zeros(1, np.uint64))
+
+    def add(self, first: int, last: int) -> None:
+        """Add what belongs to the arcs `first` to `last` - 1."""
+        work = self._work(first, last)  # all that is allocated: what fails before anything is added is tried again
+        try:
+            self._start(first, last, work)
+            self._device.synchronize()
+        except Exception as error:
+            raise EngineLost(f"cliques of a range were added in part: {error}") from error
+
+    def start(self, first: int, last: int) -> None:
+        """Launch the kernels, and do not wait for them."""
+        self._start(first, last, self._work(first, last))
+
+    def _work(self, first: int, last: int) -> tuple[Array, Array]:
+        state = self._device.xp.zeros((3, 1), self._device.xp.uint32)
+        tasks = heavy_tasks(self._device, self._graph, (first, last), self._heavy_from, _ROWS_PER_PART, state[0])
+        return tasks, state
+
+    def _start(self, first: int, last: int, work: tuple[Array, Array]) -> None:
+        device, graph = self._device, self._graph
+        tasks, (num_tasks, heavy_task, light_root) = work
+        arrays = (graph.indptr, graph.indices, graph.split, places_of(graph), graph.num_vertices)
+        out = (self._cells, self._shape[1], self._counts, self._weights)
+        device.launch(
+            "kcliques/leaves.cu",
+            "count_heavy",
+            (
+                *arrays,
+                tasks,
+                num_tasks,
+                first,
+                last,
+                self._k,
+                self._table_words,
+                self._store,
+                self._store_words,
+                self._own_words,
+                self._width,
+                self._levels,
+                *out,
+                heavy_task,
+                device.stop_flag,
+                self._singles,
+            ),
+            blocks=min(self._blocks, len(tasks)),
+            threads=_THREADS,
+            shared=self._heavy_shared,
+            generated=self._generated,
+        )
+        device.launch(
+            "kcliques/leaves.cu",
+            "count_light",
+            (*arrays, first, last, self._k, *out, light_root, device.stop_flag, self._singles),
+            blocks=device.multiprocessors * 3,
+            threads=WARPS * WARP,
+            shared=self._light_shared,
+            generated=self._generated,
+        )
+
+
+class CudaCliqueLeaves(_Search):
+    """Counts leaves by held vertices and pivots."""
+
+    def __init__(self, device: Device, graph: GraphArrays, k: int, memory: int):
+        super().__init__(device, graph, k, 0, memory)
+        self.workspace_bytes = self._cells.nbytes
+
+    def take(self) -> NDArray[np.int64]:
+        """Leaves since the last call."""
+        singles = sum_of_parts(self._singles)
+        leaves: NDArray[np.int64] = self._cells.get().reshape(self._shape)
+        self._cells.fill(0)
+        self._singles.fill(0)
+        if singles > _LARGEST_SIGNED - int(leaves[-1, 0]):
+            leaves = leaves.astype(object)
+        leaves[self._k, 0] += singles
+        return leaves
+
+
+class CudaCliquesOfVertices(_Search):
+    """Counts the k-cliques of every vertex."""
+
+    def counts(self) -> NDArray[np.int64]:
+        """Cliques of every vertex so far."""
+        host: NDArray[np.int64] = self._counts.get()
+        return host

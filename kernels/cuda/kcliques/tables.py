@@ -1,0 +1,74 @@
+"""Cliques of arcs whose lists come to the device in turn: tables in its memory; launches of ``tables.cu``."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from longwall.kernels.cuda.kcliques.bitmaps import CudaCliqueCounter
+from longwall.kernels.cuda.kcliques.tables_ahead import make_rows, place_tables
+from longwall.kernels.cuda.local_counts.in_arcs import InArcs
+from longwall.kernels.cuda.runtime.launch import Device, sum_of_parts
+from longwall.kernels.interface.cliques.tables import WORD_BYTES, TablePiece, table_words
+from longwall.kernels.interface.engine import WorkspaceTooLarge
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.workspaces import Targets
+
+Array = Any  # a CuPy array
+
+# Of the memory, for arcs from their smaller ends: of a graph in pages, which says how many there are; of another one.
+_IN_PAGES_SHARE, _ARCS_SHARE = 1 / 6, 1 / 3
+
+
+def tabled_clique_counter(device: Device, graph: GraphArrays, k: int, memory: int) -> "CudaTabledCliqueCounter":
+    """Make a counter of k-cliques whose lists come in turn; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CudaTabledCliqueCounter(device, graph, k, memory)
+
+
+class CudaTabledCliqueCounter(CudaCliqueCounter):
+    """Makes all tables of a range of vertices before it counts in them; k >= 4, and the graph is oriented.
+
+    Attributes
+    ----------
+    table_room
+        Words that the tables of one range may take.
+    least_degree
+        Vertices of fewer out-neighbours have none.
+    """
+
+    def __init__(self, device: Device, graph: GraphArrays, k: int, memory: int):
+        super().__init__(device, graph, k, memory, tabled=True)
+        self.least_degree = k - 1
+        left = max(memory - self._store.nbytes, 0)
+        share = _ARCS_SHARE if graph.pages is None else _IN_PAGES_SHARE
+        self._in_arcs = InArcs(device, graph, int(share * left), self.least_degree)
+        self.table_room = max(left - self._in_arcs.nbytes, 0) // (2 * WORD_BYTES) * 2
+        longest = table_words(graph.max_out_degree, self.least_degree)
+        if longest > self.table_room:
+            raise WorkspaceTooLarge(WORD_BYTES * longest)
+        self._memory = device.xp.empty(self.table_room // 2, device.xp.uint64)
+
+    def count(self, first: int, last: int, targets: Iterable[Targets | None] = (None,)) -> int:
+        """Count the cliques of a range of arcs, while the lists of the vertices that they lead to come in turn."""
+        starts, xp = self._graph.indptr, self._device.xp
+        low = int(xp.searchsorted(starts, first, side="right")) - 1
+        high = int(xp.searchsorted(starts, last, side="left"))
+        owned = int(starts[low]), int(starts[high])
+        return self.count_pieces([TablePiece((first, last), (low, high), owned, targets)])
+
+    def count_pieces(self, pieces: Iterable[TablePiece]) -> int:
+        """Count the cliques of ranges of arcs, while lists come in turn: the host does not wait for their kernels."""
+        result = self._device.result()
+        for piece in pieces:
+            self._add(piece, result)
+        return sum_of_parts(result)
+
+    def _add(self, piece: TablePiece, result: Array) -> None:
+        device, graph, xp = self._device, self._graph, self._device.xp
+        low, high = piece.vertices
+        self._memory.fill(0)
+        starts, words = self._memory[: high - low].view(xp.int64), self._memory[high - low :].view(xp.uint32)
+        place_tables(device, graph, low, high, self.least_degree, starts)
+        tables = (words, starts, low)
+        for number, some in enumerate(piece.targets):
+            for arcs in self._in_arcs.parts(*piece.owned, some or (0, high), piece.parts[number + 1 :]):
+                make_rows(device, graph, arcs, (0, 0), tables, self.least_degree)
+        self._start(*piece.arcs, tables, result)

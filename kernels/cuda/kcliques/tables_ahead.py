@@ -1,0 +1,138 @@
+"""Bitmap tables of many vertices, made at once; launches of ``tables.cu``."""
+
+from typing import Any
+
+from longwall.kernels.cuda.local_counts.in_arcs import InArcs, LargerArcs
+from longwall.kernels.cuda.runtime.launch import THREADS, Device
+from longwall.kernels.cuda.runtime.page_buffer import places_of
+from longwall.kernels.interface.cliques.tables import WORD_BYTES, longest_table
+from longwall.kernels.interface.graph_arrays import GraphArrays
+
+Array = Any  # a CuPy array
+
+Tables = tuple[Array, Array, int]  # their words, where each begins, and the first vertex that has one
+
+# Of the memory: for tables, where each begins, and arcs from their smaller ends; the rest lists the tasks of blocks.
+_WORDS_SHARE, _STARTS_SHARE, _ARCS_SHARE = 5 / 8, 1 / 8, 1 / 8
+_START_BYTES = 16  # with what is needed to add them up
+_FROM = 1 << 20  # arcs of a graph that is worth the launches
+_LONG = 32  # out-neighbours of a vertex that are worth them
+_GROWTH = 4  # of the arcs whose tables are made at once
+_BLOCKS = 8  # per multiprocessor
+
+
+def place_tables(device: Device, graph: GraphArrays, first: int, last: int, least: int, starts: Array) -> None:
+    """Write where the tables of the vertices `first` to `last` - 1 begin, in words: int64[last - first].
+
+    They are one behind the other, in no order. Vertices of fewer than `least` out-neighbours have none.
+    """
+    used = device.xp.zeros(1, device.xp.uint64)
+    _launch(device, "place_tables", (graph.indptr, graph.split, first, last, least, starts, used))
+
+
+def _launch(device: Device, function: str, arguments: tuple[Any, ...]) -> None:
+    blocks = device.multiprocessors * _BLOCKS
+    device.launch("kcliques/tables.cu", function, arguments, blocks=blocks, threads=THREADS)
+
+
+def make_rows(
+    device: Device, graph: GraphArrays, larger: LargerArcs, between: tuple[int, int], tables: Tables, least: int
+) -> None:
+    """Make rows of tables that hold zeros, from their own vertices: lists of larger ones are looked up as far as these.
+
+    Parameters
+    ----------
+    device, graph, least
+        See `place_tables`.
+    tables
+        Their words, where each begins, and the first vertex that has one.
+    larger
+        The arcs between the vertices of the rows and those of the tables.
+    between
+        The first vertex that has a table, and one past the last; zeros: all that the arcs lead to have.
+    """
+    tasks = larger.tasks(device, graph)
+    rows = (graph.indptr, graph.indices, graph.split, places_of(graph))
+    work = (tasks.size, tasks.words, larger.next, device.stop_flag)
+    device.launch(
+        "kcliques/tables.cu",
+        "make_rows",
+        (*rows, *larger.arguments, *between, *tables, least, *work),
+        blocks=tasks.blocks,
+        threads=THREADS,
+        shared=tasks.shared,
+    )
+
+
+class TablesAhead:
+    """The tables of as many vertices in a row as there is room for, which ranges of arcs find there.
+
+    Parameters
+    ----------
+    device
+        The device.
+    graph
+        A graph that is on it, not in pages.
+    least
+        Vertices of fewer out-neighbours have no table.
+    memory
+        Bytes that the tables may take, with what lists the tasks of blocks.
+    """
+
+    def __init__(self, device: Device, graph: GraphArrays, least: int, memory: int):
+        self._device, self._graph, self._least = device, graph, least
+        self._room = int(_WORDS_SHARE * memory) // WORD_BYTES
+        self._most = int(_STARTS_SHARE * memory) // _START_BYTES
+        self._in_arcs = InArcs(device, graph, int(_ARCS_SHARE * memory), least) if graph.oriented else None
+        self._words = self._starts = device.xp.empty(0, device.xp.uint32)
+        self._first = self._last = self._arcs = 0
+
+    @classmethod
+    def fitting(cls, device: Device, graph: GraphArrays, least: int, memory: int) -> "TablesAhead | None":
+        """Return such tables, or None where they are not worth it or have no room."""
+        arcs = graph.num_arcs * (2 if graph.oriented else 1)
+        if graph.pages is not None or arcs < _FROM or graph.max_out_degree <= _LONG:
+            return None
+        fits = longest_table(graph.max_out_degree) <= int(_WORDS_SHARE * memory) // WORD_BYTES
+        return cls(device, graph, least, memory) if fits and _STARTS_SHARE * memory >= _START_BYTES else None
+
+    def of(self, vertex: int, last: int) -> tuple[Tables, int]:
+        """Return tables that a vertex has one of, and the first vertex after it that has none there.
+
+        Parameters
+        ----------
+        vertex
+            The first whose table is wanted.
+        last
+            One past the last arc that is counted now. Tables are made beyond it where ranges follow one another, ever
+            more of them: to make some takes a look at all arcs, and a worker may be made for a few ranges alone.
+        """
+        if not self._first <= vertex < self._last:
+            self._make(vertex, last)
+        return (self._words, self._starts, self._first), self._last
+
+    def _make(self, first: int, last: int) -> None:
+        device, graph, xp = self._device, self._graph, self._device.xp
+        begin = int(graph.indptr[first])
+        self._arcs = max(last - begin, _GROWTH * self._arcs if first == self._last else 0)
+        self._first = self._last = 0  # until all are made
+        high = int(xp.searchsorted(graph.indptr, min(begin + self._arcs, graph.num_arcs), side="left"))
+        high = min(high, first + self._most)
+        self._starts = xp.zeros(high - first + 1, xp.int64)
+        ends = self._starts[1:]
+        _launch(device, "measure_tables", (graph.indptr, graph.split, first, high, self._least, ends))
+        xp.cumsum(ends, out=ends)
+        number = int(xp.searchsorted(ends, self._room, side="right"))
+        size, beyond = int(ends[number - 1]), first + number
+        if size > self._words.size:
+            self._words = xp.empty(0, xp.uint32)  # its memory first
+            self._words = xp.empty(size, xp.uint32)
+        self._words[:size] = 0
+        tables = (self._words, self._starts, first)
+        if self._in_arcs is None:
+            between = first, beyond if beyond < graph.num_vertices else 0
+            make_rows(device, graph, LargerArcs.of_whole(device, graph), between, tables, self._least)
+        else:
+            for arcs in self._in_arcs.parts(begin, int(graph.indptr[beyond]), None):
+                make_rows(device, graph, arcs, (0, 0), tables, self._least)
+        self._first, self._last = first, beyond

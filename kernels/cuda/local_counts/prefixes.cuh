@@ -1,0 +1,151 @@
+// Look lists up from their other end: the out-neighbours of a vertex u (those with a smaller id) are a bitmap, and for each
+// arc between u and a larger vertex v the out-neighbours of v before u are looked up in it, which are a prefix of its list.
+// All entries that the prefixes of a list have are half of the squares of the lists' lengths: on R-MAT 22 a quarter of
+// what the lists of all out-neighbours have, which are looked up from v.
+#pragma once
+#include "local_counts/arc_tasks.cuh"
+#include "local_counts/smaller_lists.cuh"
+
+// Of a kernel, what tells which arcs there are; see LargerArcs.
+#define LARGER_ARCS                                                                                          \
+  const i64 *larger_ptr, const u32 *larger_vertices, const i64 *larger_split, i64 number, i64 base, const u64 *pairs, \
+      const u64 *number_of_pairs
+
+constexpr int kTasks = 4;  // that a block has at least, if there are enough
+constexpr int kAhead = 4;  // entries that a lane reads before it looks them up
+
+// Arcs between a vertex u and larger ones v, those of the same u together: of a whole graph, in which the larger neighbours
+// of `base` + x are vertices[split[x]:ptr[x + 1]], for x below `number`, and `vertices` has those from ptr[0] on; or, where
+// there is no ptr, `pairs` of u and v, *number_of_pairs of them. Only arcs to v from low to high - 1 count; high is 0 if there
+// is no such end.
+struct LargerArcs {
+  const i64* ptr;
+  const u32* vertices;
+  const i64* split;
+  i64 number, base;
+  const u64* pairs;
+  const u64* number_of_pairs;
+  i64 low, high;
+
+  // Let those vertices count that own some of the arcs first to last - 1 of a graph, if this is a whole one.
+  DEVICE void narrow(const i64* indptr, i64 num_vertices, i64 first, i64 last) {
+    if (!ptr) return;
+    const VertexRange range = vertices_of_slots(indptr, num_vertices, first, last);
+    low = range.begin;
+    high = range.end < num_vertices ? range.end : 0;
+  }
+
+  DEVICE ArcTasks tasks(i64 size, i64 words, u32* next, const u32* stop) const {
+    if (ptr) return {ptr[0], ptr[number], size, words, next, stop};
+    // The host does not know how many there are: all blocks should have some.
+    const i64 all = static_cast<i64>(*number_of_pairs);
+    size = min(max(all / (gridDim.x * kTasks), i64(32)), size);
+    return {0, all, size, words, next, stop};
+  }
+
+  // The ends of the thread's arc of a block's, which are from to to - 1; false if there is none that counts.
+  DEVICE bool ends(i64 from, i64 to, u32& u, u32& v) const {
+    const i64 arc = from + threadIdx.x;
+    if (!ptr) {
+      if (arc >= to) return false;
+      u = static_cast<u32>(pairs[arc]);
+      v = static_cast<u32>(pairs[arc] >> 32);
+    } else {
+      const i64 begin = warp_lower_bound(ptr, number + 1, from + 1) - 1, end = warp_lower_bound(ptr, number + 1, to) - 1;
+      if (arc >= to) return false;
+      const i64 x = begin + lower_bound(ptr + begin, end - begin + 1, arc + 1) - 1;
+      if (arc < split[x]) return false;
+      u = static_cast<u32>(base + x);
+      v = vertices[arc - ptr[0]];
+    }
+    return v >= low && (!high || v < high);
+  }
+};
+
+// A prefix that is looked up.
+struct Prefix {
+  const u32* entries;
+  const u32* own;  // the out-neighbours of u
+  u64 more;        // what a kind notes of it
+  u32 v, u;
+  int size, length;  // of the prefix, which is the place of u in the list; of the out-neighbours of u
+};
+static_assert(sizeof(Prefix) == 40);
+
+constexpr int kMostPrefixes = 32 * kWarps;  // of a task: one for each thread of a block
+constexpr int kControlWords = 16, kPrefixWords = kControlWords + kMostPrefixes * sizeof(Prefix) / 4;
+
+// The bitmap of a block, and what is behind it.
+DEVICE u32* prefix_bits() { return dynamic_shared + kPrefixWords; }
+
+// Bring the prefixes of the arcs from to to - 1 to shared memory, by a block, in the order of u; kind.wants(prefix) says, of
+// each, whether it counts, and may note something. Returns how many do.
+template <typename Kind>
+DEVICE int take_prefixes(const Rows& rows, const LargerArcs& larger, i64 from, i64 to, Kind& kind) {
+  const int warp = warp_in_block(), lane = lane_id();
+  Prefix* prefixes = reinterpret_cast<Prefix*>(dynamic_shared + kControlWords);
+  Prefix own = {nullptr, nullptr, 0, 0, 0, 0, 0};
+  bool wanted = larger.ends(from, to, own.u, own.v);
+  if (wanted) {
+    const List list = list_of(rows, own.v), others = list_of(rows, own.u);
+    own.entries = list.entries;
+    own.own = others.entries;
+    own.length = others.length;
+    own.size = others.length ? lower_bound(list.entries, list.length, own.u) : 0;
+    wanted = own.size > 0 && kind.wants(own);
+  }
+  const u32 mask = __ballot_sync(kAll, wanted);
+  u32* numbers = dynamic_shared + kControlWords - kWarps;
+  if (lane == 0) numbers[warp] = __popc(mask);
+  __syncthreads();
+  u32 before = 0, all = 0;
+  for (int w = 0; w < kWarps; ++w) {
+    if (w == warp) before = all;
+    all += numbers[w];
+  }
+  if (wanted) prefixes[before + __popc(mask & lanes_before())] = own;
+  __syncthreads();
+  return static_cast<int>(all);
+}
+
+// Call kind.scan(prefix, place, shared) for all of them, by a warp each, with `shared` where a block looks up of the same
+// u; afterwards this calls kind.flush(prefix) for one of these.
+template <bool PLACES, typename Kind>
+DEVICE void for_prefixes(const Rows& rows, const LargerArcs& larger, const ArcTasks& tasks, Kind& kind) {
+  const int warp = warp_in_block(), lane = lane_id();
+  const Prefix* prefixes = reinterpret_cast<const Prefix*>(dynamic_shared + kControlWords);
+  u32 *bits = prefix_bits(), *before = bits + tasks.words;
+  for (i64 w = threadIdx.x; w < tasks.words; w += blockDim.x) bits[w] = 0;
+  for (;;) {
+    __syncthreads();
+    if (threadIdx.x == 0) dynamic_shared[0] = load_volatile(tasks.stop) ? kNoVertex : atomicAdd(tasks.next, 1u);
+    __syncthreads();
+    const i64 from = tasks.first + dynamic_shared[0] * tasks.size, to = min(from + tasks.size, tasks.last);
+    if (from >= tasks.last) return;
+    const int number = take_prefixes(rows, larger, from, to, kind);
+    for (int begin = 0, end = 0; begin < number; begin = end) {
+      const u32 u = prefixes[begin].u;
+      for (u32 same = kAll; same == kAll; end += __popc(same))
+        same = __ballot_sync(kAll, end + lane < number && prefixes[end + lane].u == u);
+      const Row row = {prefixes[begin].own, prefixes[begin].length};
+      if (row.length > kFew && end - begin >= kWarps) {
+        const Bitmap<PLACES> place = fill_bitmap<PLACES>(row, tasks.words, bits, before);
+        __syncthreads();
+        for (int i = begin + warp; i < end; i += kWarps) kind.scan(prefixes[i], place, true);
+        __syncthreads();
+        kind.flush(prefixes[begin]);
+        clear_bitmap(place, bits);
+        __syncthreads();
+      } else {
+        for (int i = begin; i < end; ++i)
+          if (i % kWarps == warp) kind.scan(prefixes[i], row, false);
+      }
+    }
+  }
+}
+
+// Read the entries at `at` and every 32 after it, as many as are read ahead; kNoVertex behind the last one.
+DEVICE void read_ahead(const u32* entries, int size, int at, u32 (&found)[kAhead]) {
+#pragma unroll
+  for (int k = 0; k < kAhead; ++k) found[k] = at + 32 * k < size ? entries[at + 32 * k] : kNoVertex;
+}

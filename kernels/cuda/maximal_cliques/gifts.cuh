@@ -1,0 +1,264 @@
+// How busy warps hand parts of their work to idle ones.
+//
+// A warp without work takes a ticket and waits for the gift of that number, in a slot of its own as a rule: thousands
+// of warps that compete for the same gift hold up each other (2.6 us a gift). A gift is half of what is untried on the
+// first level that has some: of a narrow search with all its rows, where these are few, else as bitmaps.
+#pragma once
+#include "maximal_cliques/tasks.cuh"
+
+struct GiftControl {
+  u32 next_root;    // roots from here on have not been taken yet
+  u32 outstanding;  // warps that take roots, and gifts that are not finished
+  u32 given;        // gifts ever
+  u32 tickets;      // tickets ever
+};
+
+// Words of a slot: its number (p: free for gift p, p + 1: holds it), the root, and the length of the path, which is 0
+// where bitmaps follow, or else what the narrow search is at.
+enum Field { kNumber, kRoot, kGiftLength, kGiftAlive, kGiftSets, kGiftData = kGiftSets + 6 };
+constexpr u32 kGiftIds = kGiftData + kLongest + 2;             // u32[64], behind the path
+constexpr u32 kGiftAdjacent = (kGiftIds + kNarrow + 1) & ~1u;  // u64[64]
+constexpr u32 kGiftRowsAt = kGiftAdjacent + 2 * kNarrow;       // u64[kGiftRows]
+constexpr u32 kBitmapWords = kGiftData + 3 * kWords;
+constexpr u32 kSearchWords = kGiftRowsAt + 2 * kGiftRows;
+constexpr u32 kSlotWords = kSearchWords > kBitmapWords ? kSearchWords : (kBitmapWords + 1) & ~1u;
+
+struct Finder : Beginner {
+  GiftControl* control;
+  u32* ring;
+  u32 ring_slots;
+  const u32* stop;
+
+  DEVICE u32* slot(u32 p) const { return ring + static_cast<i64>(p % ring_slots) * kSlotWords; }
+
+  // Whether a warp waits for the next gift.
+  DEVICE bool wanted() const {
+    bool waits = false;
+    if (lane_id() == 0) waits = static_cast<int>(load_volatile(&control->tickets) - load_volatile(&control->given)) > 0;
+    return __shfl_sync(kAll, waits, 0);
+  }
+
+  // Now and then: give work away if others have none. True: return at once.
+  DEVICE bool pause() {
+    if (stop_asked(stop)) return true;
+    const u32 worked = clock_of_warp() - since;
+    if (worked > kPatience && wanted()) give(worked > patience);
+    return false;
+  }
+
+  // Give half of the candidates away that are untried on the first level that has some; where the others would have to
+  // build its rows anew, only if `rows_pay`.
+  DEVICE void give(bool rows_pay) {
+    if (kWideLevels && rows_pay) {
+      for (int level = 0; level <= state->wide_level; ++level) {
+        int number = 0;
+        for (int w = lane_id(); w < words; w += 32) number += __popc(untried(level)[w]);
+        number = __reduce_add_sync(kAll, number);
+        if (number > (level == state->wide_level && state->depth < 0)) {
+          give_wide(level, number >> 1);
+          return;
+        }
+      }
+    }
+    for (int level = 0; level <= state->depth; ++level) {
+      const u64 left = state->untried[level];
+      const int number = __popcll(left);
+      if (number > (level == state->depth) && (rows_pay || state->alive[level] <= kGiftRows)) {
+        u64 given = left;
+        for (int keep = number >> 1; keep; --keep) given &= given - 1;
+        give_narrow(level, given);
+        return;
+      }
+    }
+  }
+
+  // Give a node of the narrow search away before it is entered; false if it has to be searched here.
+  DEVICE bool give_node() {
+    if (node.alive > kGiftRows || __popcll(node.candidates) < kLeastGift || !wanted()) return false;
+    u32 at = 0;
+    u32* gift = open_slot(&at);
+    if (!gift) return false;
+    copy_search(gift, node.length, node.alive, node.candidates, 0, node.excluded);
+    close_slot(at);
+    return true;
+  }
+
+  // Claim a slot; null if there is none.
+  DEVICE u32* open_slot(u32* at) {
+    bool got = false;
+    u32 p = 0;
+    if (lane_id() == 0) {
+      p = load_volatile(&control->given);
+      if (static_cast<int>(load_volatile(&control->tickets) - p) > 0 && load_volatile(&slot(p)[kNumber]) == p) {
+        atomicAdd(&control->outstanding, 1u);
+        got = atomicCAS(&control->given, p, p + 1) == p;
+        if (!got) atomicSub(&control->outstanding, 1u);
+        __threadfence();
+      }
+    }
+    if (!__shfl_sync(kAll, got, 0)) return nullptr;
+    *at = __shfl_sync(kAll, p, 0);
+    return slot(*at);
+  }
+
+  // Begin a gift of bitmaps: all zero.
+  DEVICE u32* clear_bitmaps(u32* gift) const {
+    for (u32 w = kRoot + lane_id(); w < kBitmapWords; w += 32) gift[w] = 0;
+    __syncwarp();
+    if (lane_id() == 0) gift[kRoot] = state->root;
+    return gift + kGiftData;
+  }
+
+  DEVICE void close_slot(u32 at) {
+    number_slot(at, at + 1);
+    since = clock_of_warp();
+  }
+
+  // Hand a slot to the other side.
+  DEVICE void number_slot(u32 at, u32 number) {
+    __threadfence();
+    __syncwarp();
+    if (lane_id() == 0) atomicExch(&slot(at)[kNumber], number);
+  }
+
+  // Put a later neighbour of the root into a bitmap of a task; each lane for itself.
+  DEVICE void put(u32* bitmap, u32 vertex) const {
+    const u32* later = graph.later + graph.later_ptr[state->root];
+    const int count = static_cast<int>(graph.later_ptr[state->root + 1] - graph.later_ptr[state->root]);
+    const int at = lower_bound(later, count, vertex);
+    atomicOr(&bitmap[at >> 5], 1u << (at & 31));
+  }
+
+  DEVICE void put_path(u32* bitmap, int length) const {
+    for (int i = 1 + lane_id(); i < length; i += 32) put(bitmap, store.path[i]);
+  }
+
+  DEVICE void give_narrow(int level, u64 given) {
+    u32 at = 0;
+    u32* gift = open_slot(&at);
+    if (!gift) return;
+    const u64 kept = state->untried[level] & ~given;
+    if (state->alive[level] <= kGiftRows) {
+      copy_search(gift, state->length[level], state->alive[level], state->candidates[level] & ~kept, given,
+                  state->excluded[level] | kept);
+    } else {
+      put_level(clear_bitmaps(gift), level, kept, given);
+    }
+    close_slot(at);
+    if (lane_id() == 0) state->untried[level] = kept;
+    __syncwarp();
+  }
+
+  // Write what a narrow search is at: so many vertices of the path and rows, and the sets.
+  DEVICE void copy_search(u32* gift, int length, int alive, u64 all, u64 given, u64 tried) const {
+    const int lane = lane_id();
+    if (lane == 0) {
+      gift[kRoot] = state->root;
+      gift[kGiftLength] = length;
+      gift[kGiftAlive] = alive;
+      u64* sets = reinterpret_cast<u64*>(gift + kGiftSets);
+      sets[0] = all;
+      sets[1] = given;
+      sets[2] = tried;
+    }
+    for (int i = lane; i < length; i += 32) gift[kGiftData + i] = store.path[i];
+    u64* adjacent = reinterpret_cast<u64*>(gift + kGiftAdjacent);
+    for (int i = lane; i < kNarrow; i += 32) {
+      gift[kGiftIds + i] = state->ids[i];
+      adjacent[i] = state->adjacent[i];
+    }
+    u64* rows = reinterpret_cast<u64*>(gift + kGiftRowsAt);
+    for (int i = lane; i < alive; i += 32) rows[i] = store.rows[i];
+  }
+
+  // Begin there. A node without untried candidates has not been entered.
+  DEVICE void take_search(const u32* gift) {
+    const int lane = lane_id(), length = __ldcg(&gift[kGiftLength]), alive = __ldcg(&gift[kGiftAlive]);
+    const u64* sets = reinterpret_cast<const u64*>(gift + kGiftSets);
+    const u64 all = __ldcg(&sets[0]), given = __ldcg(&sets[1]), excluded = __ldcg(&sets[2]);
+    for (int i = lane; i < length; i += 32) store.path[i] = __ldcg(&gift[kGiftData + i]);
+    const u64* adjacent = reinterpret_cast<const u64*>(gift + kGiftAdjacent);
+    for (int i = lane; i < kNarrow; i += 32) {
+      state->ids[i] = __ldcg(&gift[kGiftIds + i]);
+      state->adjacent[i] = __ldcg(&adjacent[i]);
+    }
+    const u64* rows = reinterpret_cast<const u64*>(gift + kGiftRowsAt);
+    for (int i = lane; i < alive; i += 32) store.rows[i] = __ldcg(&rows[i]);
+    reset(length);
+    node = {false, false, all, excluded, alive, length, length, -1, 0};
+    if (given) {
+      push(node, given);
+    } else {
+      node.fresh = filter_rows(node, 0);
+    }
+    since = clock_of_warp();
+    patience = kPatience;
+  }
+
+  // Write a level of the narrow search as bitmaps.
+  DEVICE void put_level(u32* bitmaps, int level, u64 kept, u64 given) const {
+    const u64 all = state->candidates[level] & ~kept;
+    put_path(bitmaps, state->length[level]);
+    for (int i = lane_id(); i < kNarrow; i += 32) {
+      if (all >> i & 1) put(bitmaps + kWords, state->ids[i]);
+      if (given >> i & 1) put(bitmaps + 2 * kWords, state->ids[i]);
+    }
+  }
+
+  DEVICE void give_wide(int level, int keep) {
+    u32 at = 0;
+    u32* gift = open_slot(&at);
+    if (!gift) return;
+    u32* bitmaps = clear_bitmaps(gift);
+    put_path(bitmaps, numbers(level)[kLength]);
+    for (int w = 0; w < words; ++w) {
+      const u32 left = untried(level)[w], all = candidates(level)[w];
+      u32 given = left;
+      for (; keep && given; --keep) given &= given - 1;
+      const u32 kept = left & ~given;
+      const u32 vertex = all >> lane_id() & 1 ? store.ids[32 * w + lane_id()] : kNoVertex;
+      if ((all & ~kept) >> lane_id() & 1) put(bitmaps + kWords, vertex);
+      if (given >> lane_id() & 1) put(bitmaps + 2 * kWords, vertex);
+      __syncwarp();
+      if (lane_id() == 0) untried(level)[w] = kept;
+      __syncwarp();
+    }
+    close_slot(at);
+  }
+
+  // Wait for a gift, and begin it; false once no warp can have any more in this launch. The ticket is kept then.
+  DEVICE bool take_gift() {
+    bool got = false;
+    u32 at = 0;
+    if (lane_id() == 0) {
+      if (!(state->phase & kHoldsTicket)) {
+        state->ticket = atomicAdd(&control->tickets, 1u);
+        state->phase |= kHoldsTicket;
+      }
+      at = state->ticket;
+      const u32* number = &slot(at)[kNumber];
+      for (u32 nap = 100; !got; nap = min(nap * 2, 4000u)) {
+        // In this order: a giver counts its gift as outstanding until it is done.
+        const bool over = load_volatile(&control->outstanding) == 0;
+        got = load_volatile(number) == at + 1;
+        if (got) state->phase ^= kHoldsTicket;
+        if (over || load_volatile(stop) || (kMode == kList && load_volatile(&found.listing[1]) != ~0ull)) break;
+        if (!got) __nanosleep(nap);
+      }
+      __threadfence();
+    }
+    if (!__shfl_sync(kAll, got, 0)) return false;
+    at = __shfl_sync(kAll, at, 0);
+    const u32* gift = slot(at);
+    if (lane_id() == 0) state->root = __ldcg(&gift[kRoot]);
+    const bool is_search = __ldcg(&gift[kGiftLength]);
+    if (is_search) {
+      take_search(gift);
+    } else {
+      for (u32 w = lane_id(); w < 3 * kWords; w += 32) store.task[w] = __ldcg(&gift[kGiftData + w]);
+    }
+    number_slot(at, at + ring_slots);
+    if (!is_search) begin();
+    return true;
+  }
+};

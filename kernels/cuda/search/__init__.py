@@ -1,0 +1,1 @@
+"""Search programs, embedding tables of prefixes, and extension on the GPU."""

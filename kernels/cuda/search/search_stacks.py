@@ -1,0 +1,126 @@
+"""What the warps of a counting search work with: stacks for sets, as many bytes as there are, and tasks.
+
+See ``stack_pool.cuh`` and ``task_ring.cuh``.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from longwall.kernels.cuda.runtime.launch import WARP, Device
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.search_program import Level
+
+Array = Any  # a CuPy array
+
+RING_SLOTS = 4096  # kRingSlots
+RING_SLOT_WORDS = 8
+RING_BYTES = 4 * RING_SLOTS * RING_SLOT_WORDS
+_CONTROL, _NUM_ROWS, _RESULT = 3, 3, 2  # TaskControl in words of 64 bits, and its number of rows in words of 32
+
+_LEAST_OWN = 4 * WARP  # elements of a warp's own stack beside long ones
+
+
+@dataclass(frozen=True)
+class SearchStacks:
+    """What stacks the warps of a search have.
+
+    Attributes
+    ----------
+    warps
+        Number of warps.
+    own
+        Elements of every warp's own stack.
+    longs
+        Number of long stacks, with room for the longest sets, that warps borrow; 0: every warp's own one is long.
+    long
+        Elements of a long stack.
+    """
+
+    warps: int
+    own: int
+    longs: int
+    long: int
+
+    @property
+    def elements(self) -> int:
+        """Of all stacks."""
+        return self.warps * self.own + self.longs * self.long
+
+    @classmethod
+    def within(cls, wanted: int, long: int, memory: int) -> "SearchStacks":
+        """Share out so many bytes among at most `wanted` warps.
+
+        Where not all of them can have a long stack, half of the memory is for long ones, which warps borrow for as long
+        as the sets of a row outgrow their own: most sets are far shorter than the longest ones could be.
+
+        Parameters
+        ----------
+        wanted
+            Number of warps that fill the device.
+        long
+            Elements of a long stack; there is memory for one of them.
+        memory
+            Bytes.
+        """
+        words = memory // 4
+        if words >= wanted * long:
+            return cls(wanted, long, 0, long)
+        longs = max(words // 2 // long, 1)
+        own = (words - longs * long) // wanted
+        if own >= _LEAST_OWN:
+            return cls(wanted, own, longs, long)
+        return cls(words // long, long, 0, long)
+
+
+class SearchTasks:
+    """The ring of tasks, the counters, and where a result is added up.
+
+    Parameters
+    ----------
+    device
+        The device.
+    longs
+        Number of long stacks that warps borrow.
+
+    Attributes
+    ----------
+    ring, control, lent, result
+        As ``count_rows.cu`` takes them; `launch.exact` fetches the result.
+    """
+
+    def __init__(self, device: Device, longs: int):
+        xp = device.xp
+        self._device, self._longs = device, longs
+        self.ring = xp.empty(RING_BYTES, np.uint8)
+        self.lent = xp.empty(max(longs, 1), np.uint32)
+        self._block = xp.empty(_CONTROL + _RESULT, np.uint64)
+        self.control, self.result = self._block[:_CONTROL].view(np.uint32), self._block[_CONTROL:]
+
+    def begin(self, rows: int) -> None:
+        """Set all counters, for so many rows."""
+        where = self.ring, self.control, self.lent, self._longs, rows, self.result
+        self._device.launch_over("search/search_start.cu", "begin_search", RING_SLOTS, where)
+
+    def choose(self, graph: GraphArrays, levels: tuple[Level, Level], first: int, last: int) -> Array:
+        """Make the rows of the edges of a range of arcs; see :class:`longwall.stages.source.EdgeSource`.
+
+        Return uint32[2, arcs], of which as many rows are there as the counters say on the device.
+        """
+        self.begin(0)
+        low, high = levels
+        rows = self._device.xp.empty((2, last - first), np.uint32)
+        wanted = low.degree, low.label, high.degree, high.label, int(bool(high.below)), int(bool(high.above))
+        arcs = graph.indptr, graph.indices, graph.labels, graph.num_vertices, first, last
+        out = rows, last - first, self.control
+        self._device.launch_over(
+            "search/search_start.cu", "choose_edges", -(-(last - first) // 8), (*arcs, *wanted, *out)
+        )
+        return rows
+
+    def fetched(self) -> tuple[Array, int]:
+        """Wait for the kernels; return the result, and how many rows there were."""
+        self._device.synchronize()  # as in launch.exact
+        found = self._block.get()
+        return found[_CONTROL:], int(found.view(np.uint32)[_NUM_ROWS])

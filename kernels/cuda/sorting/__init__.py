@@ -1,0 +1,1 @@
+"""Sort and merge keys on the GPU."""

@@ -1,0 +1,1 @@
+"""Compile kernels with Numba, and keep their machine code."""
