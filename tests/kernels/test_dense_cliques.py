@@ -77,6 +77,7 @@ def words_of(bits):
     return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [5, 6, 7])
 @pytest.mark.parametrize(("n", "share"), [(30, 0.02), (60, 0.02), (30, 0.1), (26, 0.3)])
 def test_complements_of_sparse_graphs(count, n, share, k):

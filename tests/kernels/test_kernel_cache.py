@@ -157,7 +157,7 @@ def test_a_folder_that_is_not_private_is_refused(tmp_path: Path) -> None:
             open_private(own)
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [b"\x80\x04garbage", b"", b"\0" * 40])
 @pytest.mark.parametrize("ending", ["nbi", "nbc"])
 def test_what_is_damaged_is_compiled_again(sources: Path, tmp_path: Path, damage: bytes, ending: str) -> None:

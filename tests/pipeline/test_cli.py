@@ -171,6 +171,7 @@ def test_explain_predicts_the_levels_of_a_search(config):
         assert sum(line.startswith(name) for line in result.stdout.splitlines()) >= 1
 
 
+@pytest.mark.slow
 def test_explain_says_the_same_twice(config):
     config.write_text(
         '[graph]\ngenerator = { kind = "rmat", scale = 8, edge_factor = 8, seed = 1 }\n'
@@ -479,6 +480,8 @@ def test_ctrl_c_ends_a_real_run_within_two_seconds(tmp_path):
     assert not (tmp_path / "spill").exists()
 
 
+@pytest.mark.slow
+@pytest.mark.cluster
 def test_a_run_may_start_a_cluster(config):
     """In a process of its own: Dask leaves threads behind."""
     pytest.importorskip("distributed", reason="Dask is not installed: pip install 'longwall[cluster]'")

@@ -195,6 +195,7 @@ class Stopping(NullObserver):
             raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_any_memory(place: Place) -> None:
     """A run that stopped with the graph in files goes on with it in memory, and the other way round."""
     count = place.answer(SLOW["near cliques"], "cpu", PLENTY)[0][0]

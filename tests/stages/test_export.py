@@ -59,6 +59,7 @@ def test_a_writer_holds_no_more_than_it_is_given() -> None:
         assert made.group_rows * made.groups >= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("memory", "groups"),
     [

@@ -187,6 +187,7 @@ def wait_for(condition: Callable[[], Any]) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_processes_of_a_machine_read_a_graph_once(tmp_path: Path) -> None:
     sharers = Sharers(tmp_path)
     first = sharers.start(0.5)

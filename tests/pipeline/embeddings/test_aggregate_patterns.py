@@ -85,6 +85,7 @@ def test_patterns_are_those_of_brute_force(kind: str, many_labels: Any, engine_k
     assert by_calls(table, labelled=False) == by_brute_force(table, np.zeros(40, np.int32))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "room"), [("vertex", 100_000), ("edge", 200_000)])
 def test_keys_that_memory_has_no_room_for_are_spilled(
     kind: str, room: int, many_labels: Any, engine_kind: str, tmp_path: Any, monkeypatch: Any

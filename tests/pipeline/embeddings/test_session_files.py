@@ -11,6 +11,7 @@ import pytest
 import longwall
 
 
+@pytest.mark.slow
 def test_files_go_with_the_objects(lab, graph, tmp_path):
     folder = tmp_path / "spill"
     table = longwall.edges(graph, memory="100KiB", spill=folder)
@@ -50,6 +51,7 @@ assert table.table.stored
     assert not (tmp_path / "spill").exists()
 
 
+@pytest.mark.slow
 def test_a_table_may_outlive_its_session(lab, graph, tmp_path):
     folder = tmp_path / "spill"
     grown = longwall.extend_edges(longwall.extend_edges(longwall.edges(graph, memory="100KiB", spill=folder)))

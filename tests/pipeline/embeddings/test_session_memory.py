@@ -17,6 +17,7 @@ from longwall.storage.ingest.build import build_graph
 from longwall.storage.tables import chunk_pool
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=10)
 @given(
     memory=st.integers(8_000, 400_000),

@@ -106,7 +106,7 @@ def test_edges_are_counted_in_pieces_where_memory_is_short(lab, engine_kind, sha
     assert pq.ParquetFile(context.results / "edges.parquet").num_row_groups > 3
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 @shapes
 def test_workers_of_a_small_budget_have_room_for_their_counts(lab, shape):
     """Each worker has its share of what those before it have left; a message says how much is enough."""

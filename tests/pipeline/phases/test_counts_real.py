@@ -205,6 +205,7 @@ def _check_labelled_motifs(data, graph, count, k):
     assert Counter(n for n in counts if n) == _labelled_truth(data, k)
 
 
+@pytest.mark.slow
 @pytest.mark.real_gpu("real graphs take minutes")
 @pytest.mark.parametrize("k", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_published_labelled_motifs_of_citeseer(data, graph, count, k):
@@ -216,6 +217,7 @@ def test_published_labelled_motifs_of_citeseer_with_four_vertices(data, graph, c
     _check_labelled_motifs(data, graph, count, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.real_gpu("real graphs take minutes")
 def test_published_motifs_of_citeseer_with_a_single_label(data, graph, count):
     """The rows that count every vertex as labelled alike, in whatever order, with one label for all."""

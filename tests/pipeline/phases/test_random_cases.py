@@ -63,6 +63,7 @@ def test_the_first_cases(lab: Any, engine_kind: str, seeds: Callable[[int], rang
         check(lab, draw_case(seed), engine_kind)
 
 
+@pytest.mark.slow
 def test_cases_are_of_all_kinds() -> None:
     """What is drawn has graphs of all kinds, patterns of all sizes, labels, and something to be counted."""
     cases = [draw_case(seed) for seed in range(2000)]

@@ -137,6 +137,7 @@ def test_a_periodic_graph_is_no_trap(lab, predict, tiny):
     assert abs(mean[-1] - side * side) <= 4.5 * error[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.real_gpu("hundreds of searches take minutes")
 def test_most_intervals_hold_the_truth(predict, monkeypatch):
     monkeypatch.setattr(prediction, "_ROWS", (48, 48))

@@ -119,6 +119,7 @@ def test_labels_of_the_input_do_not_drive_the_terminal(tmp_path: Path) -> None:
     assert "\x1b" not in line
 
 
+@pytest.mark.slow
 def test_doctor_says_what_works(tmp_path: Path) -> None:
     ended = CliRunner().invoke(app, ["doctor", "--json", "--disk", str(tmp_path)])
     assert ended.exit_code == 0

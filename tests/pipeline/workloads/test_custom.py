@@ -400,7 +400,7 @@ class Plan:
 '''
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("value", "says"),
     [
@@ -440,6 +440,7 @@ def test_a_process_with_another_file_refuses(tmp_path: Path) -> None:
         sent.make({"k": 2, "size": 4})
 
 
+@pytest.mark.slow
 def test_a_class_of_a_script_is_for_one_process(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(

@@ -45,7 +45,7 @@ def mine(
     return longwall.run(config | {"run": {"directory": str(folder / "runs"), "name": name}})
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("support", ["mni", "instances"])
 def test_budgets_and_threads_change_nothing(engine_kind: str, tmp_path: Path, support: str) -> None:
     graph = labelled_graph(tmp_path, vertices=200, edges=2000, labels=2)
@@ -239,7 +239,7 @@ def test_an_embedding_that_grows_into_too_many_is_refused_with_a_message(
         mine(tmp_path, section, "cpu", memory={"host": "20MiB"})
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("host", ["1800KiB", "2600KiB"])
 def test_chunks_make_room_for_what_grows_them(tmp_path: Path, host: str) -> None:
     section = labelled_graph(tmp_path, vertices=4000, edges=12000, labels=6)

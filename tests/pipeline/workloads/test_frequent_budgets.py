@@ -46,7 +46,7 @@ def mine(env: Coordinator) -> list[PatternCount]:
     return found
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("alone", "output"),
     [(True, "embeddings"), (True, "count"), (False, "embeddings"), (False, "count")],
@@ -111,6 +111,7 @@ def random_level(patterns: int, edges: int) -> FrequentPatterns:
 UNNAMED = SimpleNamespace(label_names=None, edge_label_names=None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edges", [1, 10, 64])
 def test_a_pattern_takes_what_is_reserved_for_it(tmp_path: Path, edges: int) -> None:
     budget = MemoryBudget("memory.host", 1 << 30)

@@ -222,6 +222,7 @@ def test_batches_and_cuts_change_nothing(lab: Any, monkeypatch: pytest.MonkeyPat
     assert any(re.search("sets [1-9]", name) for name, _ in executor.asked)
 
 
+@pytest.mark.slow
 def test_small_budgets_change_nothing(lab: Any) -> None:
     graph = random_graph(200, 2000, labels=2)
     section = SECTIONS["mni"] | {"min_support": 50, "output": "count"}
@@ -274,7 +275,7 @@ def test_a_task_of_a_level_that_is_finished_is_refused(lab: Any) -> None:
     assert phases[0].name == "rows of 1 edges, batch 0"
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SECTIONS)
 def test_phases_are_small(lab: Any, kind: str) -> None:
     """About 450 bytes, and 150 for every file that they name (measured)."""

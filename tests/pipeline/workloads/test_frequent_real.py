@@ -66,6 +66,7 @@ def published(data: Path, citeseer: dict[str, str]) -> dict[Hashable, int]:
     return supports | counted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("edges", "least"),
     [

@@ -37,6 +37,7 @@ def test_edge_joins_list_the_same_embeddings(
     assert len(listed) == len(rows) == found.count
 
 
+@pytest.mark.slow
 def test_little_memory_changes_nothing(tmp_path: Path) -> None:
     workload = {"kind": "match", "pattern": "house", "join": "edges"}
     small = {"memory": {"host": "1MiB"}, "engine": {"kind": "cpu", "threads": 2}}

@@ -52,6 +52,7 @@ def test_enumeration_counts_what_brute_force_counts_on_every_engine(lab, engine_
     assert {f: n for f, n in by_form(counts, k).items() if n} == brute_force(small.edges, k)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [7, 8])
 def test_large_motifs(lab, engine_kind, k):
     edges = [(u, v) for u, v in combinations(range(10), 2) if (u * 7 + v * 5) % 4 < 2]

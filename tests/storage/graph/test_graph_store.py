@@ -396,7 +396,7 @@ def test_what_a_killed_process_left_of_a_store_goes_when_it_is_made_again(tmp_pa
     other.communicate("x")
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 def test_a_second_process_that_makes_the_same_store_is_refused(tmp_path: Path, graph: Graph) -> None:
     first = begin_store(tmp_path / "store")
     (tmp_path / "edges.txt").write_text("1 2\n")

@@ -242,6 +242,7 @@ def test_lines_are_counted_over_many_blocks_of_text(tmp_path: Path, more: str, s
     assert str(caught.value).startswith(f"{path}{says}")
 
 
+@pytest.mark.slow
 def test_transactions_and_edge_labels_survive_a_small_budget_and_a_store(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     lines = []

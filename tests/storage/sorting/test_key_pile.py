@@ -23,6 +23,7 @@ KEYS = {
 }
 
 
+@pytest.mark.slow
 @each_case("kind", KEYS)
 @each_case("cut", [1_000, 120_000])
 def test_what_fits_is_sorted_at_once(tmp_path: Path, kind: str, cut: int) -> None:

@@ -57,6 +57,7 @@ def test_keys_come_out_sorted_and_once(
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_large_input_spills_and_merges_in_several_passes(tmp_path: Path) -> None:
     keys = np.random.Generator(np.random.Philox(1)).integers(0, 2**40, 200_000).astype(np.uint64)
     budgets = make_budgets(400_000)
@@ -87,7 +88,7 @@ def test_what_fits_stays_in_memory_and_is_not_copied(tmp_path: Path) -> None:
         assert columns[0].read(0, 10_000).tolist() == list(range(10_000))
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["random", "equal"])
 @pytest.mark.parametrize("reduce", ["distinct", "none"])
 def test_windows_may_have_far_less_memory_than_chunks_had(tmp_path: Path, shape: str, reduce: str) -> None:

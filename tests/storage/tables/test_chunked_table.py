@@ -399,6 +399,7 @@ def test_two_runs_share_a_folder(make_place, tmp_path):
     assert not list((tmp_path / "spill").iterdir())
 
 
+@pytest.mark.slow
 def test_what_chunks_themselves_take_is_reserved(make_place, monkeypatch):
     """A table far larger than the budget has very many chunks on disk, and each of them is known in memory."""
     monkeypatch.setattr(chunk_pool, "CHUNK_BYTES", CHUNK_BYTES)

@@ -244,7 +244,7 @@ def test_counts_of_random_graphs(tmp_path_factory: pytest.TempPathFactory, seed:
         assert place.answer("tailed triangles", "cpu", budget)[0] == tailed_triangles(pairs)
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("workload", ["4-cliques", "paths of 4", "tailed triangles"])
 def test_no_budget_is_too_small_for_a_message(place: Place, workload: str) -> None:
     counts, count = set(), place.answer(workload, "cpu", 1 << 26)[0]

@@ -25,6 +25,7 @@ def _motifs(graph, k):
     return {row["name"]: int(row["count"]) for row in found if int(row["count"])}
 
 
+@pytest.mark.slow
 @each_case("n", SIZES)
 def test_stars(n):
     assert _motifs(_tree([_leaves(0, 1, n)]), 5) == {"star-4": comb(n, 4)}

@@ -187,6 +187,7 @@ def test_queries_use_all_threads_of_the_host(tmp_path: Path, engine_kind: str, m
     assert len(made) == 3
 
 
+@pytest.mark.slow
 def test_all_published_queries_of_hprd_in_one_run(data: Path, tmp_path: Path) -> None:
     with tarfile.open(data / "matching" / "hprd-queries.tar.gz") as archive:
         archive.extractall(tmp_path, filter="data")
