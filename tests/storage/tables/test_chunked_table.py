@@ -6,6 +6,8 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -133,6 +135,15 @@ def test_the_oldest_chunks_are_spilled(make_place, tmp_path):
     fill(table, 10, 51)
     assert [chunk.stored > 0 for chunk in table._chunks] == [True] * 7 + [False] * 3
     assert table.stored == place.disk.used > 0
+
+
+def test_levels_need_their_values_and_the_offsets_from_the_lowest_on() -> None:
+    sizes = (1, 10, 100, 1000, 10_000)  # values of three levels, offsets of two
+    chunk: Any = SimpleNamespace(nbytes=sum(sizes), level_bytes=sizes)
+    for levels, needed in (
+        (None, 11_111), ([2], 100), ([1], 10_010), ([0], 11_001), ([0, 2, 0], 11_101), ([1, 2], 10_110),
+    ):  # fmt: skip
+        assert chunk_pool._needed(chunk, levels) == needed, levels
 
 
 def test_small_tables_are_put_together(make_place, tmp_path):
