@@ -3,6 +3,7 @@
 import random
 from itertools import combinations, pairwise
 
+import igraph
 import naive_cliques
 import networkx as nx
 import numpy as np
@@ -138,6 +139,20 @@ def test_wide_searches_end_at_vertices_without_more_candidates(case):
     assert one.sizes() == naive_cliques.sizes(cliques)
     assert one.vertices() == naive_cliques.per_vertex(cliques)
     assert one.cliques(room=1000) == cliques
+
+
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize(
+    ("parts", "size", "inside", "across"), [(2, 70, 0.03, 0.97), (3, 36, 0.02, 0.97), (2, 75, 0.1, 0.95)]
+)
+def test_excluded_vertices_hold_part_of_what_is_left_for_a_narrow_search(case, parts, size, inside, across):
+    """Without the rows of those that a wide search has excluded, cliques that are not maximal would count."""
+    draw = random.Random(1)
+    pairs = combinations(range(parts * size), 2)
+    edges = [(u, v) for u, v in pairs if draw.random() < (inside if u // size == v // size else across)]
+    one = case(edges)
+    assert one.order.degeneracy > NARROW
+    check(one, set(map(frozenset, igraph.Graph(n=parts * size, edges=edges).maximal_cliques())))
 
 
 def test_wide_searches_stop_at_the_least_size_and_wherever_a_list_is_full(case):

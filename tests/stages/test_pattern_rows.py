@@ -39,7 +39,9 @@ def test_the_fault_of_any_worker_ends_the_stage(fault: int) -> None:
     chunk = from_columns(np.array([np.arange(10) // 5, np.arange(10)], np.uint32), np)
     seen: list[int] = []
     with ThreadPoolExecutor(3) as threads:
-        bench = SimpleNamespace(first=0, last=2, workers=[SimpleNamespace(done=False)] * 3, threads=threads, check=seen.append)
+        bench = SimpleNamespace(
+            first=0, last=2, workers=[SimpleNamespace(done=False)] * 3, threads=threads, check=seen.append
+        )
         take = Take(fault)
         if fault < 0:
             assert not list(ShareRows((take,)).run(chunk, bench))
