@@ -223,8 +223,8 @@ def describe_graph(spec: RunSpec, graph: Graph) -> dict[str, Any]:
     in_memory = {"memory": True} if spec.graph.in_memory is not None else None
     source = in_memory or spec.graph.generator or {"path": describe_source(spec.graph.path or "")}
     choices = [note.text for note in graph.notes if note.kind == CHOICE]
-    counts = [note.to_dict() for note in graph.notes if note.kind != CHOICE]
-    notes = ({"columns": choices} if choices else {}) | ({"notes": counts} if counts else {})
+    others = [note.to_dict() for note in graph.notes if note.kind != CHOICE]
+    notes = ({"columns": choices} if choices else {}) | ({"notes": others} if others else {})
     return (
         source
         | notes

@@ -12,7 +12,9 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 CHOICE = "choice"
-"""The kind of a note on a guess, which has its own text."""
+"""The kind of a note on the columns that are read, which has its own text."""
+GUESS = "guess"
+"""The kind of a note on a guess that may be wrong, which has its own text."""
 _INSIDE = ("longwall", "contextlib")  # packages whose calls lie between a user and a warning
 _MOST_CHARACTERS = 2000  # of the text of a note that a store keeps
 
@@ -37,6 +39,7 @@ KINDS = {
     "rows": _Kind("{:,} row without both ends is dropped", "{:,} rows without both ends are dropped"),
     "comments": _Kind("{:,} comment line is skipped", "{:,} comment lines are skipped", warns=False),
     CHOICE: _Kind("", "", warns=False),
+    GUESS: _Kind("", ""),
 }
 """The kinds of notes: the sentence for one case, and for several."""
 
@@ -117,7 +120,7 @@ class DataNotes:
     def __init__(self, said: Callable[[str], None] | None = None) -> None:
         self._said, self._lock = said, Lock()
         self._counts: dict[tuple[str, str], int] = {}
-        self._choices: dict[str, None] = {}
+        self._choices: dict[str, str] = {}
 
     def add(self, kind: str, count: int, where: str = "") -> None:
         """Count something that happened `count` times.
@@ -132,16 +135,23 @@ class DataNotes:
             Further details, such as the place: they end the sentence, in parentheses.
         """
         assert kind in KINDS
-        assert kind != CHOICE
+        assert kind not in (CHOICE, GUESS)
         if count > 0:
             with self._lock:
                 self._counts[kind, where] = self._counts.get((kind, where), 0) + int(count)
 
     def say(self, text: str) -> None:
-        """Add a choice that was made for the user, such as the columns that are read, unless it was added before."""
+        """Add a choice that was made for the user, the columns that are read, unless it was added before."""
+        self._choose(text, CHOICE)
+
+    def guess(self, text: str) -> None:
+        """Add a guess that may be wrong, of which Python warns, unless it was added before."""
+        self._choose(text, GUESS)
+
+    def _choose(self, text: str, kind: str) -> None:
         with self._lock:
             known = text in self._choices
-            self._choices[text] = None
+            self._choices.setdefault(text, kind)
         if self._said is not None and not known:
             self._said(text)
 
@@ -154,7 +164,7 @@ class DataNotes:
         """Return all notes: choices first, then counts in the order of `KINDS`."""
         order = list(KINDS)
         counted = sorted(self._counts.items(), key=lambda item: order.index(item[0][0]))
-        choices = (Noted(CHOICE, 1, _shown(text)) for text in self._choices)
+        choices = (Noted(kind, 1, _shown(text)) for text, kind in self._choices.items())
         return (*choices, *(_noted(kind, where, count) for (kind, where), count in counted))
 
 
@@ -182,15 +192,17 @@ def _shown(text: str) -> str:
 
 def counts_line(source: object, notes: Iterable[Noted], *, warns: bool = False) -> str:
     """Return one line with all counts, or "" if there is none; `warns`: only counts of which Python warns."""
-    texts = [note.text for note in notes if note.kind != CHOICE and (note.warns or not warns)]
+    texts = [note.text for note in notes if note.kind not in (CHOICE, GUESS) and (note.warns or not warns)]
     return f"{source}: {'; '.join(texts)}" if texts else ""
 
 
 def warn_of(source: object, notes: Iterable[Noted]) -> None:
-    """Warn the caller of Longwall, once, of all data of a graph that was dropped, merged or guessed."""
-    wanted = [note for note in notes if note.warns]
-    if line := counts_line(source, wanted):
-        warnings.warn(DataNote(line, wanted), stacklevel=_level_of_caller())
+    """Warn the caller of Longwall, once, of each guess, and of all data of a graph that was dropped or merged."""
+    guesses = [note for note in notes if note.kind == GUESS]
+    counts = [note for note in notes if note.warns and note.kind != GUESS]
+    for text, parts in (*((note.text, [note]) for note in guesses), (counts_line(source, counts), counts)):
+        if text:
+            warnings.warn(DataNote(text, parts), stacklevel=_level_of_caller())
 
 
 def _level_of_caller() -> int:

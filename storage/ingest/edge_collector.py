@@ -210,7 +210,7 @@ class EdgeCollector:
         if self.kept == 0:
             self.known = (0, -1)
             if self.rows and any(note.kind == CHOICE for note in self._notes.all()):
-                self._notes.say(f"{self._source}: every edge is a loop in the columns that are read; {EDGES.advice}")
+                self._notes.guess(f"{self._source}: every edge is a loop in the columns that are read; {EDGES.advice}")
 
     def _put_aside(self, src: Int64s, dst: Int64s, labels: Int32s | None, chosen: npt.NDArray[np.bool_]) -> None:
         """Let edges whose ends are no words wait in scratch arrays."""

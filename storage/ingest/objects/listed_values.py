@@ -109,4 +109,9 @@ def _hashed(what: str, values: Sequence[Any]) -> HashedTexts:
             raise InputError(f"{what}: some are texts, and {other!s:.40} is {type_name(other)}; give all one type")
     if "" in values:
         raise InputError(f"{what}: one is an empty text; name it")
-    return hash_texts(Texts.of_arrow(pa.array(values, pa.large_string())))
+    try:
+        texts = pa.array(values, pa.large_string())
+    except UnicodeEncodeError as error:
+        shown = f"{error.object!a:.40}"
+        raise InputError(f"{what}: {shown} has a half of a surrogate pair, which UTF-8 has not; change it") from None
+    return hash_texts(Texts.of_arrow(texts))

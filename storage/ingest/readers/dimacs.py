@@ -57,7 +57,7 @@ def _blocks(
             yield EdgeBlock(ends[0].copy(), ends[1].copy())
         if found != announced:
             what = "arcs" if declared.matrix else "edges"
-            notes.say(f"{path}: {announced:,} {what} are announced, and the file has {found:,}")
+            notes.guess(f"{path}: {announced:,} {what} are announced, and the file has {found:,}")
 
 
 def _sizes(text: TextFile) -> tuple[str, int, int]:

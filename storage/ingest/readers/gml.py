@@ -114,7 +114,7 @@ def _parse(path: Path, content: bytes, request: ColumnRequest) -> Any:
         except (networkx.NetworkXError, ValueError, TypeError, KeyError, RecursionError, AttributeError) as error:
             problem = " ".join(str(error).split())
         if label == "label" and len(keys) > 1:
-            request.notes.say(f"{path}: vertices have the ids of the nodes, whose labels are missing or the same")
+            request.notes.guess(f"{path}: vertices have the ids of the nodes, whose labels are missing or the same")
     if request.vertex_name is not None:
         advice = "choose another attribute, or leave out graph.vertex_name"
         raise InputError(f"{path}: the names of the vertices cannot be read ({problem:.200}); {advice}")

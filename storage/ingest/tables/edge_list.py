@@ -114,7 +114,7 @@ def _edges(
             raise InputError(
                 f'{path}: the ids of a bipartite graph of KONECT are integers; leave out graph.ids = "names"'
             )
-        request.notes.say(
+        request.notes.guess(
             f"{path}: two sets of vertices, as its first line has it (bip): vertex 7 of the second column is -7"
         )
     for lines, layout in _rows(path, memory, workers, progress, request, 2, None):

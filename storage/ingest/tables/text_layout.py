@@ -94,7 +94,7 @@ def look_at_rows(
         # Nothing in the line is a number: it names columns, unless the others are like it.
         likewise = not any(map(_LIKE_A_NUMBER.fullmatch, _fields(rows[1], separator_of(rows[1], text.tab_separates))))
         if likewise and request.ids != "integers":
-            request.notes.say(_first_row_note(text, header[0]))
+            request.notes.guess(_first_row_note(text, header[0]))
             header = None
     names = header[0] if header is not None else []
     data = rows[1] if header is not None and len(rows) > 1 else line
@@ -150,7 +150,7 @@ def _tabs_separate(header: str, row: str, names: Sequence[str], wanted: tuple[in
 def _first_row_note(text: TextFile, fields: Sequence[str]) -> str:
     """Say that a line without numbers is read as a row, since the next one has none either."""
     shown = ", ".join(brief(field) for field in fields[:3]) + (", ..." if len(fields) > 3 else "")
-    if_not = "if it names the columns, set graph.header = true (--header)"
+    if_not = "if it names the columns, set graph.header = true (--header, or header=True in Python)"
     return f"{text.path}: the first line ({shown}) is read as a row; {if_not}"
 
 

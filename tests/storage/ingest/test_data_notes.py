@@ -162,15 +162,43 @@ def test_labels_of_vertices_without_an_edge_are_counted(tmp_path: Path) -> None:
 def test_a_note_is_one_sentence_with_its_number() -> None:
     notes = DataNotes()
     for kind in KINDS:
-        if kind != "choice":
+        if kind not in ("choice", "guess"):
             notes.add(kind, 0)
             notes.add(kind, 1, "a")
             notes.add(kind, 1000, "b\nc")
             notes.add(kind, 1000, "b\nc")
-    assert len(notes.all()) == 2 * (len(KINDS) - 1)
+    assert len(notes.all()) == 2 * (len(KINDS) - 2)
     for note in notes.all():
         assert f"{note.count:,} " in f"{note.text} "
         assert Noted.of(note.to_dict()) == note
+
+
+@each_case(
+    ("name", "text", "said"),
+    [
+        ("a.csv", "person,friend\nann,bob\n", "the first line ('person', 'friend') is read as a row"),
+        ("out.a", "% bip unweighted\n1 1\n1 2\n", "vertex 7 of the second column is -7"),
+        ("a.gml", "graph [ node [ id 1 ] node [ id 2 ] edge [ source 1 target 2 ] ]", "the ids of the nodes"),
+        ("a.col", "p edge 2 9\ne 1 2\n", "9 edges are announced, and the file has 1"),
+        ("b.csv", "source,target,w\n1,1,5\n", "every edge is a loop in the columns that are read"),
+    ],
+)
+def test_python_warns_of_guesses(name: str, text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    graphs: list[longwall.Graph] = []
+    guesses = [one for one in warned(lambda: graphs.append(longwall.open_graph(path))) if "guess" in one.numbers]
+    assert len(guesses) == 1
+    assert said in str(guesses[0])
+    assert [note.text for note in graphs[0].notes if note.kind == "guess"] == [str(guesses[0])]
+
+
+def test_python_does_not_warn_of_columns_that_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("source,target,w\nann,bob,5\n")
+    assert not warned(lambda: longwall.open_graph(path))
+    path.write_text("person,friend\nann,bob\n")
+    assert not warned(lambda: longwall.open_graph(path, header=False))
 
 
 @each_case(

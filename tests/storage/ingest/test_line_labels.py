@@ -133,7 +133,7 @@ def test_further_columns_of_dimacs_are_ignored(tmp_path: Path) -> None:
 
 def test_dimacs_says_another_number_of_edges(tmp_path: Path) -> None:
     graph = read(tmp_path, "d.col", "p edge 3 4\ne 1 2\ne 2 1\ne 2 3\n")
-    assert [note.text.partition(": ")[2] for note in graph.notes if note.kind == "choice"] == [
+    assert [note.text.partition(": ")[2] for note in graph.notes if note.kind == "guess"] == [
         "4 edges are announced, and the file has 3"
     ]
 

@@ -216,3 +216,16 @@ def test_labels_of_vertices_of_another_kind_are_refused() -> None:
         longwall.graph([(1, 2)], labels={"1": 0, "2": 1})
     with pytest.raises(InputError, match="the labelled vertices are integers, but the vertices of the graph are texts"):
         longwall.graph([("1", "2")], labels={1: 0, 2: 1})
+
+
+def test_texts_that_utf_8_has_not_are_refused() -> None:
+    half = "\ud800"
+    labelled = networkx.Graph([(1, 2, {"kind": half}), (2, 3, {"kind": "x"})])
+    for refused in (
+        lambda: longwall.graph(networkx.Graph([("a", half)])),
+        lambda: longwall.graph([("a", half)]),
+        lambda: longwall.graph([(1, 2)], labels={1: "x", 2: half}),
+        lambda: longwall.graph(labelled, edge_labels="kind"),
+    ):
+        with pytest.raises(InputError, match=r"'\\ud800' has a half of a surrogate pair"):
+            refused()

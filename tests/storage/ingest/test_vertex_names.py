@@ -91,8 +91,9 @@ def test_names_that_are_not_read_are_said_once(suffix: str, tmp_path: Path) -> N
         warnings.simplefilter("always")
         graph = longwall.open_graph(path)
     assert notes_of(graph) == {"names": 3}
-    assert len(caught) == 1
-    assert str(caught[0].message).count('set graph.vertex_name = "name"') == 1
+    said = [str(one.message) for one in caught]
+    assert len(said) == (2 if suffix == ".gml" else 1), "GML without labels is a guess, too"
+    assert "".join(said).count('set graph.vertex_name = "name"') == 1
 
 
 @pytest.mark.filterwarnings("ignore::longwall.DataNote")
