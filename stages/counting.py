@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.pages import Pages
-from longwall.kernels.interface.workspaces import Searcher
+from longwall.kernels.interface.search import Searcher
 from longwall.stages.base import Aggregation, Bench, Stage
 from longwall.stages.source import EdgeSource
 from longwall.stages.stage_timer import StageTimer

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.local_counts import EdgeGraph, EdgeShape
-from longwall.kernels.interface.workspaces import VertexCounter
+from longwall.kernels.interface.workspaces import ArrayCounter
 from longwall.stages.range_counting import CountOfVertices
 from longwall.stages.source import Roots
 
@@ -53,7 +53,7 @@ class CountOfEdges(CountOfVertices):
         """See `CountOfVertices`."""
         return self.number
 
-    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> VertexCounter:
+    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> ArrayCounter:
         """See `CountRanges`; the graph is an `EdgeGraph`."""
         assert isinstance(graph, EdgeGraph)
         return engine.kernels.edge_counter(engine.device, graph, self.shape, self.first, self.number, memory)

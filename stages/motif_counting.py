@@ -17,7 +17,7 @@ from longwall.kernels.host.patterns.orbit_tables import orbits
 from longwall.kernels.host.patterns.pattern_codes import dictionary, growth
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.workspaces import MotifCounter, VertexCounter
+from longwall.kernels.interface.workspaces import ArrayCounter
 from longwall.stages.base import Aggregation
 from longwall.stages.range_counting import Counter, CountOfVertices, CountRanges, KernelCounter, VertexCounts
 from longwall.stages.source import Roots
@@ -34,8 +34,8 @@ def _sets(k: int) -> str:
     return f"every connected set of {k - 1} vertices; of the last vertex, how many there are with each neighbourhood"
 
 
-class _ClassCounter(KernelCounter[MotifCounter]):
-    def __init__(self, kernel: MotifCounter, size: int):
+class _ClassCounter(KernelCounter[ArrayCounter]):
+    def __init__(self, kernel: ArrayCounter, size: int):
         super().__init__(kernel)
         self._before = np.zeros(size, np.int64)
 
@@ -157,7 +157,7 @@ class CountOrbits(CountOfVertices):
         """See `CountRanges`."""
         return f"{self.name}, per vertex: {_sets(self.vertices)}"
 
-    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> VertexCounter:
+    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> ArrayCounter:
         """See `CountRanges`."""
         table = orbits(self.vertices).table
         return engine.kernels.orbit_counter(engine.device, graph, self.vertices, table, memory)

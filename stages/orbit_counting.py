@@ -11,7 +11,7 @@ import numpy as np
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.local_counts import COUNTED, TriangleGraph
-from longwall.kernels.interface.workspaces import VertexCounter
+from longwall.kernels.interface.workspaces import ArrayCounter
 from longwall.stages.base import Aggregation
 from longwall.stages.range_counting import CountOfVertices, VertexCounts
 from longwall.stages.source import Roots
@@ -48,7 +48,7 @@ class CountOrbitHomomorphisms(CountOfVertices):
         """Arrays modulo 2**64, or of residues, which are added up into the first one."""
         return Aggregation(methodcaller("counts"), _add_wrapping, lambda counts: counts)
 
-    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> VertexCounter:
+    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> ArrayCounter:
         """See `CountRanges`; the graph is a `TriangleGraph`."""
         assert isinstance(graph, TriangleGraph)
         return engine.kernels.orbit_homomorphism_counter(engine.device, graph, self.prime, memory)

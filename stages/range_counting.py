@@ -13,24 +13,18 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.cliques.roots import ROOTED_FROM
-from longwall.kernels.interface.cliques.tables import TablePiece
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.workspaces import (
+from longwall.kernels.interface.kcliques import ROOTED_FROM, TabledCliqueCounter, TablePiece
+from longwall.kernels.interface.local_counts import (
     ArcBlock,
     ArcDiamondCounter,
     ArcPiece,
-    Block,
-    RangeCounter,
-    TabledCliqueCounter,
-    Targets,
     TriangleCounter,
     TriangleVertexCounter,
-    VertexCounter,
-    Workspace,
 )
+from longwall.kernels.interface.workspaces import ArrayCounter, Block, RangeCounter, Targets, Workspace
 from longwall.stages.base import Aggregation, Stage
 from longwall.stages.source import Roots, RootsBench
 from longwall.storage.errors import FinalError
@@ -394,7 +388,7 @@ class CountOfVertices(CountRanges):
         return Aggregation(methodcaller("counts"), _add_counts, self._finished)
 
     @abstractmethod
-    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> VertexCounter:
+    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> ArrayCounter:
         """See `CountRanges`."""
 
     def _finished(self, counts: VertexCounts) -> VertexCounts:

@@ -28,8 +28,8 @@ from benchmarks.lib.kernel_timer import kernel_time
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.cuda.engine import CudaEngine
 from longwall.kernels.cuda.runtime.launch import sum_of_parts
-from longwall.kernels.interface.cliques.leaves import ALL_SIZES, cliques_of_leaves, exact_sum, exact_values
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.kcliques import ALL_SIZES, cliques_of_leaves, exact_sum, exact_values
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.build import build_graph

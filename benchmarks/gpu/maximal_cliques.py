@@ -23,8 +23,8 @@ from benchmarks.gpu.gpu_kernels import DEVICE_SCRATCH, PLENTY, arrays
 from benchmarks.lib.kernel_timer import kernel_time
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.cuda.engine import CudaEngine
-from longwall.kernels.interface.cliques.degeneracy import DegeneracyOrder
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.maximal_cliques import DegeneracyOrder
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
 

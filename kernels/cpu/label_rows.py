@@ -54,7 +54,7 @@ def rows_by_label(
     new_array: NewArray,
     edge_labels: NDArray[np.int32] | None = None,
 ) -> LabelRows:
-    """Make rows by label; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make rows by label."""
     vertices = _numbered(graph, roles, sliced)
     work = _Work(device.workers, graph, roles, kept, edge_labels)
     slices = work.count(vertices)

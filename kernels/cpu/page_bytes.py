@@ -56,7 +56,7 @@ def bytes_per_page(
     reads: Sequence[RowReads],
     page_arcs: int,
 ) -> NDArray[np.uint64]:
-    """Count the bytes that will be read of every page; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Count the bytes that will be read of every page."""
     ends, steps = np.zeros((2, -(-graph.num_arcs // page_arcs)), np.int64)
     for read in reads:
         prefix = np.empty((0, 0), np.uint32) if read.prefix is None else read.prefix

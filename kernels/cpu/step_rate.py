@@ -23,7 +23,7 @@ def look_up(entries, table, passes):
 
 
 def steps_per_second(device: CpuDevice) -> float:
-    """Measure the steps a second; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Measure the steps a second."""
     entries = np.random.default_rng(0).integers(0, _TABLE, _ENTRIES, dtype=np.uint32)
     table = np.ones(_TABLE, np.uint8)
     look_up(entries, table, 1)  # loads or compiles it

@@ -34,7 +34,7 @@ def rows_by_label(
     new_array: NewArray,  # noqa: ARG001 - rows stay on the device
     edge_labels: NDArray[np.int32] | None = None,
 ) -> LabelRows:
-    """Make rows by label; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make rows by label."""
     assert edge_labels is None, "rows with labels of edges are made on the host"
     return _Layout(device, graph, roles, kept, sliced).made()
 

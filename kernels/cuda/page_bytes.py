@@ -14,7 +14,7 @@ Array = Any  # a CuPy array
 
 
 def bytes_per_page(device: Device, graph: GraphArrays, reads: Sequence[RowReads], page_arcs: int) -> NDArray[np.uint64]:
-    """Count the bytes that will be read of every page; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Count the bytes that will be read of every page."""
     xp = device.xp
     sums = xp.zeros((2, -(-graph.num_arcs // page_arcs)), np.uint64)
     ends, steps = sums[0], sums[1]

@@ -11,7 +11,7 @@ _PASSES, _ROUNDS = 512, 3  # some milliseconds, beside which a launch takes litt
 
 
 def steps_per_second(device: Device) -> float:
-    """Measure the steps a second; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Measure the steps a second."""
     xp = device.xp
     entries = xp.asarray(np.random.default_rng(0).integers(0, _TABLE, _ENTRIES, dtype=np.uint32))
     table, total = xp.ones(_TABLE, xp.uint8), xp.zeros(1, xp.uint64)

@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from longwall.kernels.interface.workspaces import Device
+
 Array = Any  # a NumPy or a CuPy array
 NO_EXTENSION = np.iinfo(np.int64).min
 """In place of the first number where a pattern has no extension."""
@@ -170,4 +172,12 @@ class GrowKernel(Protocol):
         vertices : uint32[offsets[n]]
             The vertex at the far end of its new edge.
         """
+        ...
+
+
+class FrequentKernels(Protocol):
+    """Make workspaces that grow frequent patterns."""
+
+    def grower(self, device: Device, graph: TypedGraph, memory: int) -> GrowKernel:
+        """Workspace for growing patterns by one edge, at most `memory` bytes; the graph is in the engine's arrays."""
         ...

@@ -11,6 +11,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from longwall.kernels.interface.workspaces import Device
+
 Array = Any  # a NumPy or a CuPy array
 Column = NDArray[np.uint64]
 Columns = list[Column]
@@ -156,4 +158,18 @@ class RunMerger(Protocol):
 
     def close(self) -> None:
         """Wait for what has begun, begin nothing more, and free all memory."""
+        ...
+
+
+class SortingKernels(Protocol):
+    """Make buffers for sorting and merging keys."""
+
+    def chunk_sorter(self, device: Device, layout: KeyLayout, host_memory: int, device_memory: int) -> ChunkSorter:
+        """Buffers for sorting chunks of keys, in so many bytes of the host and of the device, where there is one."""
+        ...
+
+    def run_merger(
+        self, device: Device, layout: KeyLayout, host_memory: int, device_memory: int, method: Method
+    ) -> RunMerger:
+        """Buffers for merging sorted runs, in so many bytes of the host and of the device, where there is one."""
         ...

@@ -9,8 +9,8 @@ import numpy as np
 
 from longwall.kernels.interface.engine import ShortOfMemory
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.search import Searcher
 from longwall.kernels.interface.search_program import SearchProgram
-from longwall.kernels.interface.workspaces import Searcher
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, make_workspace, shrink_page_cache
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import Task, equal_tasks

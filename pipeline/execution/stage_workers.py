@@ -5,16 +5,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from longwall.kernels.interface.cliques.tables import TablePiece
-from longwall.kernels.interface.workspaces import (
-    ArcBlock,
-    ArcDiamondCounter,
-    ArcPiece,
-    Block,
-    TabledCliqueCounter,
-    Targets,
-    Workspace,
-)
+from longwall.kernels.interface.kcliques import TabledCliqueCounter, TablePiece
+from longwall.kernels.interface.local_counts import ArcBlock, ArcDiamondCounter, ArcPiece
+from longwall.kernels.interface.workspaces import Block, Targets, Workspace
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, shrink_page_cache
 from longwall.pipeline.execution.device_graph import arc_of, load_graph, reads_known
 from longwall.pipeline.execution.environment import Environment

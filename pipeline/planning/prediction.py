@@ -19,8 +19,8 @@ from typing import Any
 
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.search import Extension
 from longwall.kernels.interface.search_program import SetKind, admissible
-from longwall.kernels.interface.workspaces import Extension
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import ROW_STEPS
 from longwall.pipeline.planning.stratified_sample import StratifiedSample, positions, splitmix64

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from operator import methodcaller
 
-from longwall.kernels.interface.cliques.leaves import ALL_SIZES, add_limbs, cliques_of_leaves
 from longwall.kernels.interface.engine import Engine, WorkspaceTooLarge
 from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.workspaces import LeafCounter, VertexCounter
+from longwall.kernels.interface.kcliques import ALL_SIZES, LeafCounter, add_limbs, cliques_of_leaves
+from longwall.kernels.interface.workspaces import ArrayCounter
 from longwall.stages.base import Aggregation
 from longwall.stages.range_counting import (
     Counter,
@@ -164,7 +164,7 @@ class CountCliquesOfVertices(CountOfVertices):
         """Arrays, which are added up into the first one."""
         return Aggregation(methodcaller("counts"), _add_counts, lambda counts: counts)
 
-    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> VertexCounter:
+    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> ArrayCounter:
         """See `CountRanges`."""
         return engine.kernels.clique_vertex_counter(engine.device, graph, self.k, self.limbs, memory)
 

@@ -10,10 +10,10 @@ from operator import methodcaller
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.cliques.degeneracy import OrderedGraph
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.workspaces import CliqueCounter, VertexCounter
+from longwall.kernels.interface.maximal_cliques import OrderedGraph
+from longwall.kernels.interface.workspaces import ArrayCounter
 from longwall.stages.base import Aggregation
 from longwall.stages.range_counting import (
     Counter,
@@ -29,7 +29,7 @@ SEARCH = "Bron-Kerbosch with pivots, over bitmaps of the later neighbours of eac
 """What all stages for maximal cliques do, as text."""
 
 
-class _Sizes(KernelCounter[CliqueCounter]):
+class _Sizes(KernelCounter[ArrayCounter]):
     _before: NDArray[np.int64] | None = None
 
     def take(self) -> list[int]:
@@ -111,7 +111,7 @@ class CountMaximalCliquesOfVertices(CountOfVertices):
         """See `CountRanges`."""
         return f"maximal cliques of at least {self.min_size} vertices, by vertex and by size: {SEARCH}"
 
-    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> VertexCounter:
+    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> ArrayCounter:
         """See `CountRanges`; the graph is an `OrderedGraph`."""
         assert isinstance(graph, OrderedGraph)
         kernels = engine.kernels

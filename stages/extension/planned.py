@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from longwall.kernels.interface.pages import Pages
-from longwall.kernels.interface.workspaces import Searcher
+from longwall.kernels.interface.search import Searcher
 from longwall.stages.base import Bench, Stage
 from longwall.storage.tables.embedding_table import EmbeddingTable
 

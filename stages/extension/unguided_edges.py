@@ -70,7 +70,7 @@ def extend_by_edge(
     ------
     EmbeddingTable
         The extended rows in order: each row once per new edge; see
-        :class:`longwall.kernels.interface.workspaces.EdgeExtender`.
+        :class:`longwall.kernels.interface.search.EdgeExtender`.
 
     Raises
     ------

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, Domain, RowProgram, RowTables
-from longwall.kernels.interface.workspaces import RowCounter
+from longwall.kernels.interface.homomorphisms import RowCounter
 from longwall.stages.base import Aggregation
 from longwall.stages.range_counting import Counter, CountRanges, KernelCounter
 from longwall.stages.source import Roots

@@ -7,7 +7,7 @@ tables have the most bytes of what is counted, and these are never on the host.
 import numpy as np
 import numpy.typing as npt
 
-from longwall.kernels.interface.cliques.tables import table_words
+from longwall.kernels.interface.kcliques import table_words
 from longwall.storage.streaming.estimate import Reads, estimate_reads
 from longwall.storage.streaming.graph_parts import ARC_BYTES, ROOTS_SHARE
 from longwall.storage.streaming.stored_graph import StoredGraph
@@ -29,7 +29,7 @@ def range_end(
     least
         Vertices of fewer neighbours have no table.
     words
-        Room for tables; see :func:`longwall.kernels.interface.cliques.tables.table_words`.
+        Room for tables; see :func:`longwall.kernels.interface.kcliques.table_words`.
     arcs
         Room for lists, None: any.
     """

@@ -14,7 +14,7 @@ from engines import make_engine
 from oriented import orient
 
 from longwall.kernels.interface.engine import Engine, WorkspaceTooLarge
-from longwall.kernels.interface.workspaces import ArcPiece, Corner
+from longwall.kernels.interface.local_counts import ArcPiece, Corner
 from longwall.stages.source import host_arrays
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph

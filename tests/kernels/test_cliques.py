@@ -16,8 +16,8 @@ from strategies import graphs
 
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.cuda.local_counts.in_arcs import InArcs
-from longwall.kernels.interface.cliques.degeneracy import NARROW
-from longwall.kernels.interface.cliques.leaves import (
+from longwall.kernels.interface.engine import WorkspaceTooLarge
+from longwall.kernels.interface.kcliques import (
     ALL_SIZES,
     add_limbs,
     cliques_of_leaves,
@@ -25,9 +25,9 @@ from longwall.kernels.interface.cliques.leaves import (
     exact_values,
     leaf_weights,
     limbs_needed,
+    table_words,
 )
-from longwall.kernels.interface.cliques.tables import table_words
-from longwall.kernels.interface.engine import WorkspaceTooLarge
+from longwall.kernels.interface.workspaces import NARROW
 from longwall.stages.source import host_arrays
 from longwall.storage.generators.kinds import generate
 

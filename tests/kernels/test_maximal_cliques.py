@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from strategies import SmallGraph, graphs
 
 from longwall.kernels.cuda.maximal_cliques import finders
-from longwall.kernels.interface.cliques.degeneracy import NARROW, order_bytes
 from longwall.kernels.interface.engine import WorkspaceTooLarge
+from longwall.kernels.interface.maximal_cliques import order_bytes
+from longwall.kernels.interface.workspaces import NARROW
 from longwall.pipeline.execution.device_graph import load_graph
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

@@ -17,8 +17,8 @@ from selection import on_device
 from strategies import SmallGraph, graphs, queries
 
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.search import Searcher
 from longwall.kernels.interface.search_program import SearchProgram
-from longwall.kernels.interface.workspaces import Searcher
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.patterns.pattern import Pattern, make_pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, restrictions

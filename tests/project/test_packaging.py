@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 from cases import each_case
@@ -77,8 +78,9 @@ TWINS = {name: ROOT / "kernels" / name for name in ("cpu", "cuda")}
 
 
 def members(protocol: type) -> dict[str, object]:
-    """What a protocol asks for, without its private names."""
-    return {name: item for name, item in vars(protocol).items() if not name.startswith("_")}
+    """What a protocol and those that it joins ask for, without private names."""
+    parts = [part for part in protocol.__mro__ if getattr(part, "_is_protocol", False) and part is not Protocol]
+    return {name: item for part in parts for name, item in vars(part).items() if not name.startswith("_")}
 
 
 def kernel_table(twin: Path) -> dict[str, tuple[Path, str]]:

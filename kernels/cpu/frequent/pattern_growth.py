@@ -15,7 +15,7 @@ _ONE = np.uint32(1)
 
 
 def grower(device: CpuDevice, graph: TypedGraph, memory: int) -> "CpuGrower":
-    """Make what grows patterns by one edge; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make what grows patterns by one edge."""
     return CpuGrower(device, graph, memory)
 
 

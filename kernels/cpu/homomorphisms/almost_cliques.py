@@ -13,7 +13,7 @@ from longwall.kernels.jit.compile import compiled
 def almost_clique_counter(
     device: CpuDevice, graph: GraphArrays, tables: RowTables, memory: int
 ) -> "CpuAlmostCliqueCounter":
-    """Make a counter of almost-cliques; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of almost-cliques."""
     return CpuAlmostCliqueCounter(device, graph, tables, memory)
 
 

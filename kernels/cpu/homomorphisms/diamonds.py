@@ -8,7 +8,7 @@ from longwall.kernels.jit.compile import compiled
 
 
 def diamond_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> "CpuDiamondCounter":
-    """Make a counter of diamonds; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of diamonds."""
     return CpuDiamondCounter(device, graph, memory)
 
 

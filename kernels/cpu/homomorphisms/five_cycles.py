@@ -8,7 +8,7 @@ from longwall.kernels.jit.compile import compiled
 
 
 def five_cycle_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> "CpuFiveCycleCounter":
-    """Make a counter of 5-cycles; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of 5-cycles."""
     return CpuFiveCycleCounter(device, graph, memory)
 
 

@@ -21,7 +21,7 @@ _TRIANGLES, _PAWS, _CYCLES, _DIAMONDS = range(4)
 def inner_counts(
     device: CpuDevice, graph: GraphArrays, tables: RowTables, inner: Inner, out: NDArray[np.int64], memory: int
 ) -> None:
-    """Count among common neighbours; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Count among common neighbours."""
     # Two edges cover each pattern that is mapped to the common neighbours.
     require_fits(min(tables.longest**4, graph.num_arcs**2), 63, "the number of maps to common neighbours")
     words = tables.longest * ((tables.longest + 63) // 64)

@@ -14,7 +14,7 @@ _ENDS, _STAR, _CROSS, _SPLIT = int(Beside.ENDS), int(Beside.STAR), int(Beside.CR
 
 
 def pair_counter(device: CpuDevice, graph: GraphArrays, beside: Beside, memory: int) -> "CpuPairCounter":
-    """Make a counter of pairs; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of pairs."""
     return CpuPairCounter(device, graph, beside, memory)
 
 

@@ -16,7 +16,7 @@ _WIDEN, _SUM, _SUM_DENSE, _GATHER, _LOAD, _WEIGH_ARC, _STORE_LOCAL, _PUSH_EDGES,
 def row_counter(
     device: CpuDevice, graph: GraphArrays, tables: RowTables, program: RowProgram, domain: Domain, memory: int
 ) -> "CpuRowCounter":
-    """Make a counter for a row program; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter for a row program."""
     return CpuRowCounter(device, graph, tables, program, domain, memory)
 
 

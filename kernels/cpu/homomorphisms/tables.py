@@ -17,7 +17,7 @@ from longwall.kernels.jit.compile import compiled
 def common_neighbours(
     device: CpuDevice, graph: GraphArrays, memory: int
 ) -> tuple[NDArray[np.int64], NDArray[np.uint32], int]:
-    """List the common neighbours of all arcs; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """List the common neighbours of all arcs."""
     fitting(12 * (graph.num_arcs + 1) + 5 * graph.num_vertices * device.workers, memory)
     g = (graph.indptr, graph.indices, graph.split)
     lengths = count_common(device, graph)
@@ -35,7 +35,7 @@ def common_neighbours(
 
 
 def reverse_arcs(device: CpuDevice, graph: GraphArrays) -> NDArray[np.uint32]:
-    """List the place of every arc's reverse; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """List the place of every arc's reverse."""
     reverse = np.empty(graph.num_arcs, np.uint32)
     g = (graph.indptr, graph.indices, graph.split)
     in_parallel(device, graph, lambda: lambda first, last: list_reverse(*g, first, last, reverse))
@@ -50,7 +50,7 @@ def sum_neighbours(
     modulus: int,
     out: NDArray[Any],
 ) -> None:
-    """Sum a table over the neighbours of every vertex; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Sum a table over the neighbours of every vertex."""
     none = np.empty(0, out.dtype)
     neighbour_sums(
         graph.indptr,
@@ -63,7 +63,7 @@ def sum_neighbours(
 
 
 def paths_of_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64], memory: int) -> None:
-    """Count walks of three steps; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Count walks of three steps."""
     require_fits(graph.max_degree**2, 63, "the number of walks of three steps at an edge")
     fitting(device.workers * (8 * graph.num_arcs + 4 * graph.num_vertices), memory)
     found: list[NDArray[np.int64]] = []
@@ -82,7 +82,7 @@ def paths_of_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64],
 
 
 def cliques_of_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64], memory: int) -> None:
-    """Count pairs of adjacent common neighbours; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Count pairs of adjacent common neighbours."""
     size = graph.max_out_degree
     words = size * ((size + 63) // 64)
     fitting(device.workers * (8 * graph.num_arcs + 4 * graph.num_vertices + 8 * words), memory)

@@ -9,7 +9,7 @@ from longwall.kernels.jit.compile import compiled
 
 
 def wheel_counter(device: CpuDevice, graph: GraphArrays, tables: RowTables, memory: int) -> "CpuWheelCounter":
-    """Make a counter of wheels; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of wheels."""
     return CpuWheelCounter(device, graph, tables, memory)
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from longwall.kernels.cpu.engine import CpuDevice, fitting
 from longwall.kernels.cpu.kcliques.roots import Root, add, count_in_root
 from longwall.kernels.cpu.local_counts.triangles import CpuTriangleCounter, triangle_counter
-from longwall.kernels.interface.cliques.degeneracy import NARROW
-from longwall.kernels.interface.cliques.roots import ADJACENT, MOST_ROOTED, OF, ROOTED_FROM
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.kcliques import ADJACENT, MOST_ROOTED, OF, ROOTED_FROM
+from longwall.kernels.interface.workspaces import NARROW
 from longwall.kernels.jit.bits import popcount, trailing_zeros
 from longwall.kernels.jit.compile import compiled
 
@@ -20,7 +20,7 @@ from longwall.kernels.jit.compile import compiled
 def clique_counter(
     device: CpuDevice, graph: GraphArrays, k: int, memory: int
 ) -> "CpuCliqueCounter | CpuTriangleCounter":
-    """Make a counter of k-cliques; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of k-cliques."""
     return triangle_counter(device, graph, memory) if k == 3 else CpuCliqueCounter(device, graph, k, memory)
 
 

@@ -6,20 +6,20 @@ from numpy.typing import NDArray
 from longwall.kernels.cpu.engine import CpuDevice, fitting
 from longwall.kernels.cpu.kcliques.narrow import LEVELS, Found, Narrow
 from longwall.kernels.cpu.kcliques.search import Wide, find_leaves
-from longwall.kernels.interface.cliques.degeneracy import NARROW
-from longwall.kernels.interface.cliques.leaves import leaf_shape, leaf_weights, weight_bytes
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.kcliques import leaf_shape, leaf_weights, weight_bytes
+from longwall.kernels.interface.workspaces import NARROW
 
 
 def clique_leaf_counter(device: CpuDevice, graph: GraphArrays, k: int, memory: int) -> "CpuCliqueLeaves":
-    """Make a counter of leaves; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of leaves."""
     return CpuCliqueLeaves(device, graph, k, memory)
 
 
 def clique_vertex_counter(
     device: CpuDevice, graph: GraphArrays, k: int, limbs: int, memory: int
 ) -> "CpuCliquesOfVertices":
-    """Make a counter of k-cliques per vertex; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of k-cliques per vertex."""
     return CpuCliquesOfVertices(device, graph, k, limbs, memory)
 
 

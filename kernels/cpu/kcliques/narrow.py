@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.cliques.degeneracy import NARROW
+from longwall.kernels.interface.workspaces import NARROW
 from longwall.kernels.jit.bits import popcount, trailing_zeros
 from longwall.kernels.jit.compile import compiled
 

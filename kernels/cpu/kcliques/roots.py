@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cpu.kcliques.complement import below, quads_of_bitmap, quads_of_word
-from longwall.kernels.interface.cliques.degeneracy import NARROW
+from longwall.kernels.interface.workspaces import NARROW
 from longwall.kernels.jit.bits import popcount, trailing_zeros
 from longwall.kernels.jit.compile import compiled
 

@@ -4,15 +4,15 @@ from collections.abc import Iterable
 
 from longwall.kernels.cpu.engine import CpuDevice
 from longwall.kernels.cpu.kcliques.bitmaps import CpuCliqueCounter
-from longwall.kernels.interface.cliques.tables import TablePiece
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.kcliques import TablePiece
 from longwall.kernels.interface.workspaces import Targets
 
 _ALL = 1 << 62
 
 
 def tabled_clique_counter(device: CpuDevice, graph: GraphArrays, k: int, memory: int) -> "CpuTabledCliqueCounter":
-    """Make a counter of k-cliques whose lists come in turn; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of k-cliques whose lists come in turn."""
     return CpuTabledCliqueCounter(device, graph, k, memory)
 
 

@@ -6,12 +6,12 @@ import numpy as np
 
 from longwall.kernels.cpu.engine import CpuDevice, fitting
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.workspaces import ArcBlock, ArcPiece
+from longwall.kernels.interface.local_counts import ArcBlock, ArcPiece
 from longwall.kernels.jit.compile import compiled
 
 
 def arc_diamond_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> "CpuArcDiamondCounter":
-    """Make a counter of diamonds; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of diamonds."""
     return CpuArcDiamondCounter(device, graph, memory)
 
 

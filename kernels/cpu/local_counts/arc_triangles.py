@@ -42,7 +42,7 @@ def in_parallel(device: CpuDevice, graph: GraphArrays, start: Callable[[], Calla
 
 
 def arc_triangles(device: CpuDevice, graph: GraphArrays) -> tuple[NDArray[np.uint32], int]:
-    """Count the triangles of every arc; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Count the triangles of every arc."""
     triangles = count_common(device, graph)
     return triangles, int(largest_row(graph.indptr, triangles))
 

@@ -12,12 +12,12 @@ from longwall.kernels.jit.compile import compiled
 
 
 def four_cycle_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> "CpuFourCycleCounter":
-    """Make a counter of 4-cycles; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of 4-cycles."""
     return CpuFourCycleCounter(device, graph, memory)
 
 
 def column_cycle_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> "CpuColumnCycleCounter":
-    """Make a counter of 4-cycles by columns; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of 4-cycles by columns."""
     return CpuColumnCycleCounter(device, graph, memory)
 
 

@@ -25,14 +25,14 @@ _EXACT_BELOW = 2.0**62
 def motif_counter(
     device: CpuDevice, graph: GraphArrays, k: int, entries: NDArray[np.uint32], classes: int, memory: int
 ) -> "CpuMotifCounter":
-    """Make a counter of motifs; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of motifs."""
     return CpuMotifCounter(device, graph, k, entries, classes, memory)
 
 
 def orbit_counter(
     device: CpuDevice, graph: GraphArrays, k: int, orbits: NDArray[np.int64], memory: int
 ) -> "CpuOrbitCounter":
-    """Make a counter of orbits; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of orbits."""
     return CpuOrbitCounter(device, graph, k, orbits, memory)
 
 

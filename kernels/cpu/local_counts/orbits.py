@@ -41,7 +41,7 @@ from longwall.kernels.jit.compile import compiled
 def orbit_homomorphism_counter(
     device: CpuDevice, graph: TriangleGraph, prime: int, memory: int
 ) -> "CpuOrbitHomomorphismCounter":
-    """Make a counter of homomorphisms; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of homomorphisms."""
     return CpuOrbitHomomorphismCounter(device, graph, prime, memory)
 
 

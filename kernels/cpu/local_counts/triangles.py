@@ -17,7 +17,7 @@ def triangle_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> "Cpu
 
 
 def triangle_vertex_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> "CpuTriangleVertexCounter":
-    """Make a counter of triangles per vertex; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of triangles per vertex."""
     return CpuTriangleVertexCounter(device, graph, memory)
 
 

@@ -19,8 +19,9 @@ from longwall.kernels.cpu.maximal_cliques.narrow import (
     Narrow,
 )
 from longwall.kernels.cpu.maximal_cliques.search import WIDE_NUMBERS, Wide, find_cliques
-from longwall.kernels.interface.cliques.degeneracy import NARROW, DegeneracyOrder
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.maximal_cliques import DegeneracyOrder
+from longwall.kernels.interface.workspaces import NARROW
 
 _EXACT_BELOW = 2.0**62
 
@@ -28,21 +29,21 @@ _EXACT_BELOW = 2.0**62
 def maximal_clique_counter(
     device: CpuDevice, graph: GraphArrays, order: DegeneracyOrder, min_size: int, memory: int
 ) -> "CpuCliqueSizes":
-    """Make a counter of maximal cliques by size; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of maximal cliques by size."""
     return CpuCliqueSizes(device, graph, order, min_size, memory)
 
 
 def maximal_clique_vertex_counter(
     device: CpuDevice, graph: GraphArrays, order: DegeneracyOrder, min_size: int, memory: int
 ) -> "CpuCliqueVertices":
-    """Make a counter of maximal cliques per vertex; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of maximal cliques per vertex."""
     return CpuCliqueVertices(device, graph, order, min_size, memory)
 
 
 def maximal_clique_lister(
     device: CpuDevice, graph: GraphArrays, order: DegeneracyOrder, min_size: int, room: int, memory: int
 ) -> "CpuCliqueLister":
-    """Make a lister of maximal cliques; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a lister of maximal cliques."""
     return CpuCliqueLister(device, graph, order, min_size, room, memory)
 
 

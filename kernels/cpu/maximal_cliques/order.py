@@ -4,13 +4,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cpu.engine import CpuDevice
-from longwall.kernels.interface.cliques.degeneracy import NARROW, DegeneracyOrder
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.maximal_cliques import DegeneracyOrder
+from longwall.kernels.interface.workspaces import NARROW
 from longwall.kernels.jit.compile import compiled
 
 
 def degeneracy_order(device: CpuDevice, graph: GraphArrays, later: NDArray[np.uint32] | None = None) -> DegeneracyOrder:
-    """Order the vertices by peeling; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Order the vertices by peeling."""
     n = graph.num_vertices
     rank, indptr = np.empty(n, np.uint32), np.empty(n + 1, np.int64)
     degree, left, queue = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)

@@ -36,7 +36,7 @@ from longwall.kernels.cpu.maximal_cliques.narrow import (
     renumbered,
     search_narrow,
 )
-from longwall.kernels.interface.cliques.degeneracy import NARROW
+from longwall.kernels.interface.workspaces import NARROW
 from longwall.kernels.jit.bits import popcount, trailing_zeros
 from longwall.kernels.jit.compile import compiled
 

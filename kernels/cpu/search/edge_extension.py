@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from longwall.kernels.cpu.engine import CpuDevice
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.workspaces import Cut
+from longwall.kernels.interface.search import Cut
 from longwall.kernels.jit.compile import compiled
 
 _NO_MORE = 2**32 - 1  # behind the positions that are left out of a list
@@ -19,7 +19,7 @@ def edge_extender(
     rows: int,
     memory: int,
 ) -> "CpuEdgeExtender":
-    """Make an extender of tables of edges; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make an extender of tables of edges."""
     return CpuEdgeExtender(graph, levels, rows, memory)
 
 
@@ -155,7 +155,7 @@ def _write_edges(indptr, indices, columns, offset, first, last, left_out, out):
 
 
 class CpuEdgeExtender:
-    """Workspace for rows of edges; see :class:`longwall.kernels.interface.workspaces.EdgeExtender`."""
+    """Workspace for rows of edges; see :class:`longwall.kernels.interface.search.EdgeExtender`."""
 
     def __init__(self, graph: GraphArrays, levels: int, rows: int, memory: int):
         ends = 2 * levels

@@ -15,8 +15,8 @@ from longwall.kernels.cpu.search.prefix_tree import columns, edges
 from longwall.kernels.exact_numbers import exact_number
 from longwall.kernels.interface.frontier import RowReads, frontier
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.search import Extension
 from longwall.kernels.interface.search_program import ProgramArrays, SearchProgram, in_slices, pack, to_count, to_extend
-from longwall.kernels.interface.workspaces import Extension
 from longwall.kernels.jit.compile import compiled
 
 # Columns of ProgramArrays.sets.
@@ -25,7 +25,7 @@ _ADJACENCY, _LABELLED, _INTERSECT, _NO_LIMIT = 0, 1, 2, 2**63 - 1
 
 
 def searcher(device: CpuDevice, graph: GraphArrays, program: SearchProgram, memory: int) -> "CpuSearcher":
-    """Make a searcher for a program; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a searcher for a program."""
     return CpuSearcher(device, graph, program, memory)
 
 

@@ -23,7 +23,7 @@ Table = tuple[Column, Column, Column]
 
 
 def chunk_sorter(device: CpuDevice, layout: KeyLayout, host_memory: int, device_memory: int) -> "CpuChunkSorter":  # noqa: ARG001
-    """Make a sorter of chunks; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a sorter of chunks."""
     return CpuChunkSorter(layout, host_memory, device.workers)
 
 
@@ -34,7 +34,7 @@ def run_merger(
     device_memory: int,  # noqa: ARG001
     method: Method,
 ) -> "CpuRunMerger":
-    """Make a merger of runs; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a merger of runs."""
     return CpuRunMerger(layout, host_memory, device.workers, sort=method == "sort")
 
 

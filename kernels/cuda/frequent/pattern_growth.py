@@ -18,7 +18,7 @@ _NO_ROW = 0xFFFFFFFF
 
 
 def grower(device: Device, graph: TypedGraph, memory: int) -> "CudaGrower":
-    """Make what grows patterns by one edge; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make what grows patterns by one edge."""
     return CudaGrower(device, graph, memory)
 
 

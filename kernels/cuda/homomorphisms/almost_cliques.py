@@ -12,7 +12,7 @@ _CONTROL_BYTES = 16
 def almost_clique_counter(
     device: Device, graph: GraphArrays, tables: RowTables, memory: int
 ) -> "CudaAlmostCliqueCounter":
-    """Make a counter of almost-cliques; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of almost-cliques."""
     return CudaAlmostCliqueCounter(device, graph, tables, memory)
 
 

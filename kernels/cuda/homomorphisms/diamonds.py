@@ -16,7 +16,7 @@ _STATE_WORDS, _RESULT_WORDS = 3, 2  # of LaunchState; of a result
 
 
 def diamond_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaDiamondCounter":  # noqa: ARG001
-    """Make a counter of diamonds; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of diamonds."""
     return CudaDiamondCounter(device, graph)
 
 

@@ -5,7 +5,7 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 
 
 def five_cycle_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaFiveCycleCounter":
-    """Make a counter of 5-cycles; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of 5-cycles."""
     return CudaFiveCycleCounter(device, graph, memory)
 
 

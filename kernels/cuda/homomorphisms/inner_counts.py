@@ -15,7 +15,7 @@ _CONTROL_BYTES = 16
 
 
 def inner_counts(device: Device, graph: GraphArrays, tables: RowTables, inner: Inner, out: Array, memory: int) -> None:
-    """Count among common neighbours; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Count among common neighbours."""
     if not graph.num_arcs:
         return
     # Two edges cover each pattern that is mapped to the common neighbours.

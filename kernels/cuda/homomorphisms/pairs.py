@@ -10,7 +10,7 @@ _CONTROL_BYTES = 16
 
 
 def pair_counter(device: Device, graph: GraphArrays, beside: Beside, memory: int) -> "CudaPairCounter":
-    """Make a counter of pairs; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of pairs."""
     return CudaPairCounter(device, graph, beside, memory)
 
 

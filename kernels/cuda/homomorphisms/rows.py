@@ -32,7 +32,7 @@ def _shared_room(device: Device, blocks: int) -> int:
 def row_counter(
     device: Device, graph: GraphArrays, tables: RowTables, program: RowProgram, domain: Domain, memory: int
 ) -> "CudaRowCounter":
-    """Make a counter for a row program; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter for a row program."""
     return CudaRowCounter(device, graph, tables, program, domain, memory)
 
 

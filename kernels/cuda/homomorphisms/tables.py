@@ -26,7 +26,7 @@ def table_header(*, exact: bool, modulus: int) -> str:
 
 
 def common_neighbours(device: Device, graph: GraphArrays, memory: int) -> tuple[Array, Array, int]:
-    """List the common neighbours of all arcs; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """List the common neighbours of all arcs."""
     xp = device.xp
     if 16 * (graph.num_arcs + 1) > memory:
         raise WorkspaceTooLarge(16 * (graph.num_arcs + 1))
@@ -44,7 +44,7 @@ def common_neighbours(device: Device, graph: GraphArrays, memory: int) -> tuple[
 
 
 def reverse_arcs(device: Device, graph: GraphArrays) -> Array:
-    """List the place of every arc's reverse; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """List the place of every arc's reverse."""
     reverse = device.xp.empty(graph.num_arcs, device.xp.uint32)
     device.launch(
         _SOURCE,
@@ -60,7 +60,7 @@ def reverse_arcs(device: Device, graph: GraphArrays) -> Array:
 def sum_neighbours(
     device: Device, graph: GraphArrays, vertices: Array | None, arcs: Array | None, modulus: int, out: Array
 ) -> None:
-    """Sum a table over the neighbours of every vertex; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Sum a table over the neighbours of every vertex."""
     device.launch(
         _SOURCE,
         "sum_neighbours",
@@ -79,7 +79,7 @@ def sum_neighbours(
 
 
 def paths_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int) -> None:
-    """Count walks of three steps; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Count walks of three steps."""
     require_fits(graph.max_degree**2, 63, "the number of walks of three steps at an edge")
     xp, n = device.xp, graph.num_vertices
     window = min(n, device.shared_memory // 4 - 8)
@@ -110,7 +110,7 @@ def paths_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int) -
 
 
 def cliques_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int) -> None:
-    """Count pairs of adjacent common neighbours; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Count pairs of adjacent common neighbours."""
     xp, size = device.xp, graph.max_out_degree
     require_fits(size**2, 32, "the number of adjacent pairs among smaller neighbours")
     room = (device.shared_memory // _CLIQUE_BLOCKS - 1024) // 4

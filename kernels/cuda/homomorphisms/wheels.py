@@ -10,7 +10,7 @@ _CONTROL_BYTES = 16
 
 
 def wheel_counter(device: Device, graph: GraphArrays, tables: RowTables, memory: int) -> "CudaWheelCounter":
-    """Make a counter of wheels; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of wheels."""
     return CudaWheelCounter(device, graph, tables, memory)
 
 

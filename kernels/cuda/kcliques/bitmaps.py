@@ -10,8 +10,8 @@ from longwall.kernels.cuda.local_counts.triangles import CudaTriangleCounter, tr
 from longwall.kernels.cuda.runtime.compile import constants
 from longwall.kernels.cuda.runtime.launch import WARP, Device, sum_of_parts, units_that_fit
 from longwall.kernels.cuda.runtime.page_buffer import places_of
-from longwall.kernels.interface.cliques.roots import ADJACENT, MOST_ROOTED, OF, ROOTED_FROM
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.kcliques import ADJACENT, MOST_ROOTED, OF, ROOTED_FROM
 
 Array = Any  # a CuPy array
 
@@ -30,7 +30,7 @@ _AHEAD_SHARE, _AHEAD_TO = 3 / 4, 5
 def clique_counter(
     device: Device, graph: GraphArrays, k: int, memory: int
 ) -> "CudaCliqueCounter | CudaTriangleCounter":
-    """Make a counter of k-cliques; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of k-cliques."""
     return triangle_counter(device, graph, memory) if k == 3 else CudaCliqueCounter(device, graph, k, memory)
 
 

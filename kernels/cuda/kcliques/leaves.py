@@ -9,10 +9,10 @@ from longwall.kernels.cuda.kcliques.heavy_tasks import LIGHT, WARPS, heavy_tasks
 from longwall.kernels.cuda.runtime.compile import constants
 from longwall.kernels.cuda.runtime.launch import WARP, Device, sum_of_parts, units_that_fit
 from longwall.kernels.cuda.runtime.page_buffer import places_of
-from longwall.kernels.interface.cliques.degeneracy import NARROW
-from longwall.kernels.interface.cliques.leaves import leaf_shape, leaf_weights, weight_bytes
 from longwall.kernels.interface.engine import EngineLost, WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.kcliques import leaf_shape, leaf_weights, weight_bytes
+from longwall.kernels.interface.workspaces import NARROW
 
 Array = Any  # a CuPy array
 
@@ -26,14 +26,14 @@ _LARGEST_SIGNED = (1 << 63) - 1
 
 
 def clique_leaf_counter(device: Device, graph: GraphArrays, k: int, memory: int) -> "CudaCliqueLeaves":
-    """Make a counter of leaves; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of leaves."""
     return CudaCliqueLeaves(device, graph, k, memory)
 
 
 def clique_vertex_counter(
     device: Device, graph: GraphArrays, k: int, limbs: int, memory: int
 ) -> "CudaCliquesOfVertices":
-    """Make a counter of k-cliques per vertex; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of k-cliques per vertex."""
     return CudaCliquesOfVertices(device, graph, k, limbs, memory)
 
 

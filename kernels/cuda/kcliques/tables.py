@@ -7,9 +7,9 @@ from longwall.kernels.cuda.kcliques.bitmaps import CudaCliqueCounter
 from longwall.kernels.cuda.kcliques.tables_ahead import make_rows, place_tables
 from longwall.kernels.cuda.local_counts.in_arcs import InArcs
 from longwall.kernels.cuda.runtime.launch import Device, sum_of_parts
-from longwall.kernels.interface.cliques.tables import WORD_BYTES, TablePiece, table_words
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.kcliques import WORD_BYTES, TablePiece, table_words
 from longwall.kernels.interface.workspaces import Targets
 
 Array = Any  # a CuPy array
@@ -19,7 +19,7 @@ _IN_PAGES_SHARE, _ARCS_SHARE = 1 / 6, 1 / 3
 
 
 def tabled_clique_counter(device: Device, graph: GraphArrays, k: int, memory: int) -> "CudaTabledCliqueCounter":
-    """Make a counter of k-cliques whose lists come in turn; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of k-cliques whose lists come in turn."""
     return CudaTabledCliqueCounter(device, graph, k, memory)
 
 

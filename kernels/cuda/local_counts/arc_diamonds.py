@@ -10,7 +10,7 @@ from longwall.kernels.cuda.runtime.launch import THREADS, Device, sum_of_parts
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.workspaces import ArcBlock, ArcPiece, Corner
+from longwall.kernels.interface.local_counts import ArcBlock, ArcPiece, Corner
 
 Array = Any  # a CuPy array
 
@@ -22,7 +22,7 @@ _IN_ARCS_SHARE = 1 / 6  # of the memory
 
 
 def arc_diamond_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaArcDiamondCounter":
-    """Make a counter of diamonds; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of diamonds."""
     return CudaArcDiamondCounter(device, graph, memory)
 
 
@@ -34,7 +34,7 @@ class CudaArcDiamondCounter:
     arc_room
         The most arcs of a range.
     piece_room, part_room
-        See :class:`longwall.kernels.interface.workspaces.ArcDiamondCounter`.
+        See :class:`longwall.kernels.interface.local_counts.ArcDiamondCounter`.
     """
 
     workspace_bytes = 0

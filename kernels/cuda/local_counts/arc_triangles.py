@@ -40,7 +40,7 @@ def arc_tasks(device: Device, graph: GraphArrays, arcs: int, words_each: int = 1
 
 
 def arc_triangles(device: Device, graph: GraphArrays) -> tuple[Array, int]:
-    """Count the triangles of every arc; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Count the triangles of every arc."""
     xp = device.xp
     triangles, most = count_common(device, graph), xp.zeros(1, xp.uint64)
     device.launch(

@@ -21,12 +21,12 @@ _VERTEX_BYTES = 12  # of a vertex of that range: its wedges, and its number if t
 
 
 def four_cycle_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaFourCycleCounter":
-    """Make a counter of 4-cycles; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of 4-cycles."""
     return CudaFourCycleCounter(device, graph, memory)
 
 
 def column_cycle_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaColumnCycleCounter":
-    """Make a counter of 4-cycles by columns; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of 4-cycles by columns."""
     return CudaColumnCycleCounter(device, graph, memory)
 
 

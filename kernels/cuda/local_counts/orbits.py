@@ -19,7 +19,7 @@ _SHARED = 64  # bytes of a block
 def orbit_homomorphism_counter(
     device: Device, graph: TriangleGraph, prime: int, memory: int
 ) -> "CudaOrbitHomomorphismCounter":
-    """Make a counter of homomorphisms; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of homomorphisms."""
     return CudaOrbitHomomorphismCounter(device, graph, prime, memory)
 
 

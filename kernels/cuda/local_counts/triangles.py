@@ -35,7 +35,7 @@ def triangle_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaTr
 
 
 def triangle_vertex_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaTriangleVertexCounter":
-    """Make a counter of triangles per vertex; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of triangles per vertex."""
     return CudaTriangleVertexCounter(device, graph, memory)
 
 

@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cuda.runtime.compile import constants
 from longwall.kernels.cuda.runtime.launch import WARP, Device, exact
-from longwall.kernels.interface.cliques.degeneracy import NARROW, DegeneracyOrder
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.maximal_cliques import DegeneracyOrder
+from longwall.kernels.interface.workspaces import NARROW
 
 Array = Any  # a CuPy array
 
@@ -36,21 +37,21 @@ _MOST_DEGREE = 2048
 def maximal_clique_counter(
     device: Device, graph: GraphArrays, order: DegeneracyOrder, min_size: int, memory: int
 ) -> "CudaCliqueSizes":
-    """Make a counter of maximal cliques by size; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of maximal cliques by size."""
     return CudaCliqueSizes(device, graph, order, min_size, memory)
 
 
 def maximal_clique_vertex_counter(
     device: Device, graph: GraphArrays, order: DegeneracyOrder, min_size: int, memory: int
 ) -> "CudaCliqueVertices":
-    """Make a counter of maximal cliques per vertex; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a counter of maximal cliques per vertex."""
     return CudaCliqueVertices(device, graph, order, min_size, memory)
 
 
 def maximal_clique_lister(
     device: Device, graph: GraphArrays, order: DegeneracyOrder, min_size: int, room: int, memory: int
 ) -> "CudaCliqueLister":
-    """Make a lister of maximal cliques; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a lister of maximal cliques."""
     return CudaCliqueLister(device, graph, order, min_size, room, memory)
 
 

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from longwall.kernels.cuda.runtime.launch import WARP, Device
-from longwall.kernels.interface.cliques.degeneracy import NARROW, DegeneracyOrder
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.maximal_cliques import DegeneracyOrder
+from longwall.kernels.interface.workspaces import NARROW
 
 _SOURCE = "maximal_cliques/order.cu"
 _PEEL_THREADS = 1024  # of a block, one per multiprocessor: blocks wait for each other
@@ -14,7 +15,7 @@ _CONTROL_WORDS = 8
 
 
 def degeneracy_order(device: Device, graph: GraphArrays, later: Any = None) -> DegeneracyOrder:
-    """Order the vertices by peeling; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Order the vertices by peeling."""
     xp, n = device.xp, graph.num_vertices
     rank, indptr = xp.empty(n, np.uint32), xp.zeros(n + 1, np.int64)
     degree, queue = xp.empty(n, np.uint32), xp.empty(n, np.uint32)

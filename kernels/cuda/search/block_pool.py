@@ -6,7 +6,7 @@ import numpy as np
 
 from longwall.kernels.cuda.runtime.launch import WARP, Device
 from longwall.kernels.interface.engine import ShortOfMemory, WorkspaceTooLarge
-from longwall.kernels.interface.workspaces import Extension
+from longwall.kernels.interface.search import Extension
 
 Array = Any  # a CuPy array
 

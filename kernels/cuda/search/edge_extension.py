@@ -10,7 +10,7 @@ from longwall.kernels.cuda.runtime.staging.by_turns import StagingByTurns
 from longwall.kernels.cuda.runtime.staging.staging import RowLists, places
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.workspaces import Cut
+from longwall.kernels.interface.search import Cut
 
 Array = Any  # a CuPy array
 
@@ -21,7 +21,7 @@ _MOST_CUTS = 64  # at once
 
 
 def edge_extender(device: Device, graph: GraphArrays, levels: int, rows: int, memory: int) -> "CudaEdgeExtender":
-    """Make an extender of tables of edges; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make an extender of tables of edges."""
     return CudaEdgeExtender(device, graph, levels, rows, memory)
 
 
@@ -36,7 +36,7 @@ class _Counted(NamedTuple):
 
 
 class CudaEdgeExtender:
-    """Workspace for rows of edges; see :class:`longwall.kernels.interface.workspaces.EdgeExtender`.
+    """Workspace for rows of edges; see :class:`longwall.kernels.interface.search.EdgeExtender`.
 
     Attributes
     ----------

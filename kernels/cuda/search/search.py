@@ -23,8 +23,8 @@ from longwall.kernels.cuda.search.search_stacks import RING_BYTES, SearchStacks,
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads, frontier, row_lists
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.search import Extension
 from longwall.kernels.interface.search_program import SearchProgram, emitted_set, in_slices, to_count, to_extend
-from longwall.kernels.interface.workspaces import Extension
 
 Array = Any  # a CuPy array
 
@@ -39,7 +39,7 @@ _MOST_WANTED = 2**63 - 1  # matches: a larger count is refused, see `launch.chec
 
 
 def searcher(device: Device, graph: GraphArrays, program: SearchProgram, memory: int) -> "CudaSearcher":
-    """Make a searcher for a program; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a searcher for a program."""
     return CudaSearcher(device, graph, program, memory)
 
 
@@ -239,7 +239,7 @@ class Extender:
         self._steps: dict[int, _Step] = {}
 
     def extend_rows(self, rows: Array, capacity: int, first: int) -> Extension:
-        """Extend rows (uint32[columns, n]) by a level; see :class:`longwall.kernels.interface.workspaces.Searcher`."""
+        """Extend rows (uint32[columns, n]) by a level; see :class:`longwall.kernels.interface.search.Searcher`."""
         xp, n = self._device.xp, rows.shape[1]
         if not n:
             return Extension(xp.zeros(0, np.int64), xp.empty(0, np.uint32))

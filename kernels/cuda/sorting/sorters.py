@@ -43,14 +43,14 @@ _ROUNDED = 64 << 10  # bytes that pools round up, and the small arrays of a chun
 
 
 def chunk_sorter(device: Device, layout: KeyLayout, host_memory: int, device_memory: int) -> "CudaChunkSorter":
-    """Make a sorter of chunks; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a sorter of chunks."""
     return CudaChunkSorter(device, device.faults, layout, host_memory, device_memory)
 
 
 def run_merger(
     device: Device, layout: KeyLayout, host_memory: int, device_memory: int, method: Method
 ) -> "CudaRunMerger":
-    """Make a merger of runs; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    """Make a merger of runs."""
     return CudaRunMerger(device, device.faults, layout, host_memory, device_memory, method)
 
 

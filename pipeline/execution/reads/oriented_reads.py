@@ -16,16 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from longwall.kernels.interface.cliques.tables import TablePiece, table_words
-from longwall.kernels.interface.workspaces import (
-    ArcBlock,
-    ArcDiamondCounter,
-    ArcPiece,
-    Block,
-    Corner,
-    TabledCliqueCounter,
-    Targets,
-)
+from longwall.kernels.interface.kcliques import TabledCliqueCounter, TablePiece, table_words
+from longwall.kernels.interface.local_counts import ArcBlock, ArcDiamondCounter, ArcPiece, Corner
+from longwall.kernels.interface.workspaces import Block, Targets
 from longwall.pipeline.execution.environment import Environment
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.pages.orientation import bytes_per_page, target_blocks

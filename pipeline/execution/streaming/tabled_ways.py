@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from longwall.kernels.interface.cliques.tables import WORD_BYTES, longest_table, table_words
+from longwall.kernels.interface.kcliques import WORD_BYTES, longest_table, table_words
 from longwall.stages.range_counting import CountCliques
 from longwall.storage.streaming.estimate import Reads
 from longwall.storage.streaming.list_room import room_bytes

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from longwall.kernels.interface.engine import ShortOfMemory, WorkspaceTooLarge
-from longwall.kernels.interface.workspaces import TabledCliqueCounter, Targets
+from longwall.kernels.interface.kcliques import TabledCliqueCounter
+from longwall.kernels.interface.workspaces import Targets
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.streaming.part_sums import PartSums
 from longwall.pipeline.execution.streaming.stream_worker import StreamWorker

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from longwall.kernels.interface.cliques.leaves import limbs_needed
+from longwall.kernels.interface.kcliques import limbs_needed
 from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.cliques.leaves import exact_sum, exact_values
+from longwall.kernels.interface.kcliques import exact_sum, exact_values
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.result_tables import number_array, number_type
 from longwall.stages.cliques.leaves import CountCliquesOfVertices

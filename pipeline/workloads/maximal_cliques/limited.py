@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.workspaces import CliqueLister
+from longwall.kernels.interface.maximal_cliques import CliqueLister
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task
 from longwall.pipeline.execution.stage_workers import StageWorker

@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.cliques.degeneracy import OrderedGraph
-from longwall.kernels.interface.workspaces import CliqueLister
+from longwall.kernels.interface.maximal_cliques import CliqueLister, OrderedGraph
 from longwall.pipeline.execution.adaptive_batch import make_workspace
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task

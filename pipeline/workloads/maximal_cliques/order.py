@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from longwall.kernels.interface.cliques.degeneracy import OrderedGraph, order_bytes
+from longwall.kernels.interface.maximal_cliques import OrderedGraph, order_bytes
 from longwall.pipeline.execution.derived import Derivation, Reserved, derived, reserved
 from longwall.pipeline.execution.device_graph import load_graph
 

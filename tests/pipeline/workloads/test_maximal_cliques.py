@@ -18,7 +18,7 @@ from run_configs import run_config, write_edges
 from strategies import graphs
 
 import longwall
-from longwall.kernels.interface.cliques.degeneracy import order_bytes
+from longwall.kernels.interface.maximal_cliques import order_bytes
 from longwall.pipeline.cli import main
 from longwall.pipeline.execution.phase import equal_tasks
 from longwall.pipeline.explain import explain

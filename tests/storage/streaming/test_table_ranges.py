@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from stored import lists_of, short_chunks, store_of
 
 from longwall.kernels.cpu.engine import CpuEngine
-from longwall.kernels.interface.cliques.tables import table_words
+from longwall.kernels.interface.kcliques import table_words
 from longwall.storage.generators.kinds import generate
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.streaming import table_ranges

@@ -25,9 +25,9 @@ from stored import lists_of, short_chunks, store_of
 
 import longwall
 from longwall.kernels.cpu.engine import CpuEngine
-from longwall.kernels.interface.cliques.tables import table_words
 from longwall.kernels.interface.engine import ShortOfMemory, WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.kcliques import table_words
 from longwall.kernels.interface.workspaces import Targets
 from longwall.pipeline.execution.streaming import stream_phase, tabled_worker
 from longwall.pipeline.execution.streaming.part_sums import sums_of

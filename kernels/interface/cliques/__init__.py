@@ -1,1 +1,0 @@
-"""What kernels for cliques take and return: the degeneracy order, and leaves of pivot trees."""
