@@ -201,6 +201,7 @@ def test_orbits_modulo_primes_are_those_of_brute_force(lab, engine_kind, small, 
 
 
 @pytest.mark.slow
+@pytest.mark.real_gpu("a kernel takes more than a minute")
 @pytest.mark.parametrize(
     "graph", [families.double_star(1_700_000, 3), families.bipartite(2, 1_665_000)], ids=attrgetter("name")
 )

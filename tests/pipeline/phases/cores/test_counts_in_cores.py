@@ -24,6 +24,7 @@ from longwall.pipeline.phases.cores.core_plan import CountInCore, CountWithLeave
 from longwall.pipeline.phases.limited_count import plan_limited_count
 from longwall.storage.graph.graph import Graph
 
+MINUTES = pytest.mark.real_gpu("a kernel takes more than a minute")
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
@@ -110,12 +111,12 @@ def large_star(lab: Any) -> Graph:
     [
         "path-4",
         "path-5",
-        "path-8",
+        pytest.param("path-8", marks=MINUTES),
         "tailed-triangle",
         "cycle-4",
         "cycle-5",
         "cycle-6",
-        "cycle-8",
+        pytest.param("cycle-8", marks=MINUTES),
         "house",
         "bowtie",
         "wheel-6",
