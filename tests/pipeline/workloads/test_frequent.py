@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import longwall
-from longwall.kernels.cpu import pattern_growth
+from longwall.kernels.cpu.frequent import pattern_growth
 from longwall.kernels.cpu.frequent.pattern_growth import CpuGrower
 from longwall.kernels.host.patterns.dfs_codes import automorphisms, restrictions
 from longwall.pipeline.inputs import open_graph
