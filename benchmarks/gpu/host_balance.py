@@ -28,19 +28,20 @@ LIST_SLOTS = 1 << 20  # kListSlots
 _EVERY = 0x7FFFFFFF  # kEveryCandidate
 _TASK_WORDS, _CONTROL_WORDS = 6, 6
 _NEXT, _WAITING, _IDLE, _TAIL = 0, 2, 3, 5  # words of the control
-_INCLUDE = re.compile(r'^#include "(\w+\.cuh)"\n', re.MULTILINE)
+_INCLUDE = re.compile(r'^#include "([\w/]+\.cuh)"\n', re.MULTILINE)
 
 
 def kernel_text(generated: str) -> str:
     """Return the source of the kernel, with every header in its place."""
-    here, product, seen = Path(__file__).parent, files("longwall.kernels.cuda") / "include", set()
+    here, product, seen = Path(__file__).parent, files("longwall.kernels.cuda"), set()
 
     def read(name: str) -> str:
         if name in seen:
             return ""
         seen.add(name)
         own = {"host_balance.cu": "host_balance.cu", "search/task_ring.cuh": "host_list.cuh"}.get(name)
-        text = generated if name == "generated.cuh" else (here / own if own else product / name).read_text()
+        file = here / own if own else product / ("" if "/" in name else "include") / name
+        text = generated if name == "generated.cuh" else file.read_text()
         return _INCLUDE.sub(lambda match: read(match[1]), text.replace("#pragma once\n", ""))
 
     return read("host_balance.cu")
