@@ -126,7 +126,7 @@ def limbs_needed(out_degrees: Sequence[int], vertices: Sequence[int], k: int) ->
     Parameters
     ----------
     out_degrees, vertices
-        Numbers of neighbours with a smaller id, and how many vertices have so many.
+        Numbers of neighbours with a smaller id, and the number of vertices with each.
     k
         Number of vertices.
     """
@@ -188,7 +188,7 @@ def add_limbs(total: NDArray[np.int64], other: NDArray[np.int64]) -> None:
 
 
 class TabledCliqueCounter(RangeCounter, Protocol):
-    """Workspace of one worker that counts cliques over ranges of arcs, while the lists of vertices come in turn.
+    """Workspace of one worker that counts cliques over ranges of arcs, while the lists of vertices are streamed.
 
     Attributes
     ----------
@@ -260,7 +260,7 @@ class KCliqueKernels(Protocol):
         ...
 
     def tabled_clique_counter(self, device: Device, graph: GraphArrays, k: int, memory: int) -> TabledCliqueCounter:
-        """Workspace for counting k-cliques (k >= 4) while lists come in turn; roots are arcs of an oriented graph.
+        """Workspace for counting k-cliques (k >= 4) while lists are streamed; roots are arcs of an oriented graph.
 
         Parameters and errors are those of `clique_counter`.
         """

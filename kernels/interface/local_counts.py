@@ -131,7 +131,7 @@ class TriangleCounter(Workspace, Protocol):
         ...
 
     def count_blocks(self, blocks: Iterable[Block]) -> int:
-        """Count those of blocks while their lists come in turn."""
+        """Count those of blocks while their lists are streamed."""
         ...
 
 
@@ -143,7 +143,7 @@ class TriangleVertexCounter(ArrayCounter, Protocol):
         ...
 
     def add_blocks(self, blocks: Callable[[], Iterable[Block]]) -> None:
-        """Add those of blocks while their lists come in turn: once, or for one part of the vertices after the other.
+        """Add those of blocks while their lists are streamed: once, or for one part of the vertices after the other.
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ class ArcDiamondCounter(RangeCounter, Protocol):
     arc_room
         The most arcs of a range.
     piece_room, part_room
-        The most arcs of an `ArcPiece`, and of a part of its targets; 0 where lists do not come in turn.
+        The most arcs of an `ArcPiece`, and of a part of its targets; 0 where lists are not streamed.
     """
 
     arc_room: int
@@ -189,7 +189,7 @@ class ArcDiamondCounter(RangeCounter, Protocol):
         ...
 
     def count_pieces(self, pieces: Iterable[ArcPiece]) -> int:
-        """Count the pairs of triangles at all arcs, each triangle once, while lists come in turn.
+        """Count the pairs of triangles at all arcs, each triangle once, while lists are streamed.
 
         Takes four bytes of the host for each arc.
 
@@ -202,7 +202,7 @@ class ArcDiamondCounter(RangeCounter, Protocol):
 
 
 class ColumnCycleCounter(RangeCounter, Protocol):
-    """Workspace of one worker that counts 4-cycles over ranges of vertices, while lists come in turn.
+    """Workspace of one worker that counts 4-cycles over ranges of vertices, while lists are streamed.
 
     Attributes
     ----------
@@ -246,7 +246,7 @@ class LocalCountKernels(Protocol):
         ...
 
     def column_cycle_counter(self, device: Device, graph: GraphArrays, memory: int) -> ColumnCycleCounter:
-        """Workspace for counting 4-cycles while lists come in turn; roots are vertices."""
+        """Workspace for counting 4-cycles while lists are streamed; roots are vertices."""
         ...
 
     def motif_counter(

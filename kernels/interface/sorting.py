@@ -165,11 +165,11 @@ class SortingKernels(Protocol):
     """Make buffers for sorting and merging keys."""
 
     def chunk_sorter(self, device: Device, layout: KeyLayout, host_memory: int, device_memory: int) -> ChunkSorter:
-        """Buffers for sorting chunks of keys, in so many bytes of the host and of the device, where there is one."""
+        """Buffers for sorting chunks of keys, in at most these bytes of the host and of the device, if any."""
         ...
 
     def run_merger(
         self, device: Device, layout: KeyLayout, host_memory: int, device_memory: int, method: Method
     ) -> RunMerger:
-        """Buffers for merging sorted runs, in so many bytes of the host and of the device, where there is one."""
+        """Buffers for merging sorted runs, in at most these bytes of the host and of the device, if any."""
         ...

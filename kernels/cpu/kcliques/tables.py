@@ -1,4 +1,4 @@
-"""Cliques of arcs whose lists come in turn: to an engine that works in host memory, all at once."""
+"""Cliques of arcs whose lists are streamed: to an engine that works in host memory, all at once."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ _ALL = 1 << 62
 
 
 def tabled_clique_counter(device: CpuDevice, graph: GraphArrays, k: int, memory: int) -> "CpuTabledCliqueCounter":
-    """Make a counter of k-cliques whose lists come in turn."""
+    """Make a counter of k-cliques whose lists are streamed."""
     return CpuTabledCliqueCounter(device, graph, k, memory)
 
 

@@ -15,7 +15,7 @@ from longwall.kernels.jit.compile import compiled
 def edge_counter(
     device: CpuDevice, graph: EdgeGraph, shape: EdgeShape, first: int, number: int, memory: int
 ) -> "CpuEdgeCounter":
-    """Make a counter of what is at every edge."""
+    """Make a counter of triangles, 4-cliques or 4-cycles at every edge."""
     return CpuEdgeCounter(device, graph, shape, first, number, memory)
 
 

@@ -37,7 +37,7 @@ class CpuTriangleCounter:
         return int(count_triangles(g.indptr, g.indices, g.split, first, last, low, high, self._marks, self._stop_flag))
 
     def count_blocks(self, blocks: Iterable[Block]) -> int:
-        """Count the triangles of blocks, while their lists come in turn."""
+        """Count the triangles of blocks, while their lists are streamed."""
         return sum(self.count(*block[:3]) for block in blocks)
 
 
@@ -60,7 +60,7 @@ class CpuTriangleVertexCounter:
         )
 
     def add_blocks(self, blocks: Callable[[], Iterable[Block]]) -> None:
-        """Add the triangles of blocks, while their lists come in turn."""
+        """Add the triangles of blocks, while their lists are streamed."""
         for block in blocks():
             self.add(*block[:3])
 

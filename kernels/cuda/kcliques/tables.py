@@ -1,4 +1,4 @@
-"""Cliques of arcs whose lists come to the device in turn: tables in its memory; launches of ``tables.cu``."""
+"""Cliques of arcs whose lists are streamed to the device: tables in its memory; launches of ``tables.cu``."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -19,7 +19,7 @@ _IN_PAGES_SHARE, _ARCS_SHARE = 1 / 6, 1 / 3
 
 
 def tabled_clique_counter(device: Device, graph: GraphArrays, k: int, memory: int) -> "CudaTabledCliqueCounter":
-    """Make a counter of k-cliques whose lists come in turn."""
+    """Make a counter of k-cliques whose lists are streamed."""
     return CudaTabledCliqueCounter(device, graph, k, memory)
 
 
@@ -55,7 +55,7 @@ class CudaTabledCliqueCounter(CudaCliqueCounter):
         return self.count_pieces([TablePiece((first, last), (low, high), owned, targets)])
 
     def count_pieces(self, pieces: Iterable[TablePiece]) -> int:
-        """Count the cliques of ranges of arcs, while lists come in turn: the host does not wait for their kernels."""
+        """Count the cliques of ranges of arcs, while lists are streamed: the host does not wait for their kernels."""
         result = self._device.result()
         for piece in pieces:
             self._add(piece, result)

@@ -57,7 +57,7 @@ class CudaArcDiamondCounter:
         self.piece_room = min(room - PLACES * self.part_room, most)
 
     def count(self, first: int, last: int, blocks: Iterable[ArcBlock] | None = None) -> int:
-        """Count the pairs of triangles at a range of arcs, while lists come in turn; None: all are there."""
+        """Count the pairs of triangles at a range of arcs, while lists are streamed; None: all are there."""
         low, begin = self._half.place(first)
         high, end = self._half.place(last)
         if begin >= end:
@@ -79,7 +79,7 @@ class CudaArcDiamondCounter:
         return sum_of_parts(parts)
 
     def count_pieces(self, pieces: Iterable[ArcPiece]) -> int:
-        """Count the pairs of triangles at all arcs, while lists come in turn, and with them counts of their arcs."""
+        """Count the pairs of triangles at all arcs, while lists are streamed, and with them counts of their arcs."""
         assert self._in_arcs is not None
         own, parts = self._counts[: self.piece_room], self._device.result()
         turns, sent = CountTurns(self._device, self._counts[self.piece_room :]), None

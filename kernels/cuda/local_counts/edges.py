@@ -19,7 +19,7 @@ _FUNCTIONS = {"triangle": "add_triangles", "clique-4": "add_cliques", "cycle-4":
 def edge_counter(
     device: Device, graph: EdgeGraph, shape: EdgeShape, first: int, number: int, memory: int
 ) -> "CudaEdgeCounter":
-    """Make a counter of what is at every edge."""
+    """Make a counter of triangles, 4-cliques or 4-cycles at every edge."""
     return CudaEdgeCounter(device, graph, shape, first, number, memory)
 
 

@@ -145,7 +145,7 @@ class CudaColumnCycleCounter:
         self._sizes, self._heavy = _of_vertices(device, self._most)
 
     def count(self, first: int, last: int, rows: Callable[[], Iterable[Targets]] | None = None) -> int:
-        """Count the 4-cycles of a range of vertices, while lists come in turn; None: all are there."""
+        """Count the 4-cycles of a range of vertices, while lists are streamed; None: all are there."""
         graph, xp = self._graph, self._device.xp
         n = graph.num_vertices
         ends = self._ends[: max(n - first - 1, 0)]

@@ -85,7 +85,7 @@ class CudaTriangleCounter:
         return self.count_blocks([Block(first, last, targets)])
 
     def count_blocks(self, blocks: Iterable[Block]) -> int:
-        """Count the triangles of blocks, while their lists come in turn: the host does not wait for their kernels."""
+        """Count the triangles of blocks, while their lists are streamed: the host does not wait for their kernels."""
         if self._in_arcs is None:
             return sum(sum_of_parts(self.start(*block[:3])) for block in blocks)
         result = self._device.result()
@@ -143,7 +143,7 @@ class CudaTriangleVertexCounter:
         self.add_blocks(lambda: [Block(first, last, targets)])
 
     def add_blocks(self, blocks: Callable[[], Iterable[Block]]) -> None:
-        """Add the triangles of blocks, while their lists come in turn, once for each part of the vertices."""
+        """Add the triangles of blocks, while their lists are streamed, once for each part of the vertices."""
         self._begun = False
         try:
             self._add_parts(blocks)
