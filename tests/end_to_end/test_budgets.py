@@ -190,6 +190,7 @@ def band(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     ("pattern", "shortcut", "little"),
     [("house", "rows", "4MiB"), ("cycle-4", "wedge aggregation", "3MiB")],

@@ -516,6 +516,7 @@ def test_a_lost_device_ends_the_run_and_resume_completes_it(
     runner.resumed("listing", path)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("workload", ["search", "cliques"])
 def test_a_count_whose_device_is_lost_is_resumed(runner: Runner, eager_commits: None, workload: str) -> None:
     engine = TroubledEngine(lambda number, size: EngineLost("gone") if number >= 5 else None, threads=2)

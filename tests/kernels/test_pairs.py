@@ -58,6 +58,7 @@ def test_patterns_of_pairs_are_what_they_are_said_to_be() -> None:
         assert beside.symmetric == (pattern.neighbours[1] == pattern.neighbours[0] and not beside.has_codegrees)
 
 
+@pytest.mark.quick_cases(4)
 @pytest.mark.parametrize("beside", Beside)
 @each_case("kind", GRAPHS)
 def test_maps_beside_pairs_are_those_of_igraph(engine: Any, beside: Beside, kind: str) -> None:

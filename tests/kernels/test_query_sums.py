@@ -80,6 +80,7 @@ def test_pairs_are_told_apart_in_either_way(lab, monkeypatch, most, worth):
     assert (len(sums.terms) > 1) == (worth < 1e9 and most > 0)
 
 
+@pytest.mark.quick_cases(12)
 @pytest.mark.parametrize("most", [0, 3, 20, 1000])
 @pytest.mark.parametrize("worth", [0.0, 1.5, 3.0])
 @pytest.mark.parametrize(

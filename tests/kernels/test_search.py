@@ -147,7 +147,7 @@ def test_ranges_of_arcs_count_what_their_edges_lead_to(loaded, small, query, cho
             assert searcher.count_edges(first, last) == (count_planned(table, searcher), len(table))
 
 
-@settings(relaxed, max_examples=on_device(150, 15, 30))
+@settings(relaxed, max_examples=on_device(150, 15, 15))
 @given(small=graphs(max_vertices=9), query=queries(min_size=5, max_size=6), choice=st.data())
 def test_any_order_of_a_larger_pattern_counts_the_same(loaded, small, query, choice):
     want = naive.igraph_count_mappings(small.edges, query, small.labels)

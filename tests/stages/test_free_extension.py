@@ -181,6 +181,7 @@ class PagesThatDoNotMove:
     touch = prepare
 
 
+@pytest.mark.quick_cases(6)
 @pytest.mark.parametrize("staged", [False, True])
 @pytest.mark.parametrize("memory", [200_000, 1 << 20, 1 << 23])
 @pytest.mark.parametrize("kind", ["edges", "united", "common"])

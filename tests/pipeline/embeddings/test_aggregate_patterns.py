@@ -78,6 +78,7 @@ def grown(kind: str, graph: Any, engine: str = "cpu", **options: Any) -> Any:
     return longwall.extend_edges(longwall.extend_edges(longwall.edges(graph, engine, **options)))
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("kind", ["vertex", "edge"])
 def test_patterns_are_those_of_brute_force(kind: str, many_labels: Any, engine_kind: str) -> None:
     table = grown(kind, many_labels, engine_kind)
@@ -111,6 +112,7 @@ def test_keys_that_memory_has_no_room_for_are_spilled(
     assert found == by_brute_force(table, many_labels.labels)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(("kind", "bits"), [("vertex", 20), ("edge", 29)])
 def test_labels_that_keys_have_no_room_for(
     kind: str, bits: int, many_labels: Any, engine_kind: str, monkeypatch: Any

@@ -51,6 +51,7 @@ def test_filter_keeps_rows_and_compacts(network, graph):
     assert len(longwall.filter(kept, lambda columns, graph, xp: columns[0] < 0)) == 0
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("labelled", [False, True])
 def test_aggregate_vertex_patterns(network, graph, labelled):
     """Each induced connected subgraph of 4 vertices, counted by isomorphism class."""

@@ -78,6 +78,7 @@ def test_two_sessions_share_a_spill_folder(graph, tmp_path):
     assert not folder.exists() or not list(folder.iterdir())
 
 
+@pytest.mark.slow
 def test_a_failing_call_leaves_no_files(lab, graph, tmp_path):
     folder = tmp_path / "spill"
     table = longwall.extend_edges(longwall.edges(graph, memory="100KiB", spill=folder))

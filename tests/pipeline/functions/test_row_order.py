@@ -43,6 +43,7 @@ def test_one_thread_writes_the_same_rows_each_time(
         assert LISTINGS[name](graph, **options).to_arrow().to_pylist() == rows
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", LISTINGS)
 @pytest.mark.usefixtures("many_tasks")
 def test_head_is_the_same_each_time(graph: longwall.Graph, name: str, tmp_path: Path) -> None:

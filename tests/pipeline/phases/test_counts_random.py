@@ -162,6 +162,7 @@ def test_cliques_in_a_complete_graph(count, n):
         assert count(complete, query, threads=2) == naive.binomial(n, k) * each
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("leaves", [2, 3, 63, 1000])
 def test_stars_in_a_star(count, leaves):
     star = SmallGraph(tuple((0, i) for i in range(1, leaves + 1)), {})
@@ -237,6 +238,7 @@ GIANTS = [
 MINUTES_ON_THE_EMULATOR = ("star of 100000", "star of 2000", "star of 700", "two hubs of 60000", "K30")
 
 
+@pytest.mark.quick_cases(9)
 @pytest.mark.parametrize(
     ("giant", "induced"),
     [

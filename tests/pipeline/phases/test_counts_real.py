@@ -79,6 +79,7 @@ def test_cliques(graph, truth, count, name):
     assert {k: count(graph(name), parse_pattern(f"clique-{k}")) for k in want} == want
 
 
+@pytest.mark.quick_cases(6)
 @pytest.mark.real_gpu("real graphs take minutes")
 @pytest.mark.parametrize("name", [*SMALL, *LARGE])
 def test_cliques_of_every_size(lab, engine_kind, graph, truth, name):
@@ -101,6 +102,7 @@ def test_larger_cliques_of_larger_graphs(graph, truth, count, name, largest):
     assert {k: count(graph(name), parse_pattern(f"clique-{k}")) for k in want} == want
 
 
+@pytest.mark.quick_cases(4)
 @pytest.mark.real_gpu("real graphs take minutes")
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("matching", ["non_induced", "induced"])

@@ -41,6 +41,7 @@ def mappings(text: str, induced: bool) -> set[tuple[int, ...]]:
     return {tuple(one[v] for v in range(query.num_vertices)) for one in back}
 
 
+@pytest.mark.quick_cases(8)
 @pytest.mark.parametrize("induced", [False, True])
 @pytest.mark.parametrize("join", ["vertices", "edges"])
 @pytest.mark.parametrize("text", PATTERNS)

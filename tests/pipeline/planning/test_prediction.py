@@ -133,7 +133,7 @@ def test_a_periodic_graph_is_no_trap(lab, predict, tiny):
     ]
     graph = lab.graph(torus)
     plan = plan_match(parse_pattern("cycle-4"), graph.stats, counting=False)
-    mean, error = mean_over_seeds(predict, graph, plan, seeds=60)
+    mean, error = mean_over_seeds(predict, graph, plan, seeds=on_device(60, 60, 20))
     assert abs(mean[-1] - side * side) <= 4.5 * error[-1]
 
 

@@ -65,6 +65,7 @@ def test_the_same_question_gets_the_same_plan(lab, small, query):
     assert first.to_dict() == again.to_dict()
 
 
+@pytest.mark.quick_cases(4)
 @pytest.mark.parametrize("name", ["clique-16", "star-15", "cycle-16", "path-16", "wheel-16", "quasi-clique-16"])
 @pytest.mark.parametrize("induced", [False, True])
 @pytest.mark.timeout(20)

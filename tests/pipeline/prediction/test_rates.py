@@ -98,6 +98,7 @@ def test_a_run_of_a_tiny_graph_is_timed(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("engine", ["cpu", "none"])
 def test_a_process_that_does_not_start_is_not_measured(
     engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

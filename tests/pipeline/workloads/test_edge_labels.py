@@ -94,6 +94,7 @@ def config(graph: nx.Graph, folder: Path, **sections: Any) -> dict[str, Any]:
     return run_config(folder, given, **sections)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_counts_and_rows_are_those_of_networkx(seed: int) -> None:
     graph = network(seed)
@@ -127,6 +128,7 @@ def test_labels_take_symmetries_away() -> None:
     assert automorphism_count(Pattern(4, square, edge_labels=(7, None, None, None))) == 2
 
 
+@pytest.mark.quick_cases(4)
 @pytest.mark.parametrize("join", ["vertices", "edges"])
 @pytest.mark.parametrize("order", ["depth", "levels"])
 @pytest.mark.parametrize("text", [TRIANGLE, "(a)-[:1]-(b)", "(a:0)-[:0]-(b)-[:0]-(c:0)-(d), (a)-(d)"])

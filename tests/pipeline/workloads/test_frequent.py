@@ -12,6 +12,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
+from selection import on_device
 
 import longwall
 from longwall.kernels.cpu.frequent import pattern_growth
@@ -68,7 +69,7 @@ def test_patterns_grow_in_batches(engine_kind: str, tmp_path: Path, monkeypatch:
     wanted = {"min_support": 3, "max_edges": 4, "output": "embeddings"}
     whole = mine(tmp_path, graph, engine_kind, "whole", workload=wanted)
     monkeypatch.setattr(pattern_grower, "_MOST_KNOWN", 60)
-    monkeypatch.setattr(grow_patterns, "_MOST_ROWS", 5)
+    monkeypatch.setattr(grow_patterns, "_MOST_ROWS", on_device(5, 5, 20))
     monkeypatch.setattr(row_buffer, "_MOST", 100)
     parts = mine(tmp_path, graph, engine_kind, "parts", workload=wanted)
     assert len(whole.patterns) > 100
@@ -286,6 +287,7 @@ def test_more_edge_types_than_can_be_numbered_are_refused(tmp_path: Path) -> Non
     assert host.used == 0
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("level", [1, 2])
 def test_a_run_is_resumed_between_levels_with_other_budgets(
     engine_kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: int

@@ -140,6 +140,7 @@ def check_near(truth: dict[int, Level], found: tuple[LevelPrediction, ...], fact
     assert checked
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize(
     ("generator", "section"),

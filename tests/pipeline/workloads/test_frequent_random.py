@@ -92,6 +92,7 @@ ALTERNATING = Case(
 )
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("support", ["mni", "instances"])
 @given(case=cases(), least=st.integers(1, 4))
 @example(case=K5, least=1)

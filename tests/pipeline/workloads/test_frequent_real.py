@@ -84,6 +84,7 @@ def test_the_mni_supports_of_citeseer_are_the_published_ones(mine, citeseer, pub
     assert {key: support for key, (_, support) in found.items()} == wanted
 
 
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("edges", [3, 4])
 @pytest.mark.parametrize(("least", "number"), [(350, 5), (300, 9), (290, 10)])
 def test_citeseer_has_the_published_number_of_frequent_patterns(
@@ -92,6 +93,7 @@ def test_citeseer_has_the_published_number_of_frequent_patterns(
     assert len(mine(citeseer, kind="frequent", support="mni", min_support=least, max_edges=edges)) == number
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(("least", "number"), [(2000, 1), (1700, 3), (1500, 4)])
 def test_citeseer_without_labels_has_the_published_number(mine, citeseer, least: int, number: int) -> None:
     """The fourth pattern at 1500 is the path of 4 edges."""

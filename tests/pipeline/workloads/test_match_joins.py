@@ -19,6 +19,7 @@ def config(folder: Path, **sections: Any) -> dict[str, Any]:
     return run_config(folder, write_edges(folder, EDGES, LABELS), **sections)
 
 
+@pytest.mark.quick_cases(4)
 @pytest.mark.parametrize("order", ["depth", "levels"])
 @pytest.mark.parametrize("labels", [None, [0, 1, 1, 2]])
 @pytest.mark.parametrize("induced", [False, True])

@@ -50,6 +50,7 @@ def config(tmp_path: Path, engine: str, **workload: Any) -> dict[str, Any]:
     return run_config(tmp_path, write_edges(tmp_path, DENSE), wanted, engine={"kind": engine, "threads": 2})
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize(("k", "missing"), [(4, 1), (5, 2), (5, 4), (7, 1)])
 def test_each_set_is_written_once(tmp_path: Path, engine_kind: str, k: int, missing: int) -> None:
     result = longwall.run(config(tmp_path, engine_kind, k=k, missing=missing))

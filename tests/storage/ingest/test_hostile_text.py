@@ -53,6 +53,7 @@ def test_columns_that_cannot_be_read_make_no_pair(kinds: tuple[str, str]) -> Non
     assert choose_columns(["id", "v", "label"], LABEL_COLUMNS, InputError, ["string", "", ""]) == (1, 2)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("separator", [",", " "])
 @pytest.mark.parametrize("field", ["a", "1"])
 def test_a_table_of_too_many_columns_is_refused_before_they_are_looked_at(

@@ -244,6 +244,7 @@ GML = {
 }
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("case", GML)
 def test_gml_takes_no_more_memory_than_is_counted_for_it(tmp_path: Path, case: str) -> None:
     content = f"graph[node[id 0 {GML[case]}]node[id 1]edge[source 0 target 1]]"

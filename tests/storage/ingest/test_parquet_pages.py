@@ -137,6 +137,7 @@ def test_files_without_a_footer(content: bytes) -> None:
         read_footer(io.BytesIO(content), len(content), 2**24)
 
 
+@pytest.mark.slow
 def test_a_footer_that_does_not_fit_is_refused_with_advice(tmp_path: Path) -> None:
     path = tmp_path / "g.parquet"
     columns = {f"c{at}": [1] for at in range(12_000)}

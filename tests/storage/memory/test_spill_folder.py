@@ -183,6 +183,7 @@ def test_a_killed_runs_folder_is_removed_by_the_next(tmp_path):
     assert names(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_any_moment_leaves_nothing_for_long(tmp_path):
     """Whatever a run was doing to its folder, the next one to spill clears it away."""
     left = {}

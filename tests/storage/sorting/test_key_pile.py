@@ -40,6 +40,7 @@ def test_what_fits_is_sorted_at_once(tmp_path: Path, kind: str, cut: int) -> Non
     assert budgets.host.used == 0
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("room", [2.5, 1.5, 0.5])
 def test_what_does_not_fit_is_merged(tmp_path: Path, room: float) -> None:
     """Beside the work space there is room for the keys once, for a part of them, or for their first copy only."""

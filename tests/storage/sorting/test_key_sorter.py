@@ -122,6 +122,7 @@ def make_table(keys: Any, layout: KeyLayout) -> Table:
     return Table(keys, np.arange(count, dtype=np.int64) if layout.payload else None)
 
 
+@pytest.mark.quick_cases(4)
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 @each_case("shape", ["random", "sorted", "reversed", "equal", "skewed"])
 def test_keys_beyond_every_budget_come_out_in_order(

@@ -260,6 +260,7 @@ def test_no_budget_is_too_small_for_a_message(place: Place, workload: str) -> No
     assert counts == {count}
 
 
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("workload", ["4-cliques", "paths of 4", "tailed triangles", "3-motifs by counting"])
 @pytest.mark.parametrize("first", [BUDGET, 1 << 26])
 def test_a_run_goes_on_with_any_memory(

@@ -105,6 +105,7 @@ def large_star(lab: Any) -> Graph:
     return cast(Graph, lab.graph(star(on_device(100_000, 2_000))))
 
 
+@pytest.mark.quick_cases(8)
 @pytest.mark.parametrize("induced", [False, True])
 @pytest.mark.parametrize(
     "pattern",

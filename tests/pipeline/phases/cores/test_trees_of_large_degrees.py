@@ -37,6 +37,7 @@ def test_stars_of_millions(n, k):
     assert _motifs(_tree([_leaves(0, 1, n)]), k) == {f"star-{k - 1}": comb(n, k - 1)}
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(("a", "b"), [(66_000, 66_000), (98_000, 5), (65_537, 46_342)])
 def test_double_stars(a, b):
     graph = _tree([[(0, 1)], _leaves(0, 2, a), _leaves(1, a + 2, b)])
@@ -69,6 +70,7 @@ def test_a_hub_beside_a_path():
     assert longwall.count(graph, "star-4", induced=True) == want
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("n", [66_000, 1_700_000])
 def test_a_long_star(n):
     """A pattern with five leaves and a leg of two vertices in a broom with a leg of two: n**6 passes 2**96, 2**124."""

@@ -86,6 +86,7 @@ def paths_in_a_wheel(size: int, n: int) -> int:
     return n + ends // 2
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("size", [5, 6, 7, 8])
 def test_cycles_of_a_wheel(lab: Any, engine_kind: str, size: int) -> None:
     n = on_device(100_000, 500)
@@ -121,6 +122,7 @@ def test_two_hubs_with_all_leaves_in_common(lab: Any, engine_kind: str) -> None:
     assert count_hubs(graph) == 2
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("pattern", ["cycle-6", "path-6", "house", "0-1,1-2,2-3,3-4,4-5,1-4"])
 def test_what_a_wheel_has_not_as_an_induced_subgraph(lab: Any, engine_kind: str, pattern: str) -> None:
     """The hub is adjacent to all others, so an induced pattern without such a vertex is one of the ring."""

@@ -53,6 +53,7 @@ def test_counts_equal_igraph(lab: Any, engine_kind: str, seeds: Any) -> None:
         run.close()
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("leaves", [4, 8, 15])
 def test_a_star_and_a_wheel(lab: Any, engine_kind: str, leaves: int) -> None:
     """The hub of a wheel has as many stars as its ring has independent sets; there are no others."""
