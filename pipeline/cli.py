@@ -211,6 +211,9 @@ def explain(
     overrides: Overrides = [],  # noqa: B006 - typer copies it
     workers: Machines = None,
     rates: RatesFile = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="List all methods of counting: which apply, their steps, the one taken.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Show the plan of a config and predict its time, without running it.
@@ -225,7 +228,7 @@ def explain(
 
         observer = LoggedObserver(choose_observer(quiet))
         where = Where(workers, None if rates is None else user_path(rates))
-        write_stdout(explain_config(config, overrides=overrides, observer=observer, where=where))
+        write_stdout(explain_config(config, overrides=overrides, observer=observer, where=where, methods=every))
 
 
 @app.command(epilog="Example:  longwall report runs/demo")

@@ -42,6 +42,7 @@ def explain(
     overrides: Sequence[str] = (),
     observer: Observer | None = None,
     where: Where | None = None,
+    methods: bool = False,
 ) -> str:
     """Return the plan of a config as text; the graph is read and sampled, nothing is written.
 
@@ -51,6 +52,8 @@ def explain(
         As of `longwall.run`.
     where
         The machines for which to predict the time; None: it is not predicted.
+    methods
+        Whether all methods of counting are listed: which apply, and which is taken.
 
     Raises
     ------
@@ -58,6 +61,7 @@ def explain(
         If the config, the graph or the machine cannot do what is asked.
     """
     from longwall.kernels.jit.kernel_cache import cache_note
+    from longwall.pipeline.planning.describe_methods import describe_methods
     from longwall.pipeline.prediction.clock import Clock
     from longwall.stages.source import host_arrays
     from longwall.storage.pages.placement import place_graph
@@ -77,6 +81,7 @@ def explain(
             read_seconds = clock.stop().quiet(core_count())
             plan = plan_for(spec, graph)
             second = open_beside(spec, graph, resources)
+            listed = describe_methods(plan, spec, graph, resources) if methods else []
             if isinstance(graph, StoredGraph):
                 lies, prediction = _describe_streaming(plan, graph, resources), []
                 cost = [] if where is None else ["cost         not predicted: the graph stays in its store"]
@@ -103,6 +108,7 @@ def explain(
         *_describe_embeddings(plan, spec),
         *prediction,
         *cost,
+        *listed,
     ]
     return "\n".join(lines)
 
@@ -178,12 +184,14 @@ def _describe_streaming(plan: Any, graph: StoredGraph, resources: Resources) -> 
 
 def _search_of(plan: Any) -> MatchPlan | None:
     """Return the search that a plan is, or counts by."""
-    from longwall.pipeline.phases.by_label.plans import CountByLabel
-    from longwall.pipeline.phases.count_plans import CountBySearch
+    from longwall.pipeline.planning.methods.search import SearchPlan
+    from longwall.pipeline.planning.plan import Choice
+    from longwall.pipeline.planning.rewrites.label_partition import LabelPartitionPlan
     from longwall.pipeline.planning.search_plan import MatchPlan
 
-    whole = plan.inside if isinstance(plan, CountByLabel) else plan  # rows are as many on the graph of labels
-    search = whole.search if isinstance(whole, CountBySearch) else plan
+    best = plan.best if isinstance(plan, Choice) else plan
+    whole = best.inside if isinstance(best, LabelPartitionPlan) else best  # rows are as many on the graph of labels
+    search = whole.search if isinstance(whole, SearchPlan) else plan
     return search if isinstance(search, MatchPlan) else None
 
 

@@ -91,7 +91,11 @@ def plan_for(spec: RunSpec, graph: Graph) -> Any:
     InputError
         If the graph does not have what the workload needs.
     """
-    return spec.workload.plan(graph)
+    if not spec.engine.without:
+        return spec.workload.plan(graph)
+    from longwall.pipeline.planning.planner import PLANNER
+
+    return spec.workload.plan(graph, PLANNER.but(*spec.engine.without))
 
 
 def read_graph(
@@ -161,7 +165,7 @@ def _streamed(spec: RunSpec, error: GraphTooLarge, resources: Resources) -> Stor
     except InputError:  # too large even so, or damaged: reading all of it finds that out again
         return None
     with suppress(StaysInStore):
-        phase = getattr(spec.workload.plan(graph), "streamed", None)
+        phase = getattr(plan_for(spec, graph), "streamed", None)
         if phase is not None and has_room(graph, phase, resources):
             return graph
     graph.close()

@@ -61,6 +61,7 @@ def write_counts(counts: Sequence[PatternCount], path: Path) -> None:
             ("lower_bound", pa.bool_()),
             ("name", pa.string()),
             ("seconds", pa.float64()),
+            ("method", pa.string()),
         ]
     )
     with ParquetSink(path, schema) as sink:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from functools import cache, partial
@@ -360,6 +361,8 @@ def _publish(
             env.device_graph.graph.pages.write_heat(directory.path / "heat.parquet")
         write_counts(counts, directory.results / "counts.parquet")
         directory.manifest |= {"timings": history.timings, "truncated": truncated}
+        if methods := Counter(one.method for one in counts if one.method is not None):
+            directory.manifest["methods"] = dict(methods)
         if workload.adds_up and (count := _sum(counts)) is not None:
             directory.manifest["count"] = count
         directory.finish(env.metrics)

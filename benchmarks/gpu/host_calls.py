@@ -21,7 +21,7 @@ from typing import Any
 import longwall
 from benchmarks.lib.seed_patterns import TDFS, TDFS_LABELLED, mod_labels
 from benchmarks.lib.seed_runs import make_graph
-from longwall.pipeline.phases.by_label.plans import CountByLabel
+from longwall.pipeline.planning.rewrites.label_partition import LabelPartitionPlan
 
 KINDS = ("launch", "copy", "array", "operation", "wait")
 
@@ -75,9 +75,9 @@ def watch(tally: Tally) -> None:
 @contextmanager
 def counting(tally: Tally) -> Iterator[list[float]]:
     """Open a tally while patterns with labels are counted; the list gets the seconds of each count."""
-    count, seconds = CountByLabel.count, []
+    count, seconds = LabelPartitionPlan.count, []
 
-    def counted(plan: CountByLabel, env: Any) -> int:
+    def counted(plan: LabelPartitionPlan, env: Any) -> int:
         tally.calls.clear()
         tally.inside, tally.open, began = 0.0, True, time.process_time()
         try:
@@ -86,11 +86,11 @@ def counting(tally: Tally) -> Iterator[list[float]]:
             tally.open = False
             seconds.append(time.process_time() - began - tally.inside)
 
-    CountByLabel.count = counted  # type: ignore[method-assign]
+    LabelPartitionPlan.count = counted  # type: ignore[method-assign]
     try:
         yield seconds
     finally:
-        CountByLabel.count = count  # type: ignore[method-assign]
+        LabelPartitionPlan.count = count  # type: ignore[method-assign]
 
 
 def main() -> int:

@@ -33,7 +33,7 @@ from benchmarks.gpu.start import EDGES, WORKLOADS, caches, expected, finished, i
 PACKAGES = (
     "typer", "pydantic", "numpy", "cupy", "pyarrow", "llvmlite.binding", "numba", "pandas", "jinja2", "dask",
     "distributed", "zarr", "scipy", "longwall.pipeline.config", "longwall.pipeline.run",
-    "longwall.pipeline.phases.count_plans", "longwall.kernels.cuda.engine",
+    "longwall.pipeline.planning.planner", "longwall.kernels.cuda.engine",
 )  # fmt: skip
 STEPS = {
     "longwall.pipeline.config.load": ("load_config",),

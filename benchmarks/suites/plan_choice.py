@@ -113,9 +113,10 @@ class PlanChoice(Suite):
 
     def _compare(self, name: str, pattern: Any, graph: Any, folder: Path) -> float | None:
         """Return how much longer the chosen plan takes than the better one; None: there is one, or none ended."""
-        from longwall.pipeline.phases.count_plans import CountByHomomorphisms, CountBySearch
         from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
         from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
+        from longwall.pipeline.planning.methods.homomorphisms import HomomorphismsPlan
+        from longwall.pipeline.planning.methods.search import SearchPlan
         from longwall.pipeline.planning.pattern_core import pass_costs
         from longwall.pipeline.planning.search_planner import plan_match
 
@@ -124,8 +125,8 @@ class PlanChoice(Suite):
             return None
         search = plan_match(pattern, graph.stats)
         plans = (
-            CountBySearch(pattern, search.cost, search),
-            CountByHomomorphisms(pattern, sums.cost, HomomorphismCount(sums), (1,)),
+            SearchPlan(pattern, search.cost, search),
+            HomomorphismsPlan(pattern, sums.cost, HomomorphismCount(sums), (1,)),
         )
         counts, times = [], []
         for plan in plans:

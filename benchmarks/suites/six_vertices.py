@@ -41,7 +41,9 @@ class SixVertices(Suite):
 
         import longwall
         from longwall.pipeline.patterns.symmetry import automorphism_count
-        from longwall.pipeline.phases.count_plans import plan_unlabelled
+        from longwall.pipeline.planning.facts import Facts
+        from longwall.pipeline.planning.planner import PLANNER
+        from longwall.pipeline.planning.query import Query
 
         drawn = nx.gnp_random_graph(_SMALL, 0.6, seed=1)
         path = folder / "small.edges"
@@ -50,13 +52,15 @@ class SixVertices(Suite):
         for pattern in patterns:
             matcher = nx.isomorphism.GraphMatcher(drawn, nx.Graph(pattern.edges))
             wanted = sum(1 for _ in matcher.subgraph_monomorphisms_iter()) // automorphism_count(pattern)
-            found, _ = timed(plan_unlabelled(pattern, graph.stats, induced=False), graph, 60.0, folder)
+            found, _ = timed(PLANNER.plan(Query(pattern), Facts(graph.stats)), graph, 60.0, folder)
             if found != wanted:
                 self.failures.append(f"{pattern.edge_text}: {found}, not {wanted}")
 
     def _graph(self, name: str, patterns: list[Any], folder: Path) -> None:
         import longwall
-        from longwall.pipeline.phases.count_plans import plan_unlabelled
+        from longwall.pipeline.planning.facts import Facts
+        from longwall.pipeline.planning.planner import PLANNER
+        from longwall.pipeline.planning.query import Query
         from longwall.storage.generators.kinds import generate
 
         if name.startswith(_GENERATED):
@@ -65,7 +69,7 @@ class SixVertices(Suite):
             graph = longwall.open_graph(str(self.settings.data / "graphs" / f"{name}.edges.gz"))
         rows: dict[str, list[tuple[float, bool, str]]] = {}
         for pattern in patterns:
-            plan = plan_unlabelled(pattern, graph.stats, induced=False)
+            plan = PLANNER.plan(Query(pattern), Facts(graph.stats))
             count, took = timed(plan, graph, self.settings.seconds, folder)
             if self.settings.each:
                 self.say(f"{name}: {pattern.edge_text}: {count} by {plan.to_dict()['kind']}, {took:.2f} s")

@@ -53,6 +53,8 @@ class PatternCount:
     """What the pattern is called, where a run has several patterns."""
     seconds: float | None = None
     """The time that it took then; what an earlier attempt of the run did is not part of it."""
+    method: str | None = None
+    """The method that counted it, one of those that ``longwall explain --all`` lists; None where none was chosen."""
 
 
 class MetricsRow(NamedTuple):
@@ -249,6 +251,8 @@ class Coordinator(Environment):
     """What names of phases have behind them when they are dispatched."""
     whole: bool = False
     """Whether patterns are counted in the whole graph, also if a part of it, such as a core, may be less work."""
+    counted_by: str = ""
+    """The method that took the last count."""
 
     def beside(self, resources: Resources) -> Environment:
         """Return an environment for a second engine of this process."""

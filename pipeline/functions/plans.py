@@ -39,6 +39,7 @@ def explain(
     rows: bool = False,
     limit: int | None = None,
     count: Literal["embeddings", "subgraphs", "mappings"] = "embeddings",
+    all: bool = False,  # noqa: A002 - as the option of the command
     **options: Unpack[Options],
 ) -> Plan:
     """Say how a pattern would be counted or listed, or another question answered, and what that would take.
@@ -53,6 +54,8 @@ def explain(
         Whether the embeddings of the pattern are listed, as by `longwall.match`, not counted.
     limit
         With `rows`: the number of rows after which the search ends.
+    all
+        Whether all methods of counting are listed: which apply, their estimated steps, and which is taken.
 
     Returns
     -------
@@ -76,4 +79,5 @@ def explain(
         workload = {"kind": "match", "pattern": text, "induced": induced, "output": output, "count": count}
     question = Question.of(graph, workload, options, limit=limit)
     with in_words_of_calls():
-        return Plan(explain_config(question.config(run={"name": "explain"}), observer=question.observer()))
+        config = question.config(run={"name": "explain"})
+        return Plan(explain_config(config, observer=question.observer(), methods=all))

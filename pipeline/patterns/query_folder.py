@@ -19,7 +19,7 @@ MOST_QUERIES = 100_000
 _REMEMBERED = 1 << 11  # patterns: a config reads each when it is checked, and again when it is planned
 
 
-class Query(NamedTuple):
+class PatternSource(NamedTuple):
     """One of several patterns.
 
     Attributes
@@ -45,7 +45,7 @@ def is_folder(text: str) -> bool:
         return False
 
 
-def queries_of(sources: Sequence[str]) -> list[Query]:
+def queries_of(sources: Sequence[str]) -> list[PatternSource]:
     """Return the patterns that texts, files and folders stand for; those of a folder in the order of their names.
 
     Raises
@@ -53,12 +53,12 @@ def queries_of(sources: Sequence[str]) -> list[Query]:
     InputError
         If a folder is not there, or has no pattern files.
     """
-    found: list[Query] = []
+    found: list[PatternSource] = []
     for source in sources:
         if is_folder(source):
             found += _files_of(source.strip())
         else:
-            found.append(Query(_name(source.strip()), source.strip()))
+            found.append(PatternSource(_name(source.strip()), source.strip()))
     if not found:
         raise InputError("there is no pattern: give at least one")
     if len(found) > MOST_QUERIES:
@@ -66,7 +66,7 @@ def queries_of(sources: Sequence[str]) -> list[Query]:
     return found
 
 
-def _files_of(folder: str) -> list[Query]:
+def _files_of(folder: str) -> list[PatternSource]:
     try:
         names = [file.name for file in user_path(folder).iterdir()]
     except OSError as error:
@@ -75,7 +75,7 @@ def _files_of(folder: str) -> list[Query]:
     files = sorted((name for name in names if is_pattern_file(name) and name[0] != "."), key=_by_number)
     if not files:
         raise InputError(f"{brief(folder)}: the folder has no .graph or .graphml files")
-    return [Query(_name(name), str(user_path(folder) / name)) for name in files]
+    return [PatternSource(_name(name), str(user_path(folder) / name)) for name in files]
 
 
 def _by_number(name: str) -> list[tuple[int, str]]:

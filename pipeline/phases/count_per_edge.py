@@ -17,8 +17,8 @@ from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.task_ranges import range_memory, sure_share, workspace_advice
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
-from longwall.pipeline.phases.count_plans import CountPlan
 from longwall.pipeline.phases.edge_graph import edge_graph
+from longwall.pipeline.planning.plan import CountPlan
 from longwall.stages.edge_counting import SHAPES, CountOfEdges
 from longwall.storage.errors import RunError
 from longwall.storage.graph.graph import Graph

@@ -13,8 +13,9 @@ import numpy as np
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import MergingPhase
 from longwall.pipeline.patterns.pattern import Pattern
-from longwall.pipeline.phases.count_plans import CountPlan, plan_cliques
 from longwall.pipeline.phases.range_count import RangePhase
+from longwall.pipeline.planning.plan import CountPlan
+from longwall.pipeline.planning.search_planner import plan_match
 from longwall.pipeline.run_store.commit_log import PartialResult, PhaseRecord
 from longwall.pipeline.run_store.store import changed
 from longwall.stages.range_counting import CountOfVertices, CountTrianglesOfVertices, VertexCounts
@@ -145,4 +146,4 @@ class CountTrianglesPerVertex(CountPlan):
 
 def plan_triangles_per_vertex(pattern: Pattern, graph: Graph) -> CountTrianglesPerVertex:
     """Plan how to count the triangles of every vertex; `pattern` is a triangle."""
-    return CountTrianglesPerVertex(pattern, plan_cliques(pattern, graph.stats).cost)
+    return CountTrianglesPerVertex(pattern, sum(plan_match(pattern, graph.stats).rows))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -17,15 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.pipeline.execution.device_graph import holds_part
-from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.phases.range_count import RangeCount, RangePhase
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.base import Aggregation
 from longwall.stages.range_counting import CountCliques, CountTrianglesOfVertices
 from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.lazy_kernel import lazy_kernel
-from longwall.storage.memory.reservations import BudgetExceeded
 from longwall.storage.streaming.stored_graph import StoredGraph
 
 if TYPE_CHECKING:
@@ -40,7 +36,6 @@ _PATH, _TAILED = [1, 1, 2, 2], [1, 2, 2, 3]  # degrees, ascending
 _VERTICES_AT_ONCE = 1 << 18
 _SHIFTS = (0, 12, 24)
 _ARCS_AT_ONCE = 1 << 22
-_MANY_EDGES = 1 << 18  # with fewer all ways are quick, and kernels that other counts compile, too, count
 
 
 @dataclass(frozen=True)
@@ -126,25 +121,6 @@ def count_by_triangles(pattern: Pattern, env: Coordinator) -> int | None:
     seconds = time.perf_counter() - began
     env.metrics.record(phase.count.method, 0, record.total, found, seconds, 0, record.ranges)
     return found
-
-
-def count_reading_less(pattern: Pattern, env: Coordinator) -> int | None:
-    """Count as `count_by_triangles` does, where a search or sums over rows read and compute much more."""
-    if triangles_suffice(env):
-        short = (DoesNotFit,) if isinstance(env.graph, StoredGraph) else (DoesNotFit, BudgetExceeded)
-        with suppress(*short):
-            return count_by_triangles(pattern, env)
-    return None
-
-
-def triangles_suffice(env: Environment) -> bool:
-    """Return whether patterns that follow from triangles are counted so: a device that holds all sums up rows faster.
-
-    The host adds up the degrees at all edges, which takes longer than a device takes for the whole count.
-    """
-    graph = env.graph
-    large = not env.resources.on_device and graph.num_edges >= _MANY_EDGES
-    return large or holds_part(env) or graph.files is not None or isinstance(graph, StoredGraph)
 
 
 def add_tails(graph: Graph, vertices: Int64s, triangles: Int64s) -> int:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.phases.by_label.laid_out import laid_out
-from longwall.pipeline.phases.by_label.plans import NO_ROOM, layout_of
+from longwall.pipeline.phases.by_label.layouts import layout_of
 from longwall.pipeline.phases.list_by_levels import list_by_levels
 from longwall.pipeline.phases.search_count import predict
 from longwall.pipeline.phases.search_list import SearchList, embedding_writer, record_search, rows_left
@@ -59,7 +59,7 @@ def list_matches(plan: MatchPlan, env: Coordinator, *, written: int = 0) -> List
             return _listed(plan, there if there.graph.num_edges else env, written)
         except DoesNotFit:
             env.forget_layout()
-            env.observer.note(NO_ROOM)
+            env.observer.note("the budget has no room for the graph by label: searching the whole graph instead")
     return _listed(plan, env, written)
 
 

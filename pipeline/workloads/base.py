@@ -14,7 +14,9 @@ from longwall.pipeline.workloads.sections import Section
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Coordinator
     from longwall.pipeline.patterns.pattern import Pattern
-    from longwall.pipeline.phases.count_plans import CountPlan
+    from longwall.pipeline.planning.plan import CountPlan
+    from longwall.pipeline.planning.planner import Planner
+    from longwall.pipeline.planning.query import Join
     from longwall.pipeline.planning.search_plan import MatchPlan
     from longwall.storage.graph.graph import Graph
 
@@ -80,8 +82,15 @@ class Workload(Section, ABC):
         return self
 
     @abstractmethod
-    def plan(self, graph: Graph) -> Any:
+    def plan(self, graph: Graph, planner: Planner | None = None) -> Any:
         """Plan the work for a graph; a plan has `describe()` and `to_dict()`.
+
+        Parameters
+        ----------
+        graph
+            The graph.
+        planner
+            Plans counts of patterns; None: by all methods.
 
         Raises
         ------
@@ -94,52 +103,31 @@ class Workload(Section, ABC):
         """Do the work of a plan."""
 
 
-Join = Literal["vertices", "edges"]
-
-
 def plan_pattern(
     pattern: Pattern,
     graph: Graph,
     output: Output,
+    planner: Planner | None,
     *,
     induced: bool = False,
     join: Join = "vertices",
     limit: int | None = None,
 ) -> CountPlan | MatchPlan:
     """Plan how to count the embeddings of a pattern, up to a limit, or, where they are the output, how to list them."""
+    if output != "embeddings":
+        from longwall.pipeline.planning.facts import Facts
+        from longwall.pipeline.planning.planner import PLANNER
+        from longwall.pipeline.planning.query import Query
+
+        return (planner or PLANNER).plan(Query(pattern, induced, limit, join), Facts.of(graph))
     from longwall.pipeline.planning.search_planner import plan_edge_joins, plan_match
 
     if pattern.edge_labels is not None:
-        from longwall.pipeline.phases.by_label.plans import count_by_search
         from longwall.pipeline.planning.edge_labels import plan_labelled_edges
 
-        counting, joining = output == "count", join == "edges"
-        search = plan_labelled_edges(pattern, graph.stats, induced=induced, counting=counting, joining=joining)
-        return count_by_search(search, graph.stats) if counting else search
-    if join == "edges":
-        from longwall.pipeline.phases.by_label.plans import count_by_search
-
-        search = plan_edge_joins(pattern, graph.stats, induced=induced, counting=output == "count")
-        return count_by_search(search, graph.stats) if search.counting else search
-    if output == "embeddings":
-        return plan_match(pattern, graph.stats, induced=induced, counting=False)
-    from longwall.pipeline.phases.stars.star_plan import plan_by_degrees, plan_star
-
-    if pattern.labels is not None:
-        from longwall.pipeline.phases.queries.plans import plan_query
-
-        if (query := plan_query(pattern, graph, induced=induced)) is not None:
-            return plan_star(pattern, graph, query, induced=induced, limit=limit)
-    if limit is not None:
-        from longwall.pipeline.phases.limited_count import plan_limited_count
-
-        limited = plan_limited_count(pattern, graph, limit, induced=induced)
-        return plan_star(pattern, graph, limited, induced=induced, limit=limit)
-    if pattern.is_clique and pattern.labels is None:  # no core of the graph pays
-        from longwall.pipeline.phases.count_plans import plan_unlabelled
-
-        return plan_unlabelled(pattern, graph.stats, induced=induced)
-    return plan_by_degrees(pattern, graph, induced=induced)
+        return plan_labelled_edges(pattern, graph.stats, induced=induced, counting=False, joining=join == "edges")
+    plan = plan_edge_joins if join == "edges" else plan_match
+    return plan(pattern, graph.stats, induced=induced, counting=False)
 
 
 def count_or_list(
@@ -158,8 +146,10 @@ def count_or_list(
     limit
         Embeddings after which a count ends.
     """
+    from longwall.pipeline.planning.plan import Choice
     from longwall.pipeline.planning.search_plan import MatchPlan
 
+    env.counted_by = ""
     if isinstance(plan, MatchPlan):
         from longwall.pipeline.phases.listing import list_matches
 
@@ -169,6 +159,14 @@ def count_or_list(
         lower_bound = count == limit
     else:
         count, lower_bound = plan.count(env), False
+    method = env.counted_by or None
+    if env.spec.run.verify:
+        if isinstance(plan, Choice):
+            plan.verify(count, env, limit)
+        else:
+            env.observer.note(f"not verified: one method alone answers {plan.pattern.edge_text}")
     labels = label_texts(plan.pattern.labels, env.graph.label_names)
     edge_labels = label_texts(plan.pattern.edge_labels, env.graph.edge_label_names)
-    return PatternCount(plan.pattern.edge_text, labels, count, lower_bound=lower_bound, edge_labels=edge_labels)
+    return PatternCount(
+        plan.pattern.edge_text, labels, count, lower_bound=lower_bound, edge_labels=edge_labels, method=method
+    )

@@ -11,10 +11,11 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.label_names import placeholders, with_label_numbers
 from longwall.pipeline.patterns.parse import is_pattern_file
-from longwall.pipeline.patterns.query_folder import Query, dropped_line, is_folder, queries_of, read_query
+from longwall.pipeline.patterns.query_folder import PatternSource, dropped_line, is_folder, queries_of, read_query
 from longwall.pipeline.patterns.symmetry import automorphism_count
+from longwall.pipeline.planning.query import Join
 from longwall.pipeline.quoting import quote
-from longwall.pipeline.workloads.base import Join, Workload, count_or_list, plan_pattern
+from longwall.pipeline.workloads.base import Workload, count_or_list, plan_pattern
 from longwall.pipeline.workloads.sections import as_tuple
 from longwall.storage.errors import InputError
 from longwall.storage.paths import path_exists, user_path
@@ -22,7 +23,8 @@ from longwall.storage.paths import path_exists, user_path
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Coordinator
     from longwall.pipeline.patterns.pattern import Pattern
-    from longwall.pipeline.phases.count_plans import CountPlan
+    from longwall.pipeline.planning.plan import CountPlan
+    from longwall.pipeline.planning.planner import Planner
     from longwall.pipeline.planning.search_plan import MatchPlan
     from longwall.storage.graph.graph import Graph
 
@@ -161,11 +163,11 @@ class Match(Workload):
         absolute = tuple(map(_absolute, self._sources))
         return self.model_copy(update={"pattern": absolute[0] if isinstance(self.pattern, str) else absolute})
 
-    def plan(self, graph: Graph) -> CountPlan | MatchPlan | QueriesPlan:
+    def plan(self, graph: Graph, planner: Planner | None = None) -> CountPlan | MatchPlan | QueriesPlan:
         """Plan the matching of the pattern, or of each of several."""
         if self._several:
-            return QueriesPlan(tuple((query.name, self._plan(query, graph)) for query in self._queries))
-        return self._plan(self._queries[0], graph)
+            return QueriesPlan(tuple((query.name, self._plan(query, graph, planner)) for query in self._queries))
+        return self._plan(self._queries[0], graph, planner)
 
     def execute(self, plan: CountPlan | MatchPlan | QueriesPlan, env: Coordinator) -> list[PatternCount]:
         """Count or list the embeddings."""
@@ -189,10 +191,10 @@ class Match(Workload):
         return not isinstance(self.pattern, str) or is_folder(self.pattern)
 
     @property
-    def _queries(self) -> list[Query]:
+    def _queries(self) -> list[PatternSource]:
         return queries_of(self._sources)
 
-    def _plan(self, query: Query, graph: Graph) -> CountPlan | MatchPlan:
+    def _plan(self, query: PatternSource, graph: Graph, planner: Planner | None) -> CountPlan | MatchPlan:
         pattern = read_query(query.source, placeholders(self.pattern_labels))
         pattern = with_label_numbers(pattern, self.pattern_labels, graph)
         if self.output == "edges":
@@ -202,13 +204,15 @@ class Match(Workload):
             assert shape is not None, "the config was checked"
             return plan_per_edge(pattern, shape, graph)
         if self.count == "subgraphs":
-            return self._plan_subgraphs(pattern, graph)
-        return self._plan_embeddings(pattern, graph, self._limit(pattern))
+            return self._plan_subgraphs(pattern, graph, planner)
+        return self._plan_embeddings(pattern, graph, self._limit(pattern), planner)
 
-    def _plan_embeddings(self, pattern: Pattern, graph: Graph, limit: int | None) -> CountPlan | MatchPlan:
-        return plan_pattern(pattern, graph, self.output, induced=self.induced, join=self.join, limit=limit)
+    def _plan_embeddings(
+        self, pattern: Pattern, graph: Graph, limit: int | None, planner: Planner | None
+    ) -> CountPlan | MatchPlan:
+        return plan_pattern(pattern, graph, self.output, planner, induced=self.induced, join=self.join, limit=limit)
 
-    def _plan_subgraphs(self, pattern: Pattern, graph: Graph) -> CountPlan | MatchPlan:
+    def _plan_subgraphs(self, pattern: Pattern, graph: Graph, planner: Planner | None) -> CountPlan | MatchPlan:
         """Plan the count of distinct subgraphs: the count of embeddings, if each subgraph has one embedding."""
         from longwall.pipeline.patterns.placements import subgraph_terms
         from longwall.pipeline.phases.by_label.subgraphs import CountSubgraphs
@@ -216,7 +220,7 @@ class Match(Workload):
         most, terms = subgraph_terms(pattern)
         limit = None if self.limit is None else self.limit * most
         (_, whole), *others = [
-            (coefficient, self._plan_embeddings(one, graph, limit if one is pattern else None))
+            (coefficient, self._plan_embeddings(one, graph, limit if one is pattern else None, planner))
             for coefficient, one in terms
         ]
         if not others:

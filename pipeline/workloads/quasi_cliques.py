@@ -19,7 +19,8 @@ from longwall.pipeline.workloads.base import Workload, count_or_list, plan_patte
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Coordinator
-    from longwall.pipeline.phases.count_plans import CountPlan
+    from longwall.pipeline.planning.plan import CountPlan
+    from longwall.pipeline.planning.planner import Planner
     from longwall.pipeline.planning.search_plan import MatchPlan
     from longwall.storage.graph.graph import Graph
 
@@ -57,10 +58,10 @@ class QuasiCliques(Workload):
         """Number of columns of the embeddings."""
         return self.k
 
-    def plan(self, graph: Graph) -> QuasiCliquePlan:
+    def plan(self, graph: Graph, planner: Planner | None = None) -> QuasiCliquePlan:
         """Plan for every pattern."""
         patterns = quasi_cliques(self.k, self.missing)
-        return QuasiCliquePlan(tuple(plan_pattern(one, graph, self.output, induced=True) for one in patterns))
+        return QuasiCliquePlan(tuple(plan_pattern(one, graph, self.output, planner, induced=True) for one in patterns))
 
     def execute(self, plan: QuasiCliquePlan, env: Coordinator) -> list[PatternCount]:
         """Count or list the embeddings of each pattern; ``export.limit`` is for all of them together."""

@@ -23,7 +23,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from longwall.pipeline.quoting import quote, suggestion
+from longwall.pipeline.quoting import join_names, quote, suggestion
 from longwall.storage.errors import InputError
 from longwall.storage.memory.sizes import parse_size
 from longwall.storage.paths import user_path
@@ -400,6 +400,22 @@ class EngineSection(Section):
         default=(),
         description="for benchmarks, optimisations of the GPU to switch off: `two-pass`, `ungrouped`, `unordered`",
     )
+    without: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = Field(
+        default=(),
+        description="methods and rewrites that do not count patterns, such as `hub-removal`; `longwall explain --all` "
+        "lists them",
+    )
+
+    @field_validator("without")
+    @classmethod
+    def _without_known_methods(cls, without: tuple[str, ...]) -> tuple[str, ...]:
+        if without:
+            from longwall.pipeline.planning.planner import NAMES
+
+            unknown = [name for name in without if name not in NAMES]
+            if unknown:
+                raise ValueError(f"there is no method {quote(unknown[0])}; there are {join_names(NAMES)}")
+        return without
 
     @field_validator("devices")
     @classmethod
@@ -427,6 +443,11 @@ class RunSection(Section):
         default=False,
         description="`true`: replace a run of that name, as `--overwrite` does; the old one stays until the new one, "
         "which works in `directory/name+new`, is done",
+    )
+    verify: bool = Field(
+        default=False,
+        description="whether each count of a pattern is taken a second time, by a method that shares as little as "
+        "possible with the first one; the run fails if they differ",
     )
     report: bool = Field(
         default=True, description="whether the run writes `report.html`, a page that shows what it did and found"

@@ -12,7 +12,8 @@ from longwall.pipeline.workloads.base import Workload, count_or_list, plan_patte
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Coordinator
-    from longwall.pipeline.phases.count_plans import CountPlan
+    from longwall.pipeline.planning.plan import CountPlan
+    from longwall.pipeline.planning.planner import Planner
     from longwall.pipeline.planning.search_plan import MatchPlan
     from longwall.storage.graph.graph import Graph
 
@@ -31,7 +32,7 @@ class Triangles(Workload):
         """Number of columns of the embeddings."""
         return 3
 
-    def plan(self, graph: Graph) -> CountPlan | MatchPlan:
+    def plan(self, graph: Graph, planner: Planner | None = None) -> CountPlan | MatchPlan:
         """Plan for triangles."""
         pattern = parse_pattern("triangle")
         if self.output == "vertices":
@@ -42,7 +43,7 @@ class Triangles(Workload):
             from longwall.pipeline.phases.count_per_edge import plan_per_edge
 
             return plan_per_edge(pattern, "triangle", graph)
-        return plan_pattern(pattern, graph, self.output)
+        return plan_pattern(pattern, graph, self.output, planner)
 
     def execute(self, plan: CountPlan | MatchPlan, env: Coordinator) -> list[PatternCount]:
         """Count or list the triangles, in all, per vertex or per edge."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import set_page_size
+from plans import plan_count
 from real import load, queries
 from selection import emulated
 
@@ -15,7 +16,6 @@ import longwall
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.phases import search_count
-from longwall.pipeline.phases.by_label.plans import plan_count
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.storage.graph.graph import Graph
 

@@ -24,7 +24,7 @@ from random_cases import Case, methods
 from selection import on_device
 
 from longwall.pipeline.patterns.pattern import Pattern
-from longwall.pipeline.phases.count_plans import CountBySearch
+from longwall.pipeline.planning.methods.search import SearchPlan
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.storage.graph.graph import Graph
 
@@ -111,7 +111,7 @@ def check_methods(lab: Any, seed: int, engine: str) -> None:
 
 def enumerates(plan: Any) -> bool:
     """Whether a plan, or one that it is made of, counts by a search."""
-    if isinstance(plan, CountBySearch):
+    if isinstance(plan, SearchPlan):
         return True
     if isinstance(plan, tuple):
         return any(map(enumerates, plan))

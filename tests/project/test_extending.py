@@ -1,4 +1,4 @@
-"""The recipe for a workload in docs/extending.md is followed to the letter: a Python file, a config, nothing else."""
+"""Recipes of docs/extending.md are followed to the letter: a workload is a file and a config, a method a file."""
 
 from __future__ import annotations
 
@@ -40,20 +40,46 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
         target = folder / "longwall" / name
         assert not target.exists(), f"{name} is not new"
         target.write_text(block(name))
+    planner = folder / "longwall" / "pipeline" / "planning" / "planner.py"
+    text, head = planner.read_text(), "METHODS: tuple[Method, ...] = (\n"
+    first = "from longwall.pipeline.planning.plan import"
+    assert head in text
+    text = text.replace(first, f"from longwall.pipeline.planning.methods.wedges import Wedges\n{first}", 1)
+    planner.write_text(text.replace(head, f"{head}    Wedges(),\n"))
     return folder
 
 
-def test_the_config_runs_and_its_count_is_that_of_brute_force(extended: Path, tmp_path: Path) -> None:
+def call(extended: Path, folder: Path, name: str, *words: str, command: str = "run") -> Any:
+    """Call a command of the extended package with the config of the recipe, and more words."""
     config = extended / "longwall" / "configs" / "paths.toml"
-    overrides = ["engine.kind=cpu", f"run.directory={tmp_path}", "run.name=paths"]
-    command = [sys.executable, "-m", "longwall", "run", str(config), "--json"]
-    for override in overrides:
-        command += ["--set", override]
+    whole = [sys.executable, "-m", "longwall", command, str(config), *words]
+    for override in ("engine.kind=cpu", f"run.directory={folder}", f"run.name={name}"):
+        whole += ["--set", override]
     environment = os.environ | {"PYTHONPATH": str(extended)}
-    done = subprocess.run(command, cwd=extended, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(whole, cwd=extended, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    graph = tomllib.loads(config.read_text())["graph"]
+    return done
+
+
+def test_the_config_runs_and_its_count_is_that_of_brute_force(extended: Path, tmp_path: Path) -> None:
+    done = call(extended, tmp_path, "paths", "--json")
+    graph = tomllib.loads((extended / "longwall" / "configs" / "paths.toml").read_text())["graph"]
     assert json.loads(done.stdout)["count"] == paths_of_four(edges_of(graph, tmp_path))
+
+
+@pytest.mark.slow
+def test_a_method_is_listed_verified_named_and_switched_off(extended: Path, tmp_path: Path) -> None:
+    short = ("--set", "workload.k=3")
+    listed = call(extended, tmp_path, "none", "--all", *short, command="explain").stdout.splitlines()
+    (line,) = (one for one in listed if one.split()[0] == "wedges")
+    assert line.endswith("taken")
+    verified = call(extended, tmp_path, "verified", "--json", *short, "--set", "run.verify=true")
+    assert "verified: " in verified.stderr
+    assert "wedges" in verified.stderr
+    without = call(extended, tmp_path, "without", "--json", *short, "--set", "engine.without=['wedges']")
+    (first,), (second,) = (json.loads(done.stdout)["patterns"] for done in (verified, without))
+    assert (first["method"], first["count"]) == ("wedges", second["count"])
+    assert second["method"] != "wedges"
 
 
 def edges_of(graph: dict[str, Any], folder: Path) -> list[tuple[int, int]]:

@@ -115,7 +115,7 @@ def line_of(question: Question) -> str:
 
 
 def _chosen(question: Question, graph: Graph) -> str:
-    plan = plan_pattern(question.pattern, graph, "count", induced=question.induced).to_dict()
+    plan = plan_pattern(question.pattern, graph, "count", None, induced=question.induced).to_dict()
     return f"{_name(plan)} {plan['estimated_cost']:.3g}"
 
 

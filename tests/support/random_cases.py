@@ -10,33 +10,29 @@ from math import inf
 
 import naive
 import networkx as nx
+from plans import tried_first
 
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
-from longwall.pipeline.phases import count_plans
-from longwall.pipeline.phases.by_label.plans import plan_count
-from longwall.pipeline.phases.cores.core_plan import CountInCore, CountWithLeaves, least_neighbours
-from longwall.pipeline.phases.count_plans import (
-    CountByHomomorphisms,
-    CountByInclusionExclusion,
-    CountByKernel,
-    CountBySearch,
-    CountPlan,
-    CountStars,
-)
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
-from longwall.pipeline.phases.hubs.hub_plan import CountAroundHubs
-from longwall.pipeline.phases.queries.plans import CountByCandidates
 from longwall.pipeline.phases.range_count import RangeCount
-from longwall.pipeline.phases.stars.star_plan import CountStarsByCentre
+from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.homomorphisms import denser, plan_homomorphisms
+from longwall.pipeline.planning.kernel_plan import KernelPlan
+from longwall.pipeline.planning.method import ON_PARTS
+from longwall.pipeline.planning.methods.homomorphisms import HomomorphismsPlan, induced_by_denser
+from longwall.pipeline.planning.methods.search import search_of
+from longwall.pipeline.planning.methods.star_leaves import StarLeavesPlan
 from longwall.pipeline.planning.pattern_core import PassCosts
-from longwall.pipeline.planning.search_planner import plan_edge_joins, plan_match
+from longwall.pipeline.planning.plan import CountPlan
+from longwall.pipeline.planning.planner import PLANNER
+from longwall.pipeline.planning.query import Query
+from longwall.pipeline.planning.rewrites.hub_removal import HubRemovalPlan
+from longwall.pipeline.planning.rewrites.k_core import InCorePlan, least_neighbours
+from longwall.pipeline.planning.rewrites.pendant_vertices import PendantVerticesPlan
 from longwall.pipeline.workloads.motifs.by_counting import plan_counting
 from longwall.pipeline.workloads.motifs.by_enumeration import plan_enumeration
 from longwall.stages.cliques.leaves import CountCliquesByPivots
-from longwall.stages.four_vertices import CountFourCycles
-from longwall.stages.range_counting import CountCliques, CountFiveCycles, CountRanges
 from longwall.storage.graph.derived.hubs import MOST_HUBS
 from longwall.storage.graph.graph import Graph
 
@@ -174,59 +170,40 @@ _KINDS: dict[str, Callable[[random.Random, int], Iterator[Edge]]] = {
 def methods(case: Case, graph: Graph) -> dict[str, Count]:
     """Every method that counts the embeddings of a case."""
     query, pattern = case.query, Pattern(case.query.size, case.query.edges, case.query.labels)
-    induced, stats = query.induced, graph.stats
-    chosen, search = plan_count(pattern, graph, induced=induced), plan_match(pattern, stats, induced=induced)
-    joins = plan_edge_joins(pattern, stats, induced=induced)
-    one_by_one = plan_match(pattern, stats, induced=induced, longest_suffix=1)
-    plans: dict[str, CountPlan] = {
-        "chosen": chosen,
-        "search": CountBySearch(pattern, 0.0, search),
-        "search, one vertex counted": CountBySearch(pattern, 0.0, one_by_one),
-        "joins": CountBySearch(pattern, 0.0, joins),
-        "candidates": CountByCandidates(pattern, 0.0, induced),
-    }
-    if least_neighbours(pattern) > 1:
-        plans["core"] = CountInCore(pattern, 0.0, chosen, induced)
-    if query.size > 2 and sorted(map(len, pattern.neighbours))[-2] == 1:
-        plans["leaves by centre"] = CountStarsByCentre(pattern, inf, chosen, induced)
+    induced, asked, facts = query.induced, Query(pattern, query.induced), Facts.of(graph)
+    proposals = PLANNER.proposals(asked, facts)
+    plans: dict[str, CountPlan] = {name: plan for name, plan in proposals if isinstance(plan, CountPlan)}
+    chosen = PLANNER.plan(asked, facts)
+    plans["chosen"] = chosen
+    for name, other in (("search, one vertex counted", {"limit": 1}), ("joins", {"join": "edges"})):
+        plans[name] = replace(plans["search"], search=search_of(replace(asked, **other), graph.stats))
+    for name, plan in _forced(asked, graph):
+        plans[name] = tried_first(plan, chosen)
     found: dict[str, Count] = {}
     if query.labels is None and query.size > 2:
-        plans |= _formulas(pattern, graph, induced=induced)
         found |= _motifs(pattern, graph, induced=induced)
     return {name: plan.count for name, plan in plans.items()} | found
 
 
-def _formulas(pattern: Pattern, graph: Graph, *, induced: bool) -> dict[str, CountPlan]:
-    """Methods for patterns without labels that enumerate nothing, or know what they enumerate."""
-    k, degrees, found = pattern.num_vertices, sorted(map(len, pattern.neighbours)), dict[str, CountPlan]()
-    whole = replace(plan_count(pattern, graph, induced=induced), cost=inf)
-
-    def kernel(count: CountRanges) -> CountPlan:
-        return CountByKernel(pattern, 0.0, RangeCount(count, 0.0))
-
+def _forced(query: Query, graph: Graph) -> Iterator[tuple[str, CountPlan]]:
+    """Yield the plans of methods that the planner asks for long counts in large graphs only."""
+    pattern, induced = query.pattern, query.induced
+    if least_neighbours(pattern) > 1:
+        yield "core", InCorePlan(pattern, inf, query, least_neighbours(pattern), PLANNER.but(*ON_PARTS))
+    if pattern.num_vertices > 2 and sorted(map(len, pattern.neighbours))[-2] == 1:
+        yield "leaves by centre", StarLeavesPlan(pattern, inf, induced)
+    if pattern.labels is not None or pattern.num_vertices < 3:
+        return
     if pattern.is_clique:
-        found["bitmaps"], found["pivots"] = kernel(CountCliques(k)), kernel(CountCliquesByPivots(k))
-    if not induced and degrees == [2] * 4:
-        found["wedges"] = kernel(CountFourCycles())
-    if not induced and degrees == [2] * 5:
-        found["five-cycles"] = kernel(CountFiveCycles())
-    if not induced and k > 3 and degrees[-2] == 1:
-        found["degrees"] = CountStars(pattern, 0.0)
+        yield "pivots", KernelPlan(pattern, 0.0, RangeCount(CountCliquesByPivots(pattern.num_vertices), 0.0))
     hubs = min(1 + graph.num_edges % MOST_HUBS, graph.num_vertices)
-    found["around hubs"] = CountAroundHubs(pattern, inf, whole, induced, hubs)
-    absent = k * (k - 1) // 2 - len(pattern.edges)
-    if induced and k > count_plans.MAX_INDUCED_VERTICES and absent > count_plans.FEW_ABSENT_EDGES:
-        return found
-    more = denser(pattern) if induced else ((Pattern(k, pattern.edges), 1),)
-    patterns, signs = tuple(one for one, _ in more), tuple(sign for _, sign in more)
-    found["leaves"] = CountWithLeaves(pattern, 0.0, whole, induced)
-    for name, costs in (("decomposition", _COSTS), ("without lists", PassCosts(1.0, 1.0, 1.0, lists=False))):
-        if (sums := plan_homomorphisms(patterns, costs)) is not None:
-            found[name] = CountByHomomorphisms(pattern, 0.0, HomomorphismCount(sums), signs)
-    if induced:
-        parts = tuple((sign, plan_count(one, graph)) for one, sign in more)
-        found["inclusion-exclusion"] = CountByInclusionExclusion(pattern, 0.0, parts)
-    return found
+    yield "around hubs", HubRemovalPlan(pattern, inf, induced, hubs, PLANNER)
+    if not induced or induced_by_denser(pattern):
+        yield "leaves", PendantVerticesPlan(pattern, inf, induced)
+        more = denser(pattern) if induced else ((Pattern(pattern.num_vertices, pattern.edges), 1),)
+        patterns, signs = tuple(one for one, _ in more), tuple(sign for _, sign in more)
+        if (sums := plan_homomorphisms(patterns, _COSTS)) is not None:
+            yield "decomposition", HomomorphismsPlan(pattern, 0.0, HomomorphismCount(sums), signs)
 
 
 def _motifs(pattern: Pattern, graph: Graph, *, induced: bool) -> dict[str, Count]:

@@ -117,7 +117,7 @@ def _open_run(start: WorkerStart, dask_there: threading.Event) -> None:
         with suppress(RunError):
             open_run(start.header, start.threads)
         dask_there.wait()  # imports take turns, and the worker waits for Dask first, then for its graph
-        import longwall.pipeline.phases.count_plans  # noqa: F401 - most phases that are asked for later are among them
+        import longwall.pipeline.planning.planner  # noqa: F401 - most phases that are asked for later are among them
 
 
 def _end_with(parent: Connection) -> None:

@@ -82,3 +82,13 @@ def clique_layout(pattern: Pattern, stats: GraphStats) -> LabelLayout | None:
     if edges > _MOST_EDGES:
         return None
     return LabelLayout(labels, tuple((a, b, ANY) for a, b in pairs), sliced=False)
+
+
+def layout_of(search: MatchPlan, stats: GraphStats) -> LabelLayout | None:
+    """Return the layout for a search; None where labels do not matter, or the graph has not all of them."""
+    return search_layout(search) if labels_are_there(search.pattern, stats) else None
+
+
+def labels_are_there(pattern: Pattern, stats: GraphStats) -> bool:
+    """Whether the graph has vertices with each label of the pattern; if not, a search finds nothing at once."""
+    return all(stats.label_counts.get(label) for label in pattern.labels or () if label != ANY_LABEL)

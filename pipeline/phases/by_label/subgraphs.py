@@ -8,7 +8,7 @@ from typing import Any
 
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.label_names import label_texts
-from longwall.pipeline.phases.count_plans import CountPlan
+from longwall.pipeline.planning.plan import CountPlan
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ import numpy as np
 
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
-from longwall.pipeline.phases.count_plans import CountPlan
 from longwall.pipeline.phases.derived_graph import DerivedGraph
 from longwall.pipeline.planning.hubs.parts import Part, Parts
+from longwall.pipeline.planning.plan import CountPlan
 from longwall.storage.graph.derived.hubs import HubFree
 from longwall.storage.graph.graph import Graph
 

@@ -14,7 +14,8 @@ from longwall.pipeline.workloads.base import Workload, count_or_list, plan_patte
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Coordinator
-    from longwall.pipeline.phases.count_plans import CountPlan
+    from longwall.pipeline.planning.plan import CountPlan
+    from longwall.pipeline.planning.planner import Planner
     from longwall.pipeline.planning.search_plan import MatchPlan
     from longwall.pipeline.workloads.cliques.plan import CliquePlan
     from longwall.storage.graph.graph import Graph
@@ -68,7 +69,7 @@ class Cliques(Workload):
         """Number of columns of the embeddings."""
         return self.k if isinstance(self.k, int) else None
 
-    def plan(self, graph: Graph) -> CountPlan | MatchPlan | CliquePlan:
+    def plan(self, graph: Graph, planner: Planner | None = None) -> CountPlan | MatchPlan | CliquePlan:
         """Plan for this size, or for every size."""
         if isinstance(self.k, int) and self.k <= MAX_FAMILY and self.output != "vertices":
             pattern = parse_pattern(f"clique-{self.k}")
@@ -76,7 +77,7 @@ class Cliques(Workload):
                 from longwall.pipeline.phases.count_per_edge import plan_per_edge
 
                 return plan_per_edge(pattern, "triangle" if self.k == 3 else "clique-4", graph)
-            return plan_pattern(pattern, graph, self.output)
+            return plan_pattern(pattern, graph, self.output, planner)
         from longwall.pipeline.workloads.cliques.plan import plan_cliques
 
         return plan_cliques(self.k if isinstance(self.k, int) else None, graph, per_vertex=self.output == "vertices")

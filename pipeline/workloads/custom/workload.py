@@ -16,6 +16,7 @@ from longwall.storage.errors import InputError
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Coordinator
+    from longwall.pipeline.planning.planner import Planner
     from longwall.pipeline.workloads.custom.phase import RunAlgorithm
     from longwall.storage.graph.graph import Graph
 
@@ -80,7 +81,7 @@ class Custom(Workload):
             return self
         return self.model_copy(update={"algorithm": f"{Path(place).absolute()}{colon}{title}"})
 
-    def plan(self, graph: Graph) -> CustomPlan:
+    def plan(self, graph: Graph, planner: Planner | None = None) -> CustomPlan:  # noqa: ARG002
         """Plan the one phase; the algorithm's object is made, so that wrong parameters are found before the run."""
         from longwall.pipeline.workloads.custom.phase import RunAlgorithm, arrow_schema, stages_of
 

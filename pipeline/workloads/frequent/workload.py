@@ -14,6 +14,7 @@ from longwall.pipeline.workloads.frequent.plan import MAX_PATTERN_EDGES, Frequen
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Coordinator
+    from longwall.pipeline.planning.planner import Planner
     from longwall.storage.graph.graph import Graph
 
 
@@ -100,7 +101,7 @@ class Frequent(Workload):
         """The answer is a table of patterns."""
         return False
 
-    def plan(self, graph: Graph) -> FrequentPlan:
+    def plan(self, graph: Graph, planner: Planner | None = None) -> FrequentPlan:  # noqa: ARG002
         """Plan for this support and threshold."""
         return plan_frequent(
             graph,

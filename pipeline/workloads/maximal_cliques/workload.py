@@ -12,6 +12,7 @@ from longwall.pipeline.workloads.base import Output, Workload
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Coordinator
+    from longwall.pipeline.planning.planner import Planner
     from longwall.storage.graph.graph import Graph
 
 _MOST_VERTICES = 1 << 32  # of a graph
@@ -78,7 +79,7 @@ class MaximalCliques(Workload):
         """See `Workload`."""
         return self.limit
 
-    def plan(self, graph: Graph) -> MaximalCliquePlan:  # noqa: ARG002 - every graph has the same plan
+    def plan(self, graph: Graph, planner: Planner | None = None) -> MaximalCliquePlan:  # noqa: ARG002  # noqa: ARG002 - every graph has the same plan
         """Plan the search."""
         return MaximalCliquePlan(self.min_size, self.output, self.limit)
 

@@ -5,7 +5,7 @@ a pattern is the sum of the induced counts of all patterns, each times the numbe
 this one. The denser patterns' counts are known first, so each induced count follows by subtraction.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from longwall.kernels.host.patterns.pattern_codes import code_edges, connected_codes, spanning_subgraphs
@@ -13,18 +13,17 @@ from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
-from longwall.pipeline.phases.cores.core_plan import (
-    count_with_leaves,
-    find_core,
-    pays_on_engine,
-    plan_in_core,
-    worth_a_core,
-)
-from longwall.pipeline.phases.count_plans import CountPlan
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
-from longwall.pipeline.phases.hubs.hub_plan import hubs_worth, mappings_around_hubs
+from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
 from longwall.pipeline.planning.pattern_core import pass_costs
+from longwall.pipeline.planning.plan import CountPlan, TooExpensive
+from longwall.pipeline.planning.planner import PLANNER, Planner
+from longwall.pipeline.planning.query import Query
+from longwall.pipeline.planning.rewrites.hub_removal import hubs_worth, mappings_around_hubs
+from longwall.pipeline.planning.rewrites.k_core import LEAF_CORE, find_core
+from longwall.pipeline.planning.rewrites.pendant_vertices import count_with_leaves
+from longwall.pipeline.planning.worth import pays_on_engine, worth_a_core
 from longwall.storage.errors import RunError
 from longwall.storage.graph.graph import Graph
 
@@ -51,6 +50,8 @@ class CountingPlan:
         Whether the patterns of `together` are counted in the 2-core, if that fits and is less work.
     hubs
         The number of hubs to count all patterns around, if that fits and is less work; 0: never.
+    planner
+        Plans the counts of single patterns.
     """
 
     k: int
@@ -60,6 +61,7 @@ class CountingPlan:
     alone: tuple[CountPlan, ...]
     in_core: bool = False
     hubs: int = 0
+    planner: Planner = field(default=PLANNER, compare=False, repr=False)
 
     @property
     def shared(self) -> tuple[Pattern, ...]:
@@ -104,7 +106,7 @@ class CountingPlan:
             if pattern in mappings:
                 found = mappings[pattern] // automorphism_count(pattern)
             else:
-                found = (plans.get(pattern) or plan_in_core(pattern, env.graph)).count(env)
+                found = (plans.get(pattern) or self.planner.plan(Query(pattern), Facts.of(env.graph))).count(env)
             counts[p] = found - sum(within[p][q] * counts[q] for q in range(p + 1, len(counts)))
             if counts[p] < 0:
                 raise RunError(f"internal fault: {counts[p]} induced subgraphs {pattern.edge_text}")
@@ -112,20 +114,22 @@ class CountingPlan:
 
     def _around_hubs(self, env: Coordinator) -> dict[Pattern, int]:
         """Count the mappings of all patterns around hubs; None if that does not fit or is more work."""
-        if not self.hubs or not pays_on_engine(self.cost, env):
+        if not self.hubs or not pays_on_engine(self.cost, Facts.there(env)):
             return {}
         try:
-            found = mappings_around_hubs(self.patterns, env, self.hubs, self.cost, each=_PART)
+            found = mappings_around_hubs(self.patterns, env, self.hubs, self.cost, self.planner, each=_PART)
         except DoesNotFit:
             env.observer.note("the budget has no room for the graph without its hubs: counting with them")
             return {}
-        return {} if found is None else dict(zip(self.patterns, found, strict=True))
+        except TooExpensive:
+            return {}
+        return dict(zip(self.patterns, found, strict=True))
 
     def _mappings(self, env: Coordinator) -> dict[Pattern, int]:
         """Count the mappings of the patterns that are counted together; none where there is no room for that."""
         if self.together is None:
             return {}
-        in_core = self.in_core and pays_on_engine(self.together.sums.cost, env)
+        in_core = self.in_core and pays_on_engine(self.together.sums.cost, Facts.there(env))
         found = self._with_leaves(env) if in_core else None
         if found is not None:
             return dict(zip(self.shared, found, strict=True))
@@ -139,21 +143,25 @@ class CountingPlan:
         """Count them in the 2-core; None where there is no room for that, or it is more work."""
         assert self.together is not None
         try:
-            return count_with_leaves(self.shared, env, find_core(env, 2), self.together.sums.cost)
+            return count_with_leaves(self.shared, env, find_core(env, LEAF_CORE), self.together.sums.cost)
+        except TooExpensive:
+            return None
         except DoesNotFit:
             env.observer.note("the budget has no room for the 2-core of the graph: counting without it")
             return None
 
 
-def plan_counting(k: int, graph: Graph) -> CountingPlan:
+def plan_counting(k: int, graph: Graph, planner: Planner | None = None) -> CountingPlan:
     """Plan how to count every connected pattern of `k` vertices, 3 to 6; see `of_three` for 3."""
+    planner, facts = planner or PLANNER, Facts.of(graph)
+    one_by_one = planner.but("hub-removal")  # all patterns together are counted around hubs
     patterns = tuple(Pattern(k, code_edges(code, k)) for code in connected_codes(k).tolist())
     costs = pass_costs(graph.stats)
     able = tuple(pattern for pattern in patterns if plan_homomorphisms((pattern,), costs) is not None)
     sums = plan_homomorphisms(able, costs) if able else None
     shared = () if sums is None else sums.patterns
-    alone = tuple(plan_in_core(pattern, graph) for pattern in patterns if pattern not in shared)
+    alone = tuple(one_by_one.plan(Query(pattern), facts) for pattern in patterns if pattern not in shared)
     cost = sum(plan.cost for plan in alone) + (0.0 if sums is None else sums.cost)
-    in_core = sums is not None and worth_a_core(sums.cost, graph, 2)
+    in_core = sums is not None and worth_a_core(sums.cost, graph, LEAF_CORE)
     together = None if sums is None else HomomorphismCount(sums)
-    return CountingPlan(k, cost, patterns, together, alone, in_core, hubs_worth(cost, graph))
+    return CountingPlan(k, cost, patterns, together, alone, in_core, hubs_worth(cost, graph), one_by_one)

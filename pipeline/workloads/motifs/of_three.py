@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.patterns.parse import parse_pattern
-from longwall.pipeline.phases.count_plans import plan_unlabelled
+from longwall.pipeline.planning.facts import Facts
+from longwall.pipeline.planning.planner import PLANNER, Planner
+from longwall.pipeline.planning.query import Query
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Coordinator
-    from longwall.pipeline.phases.count_plans import CountPlan
     from longwall.pipeline.phases.range_count import RangePhase
+    from longwall.pipeline.planning.plan import CountPlan
     from longwall.storage.graph.graph import Graph
 
 
@@ -35,7 +37,7 @@ class ThreePlan:
 
     @property
     def streamed(self) -> RangePhase | None:
-        """See `longwall.pipeline.phases.count_plans.CountPlan`."""
+        """See `longwall.pipeline.planning.plan.CountPlan`."""
         return self.triangles.streamed
 
     def to_dict(self) -> dict[str, Any]:
@@ -59,6 +61,6 @@ class ThreePlan:
         return [pairs - 3 * triangles, triangles]
 
 
-def plan_three(graph: Graph) -> ThreePlan:
+def plan_three(graph: Graph, planner: Planner | None = None) -> ThreePlan:
     """Plan the motifs of 3 vertices."""
-    return ThreePlan(plan_unlabelled(parse_pattern("triangle"), graph.stats, induced=False))
+    return ThreePlan((planner or PLANNER).plan(Query(parse_pattern("triangle")), Facts.of(graph)))

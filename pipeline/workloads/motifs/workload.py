@@ -11,6 +11,7 @@ from longwall.pipeline.workloads.base import Workload
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Coordinator
+    from longwall.pipeline.planning.planner import Planner
     from longwall.pipeline.workloads.motifs.by_counting import CountingPlan
     from longwall.pipeline.workloads.motifs.by_enumeration import EnumerationPlan
     from longwall.pipeline.workloads.motifs.of_three import ThreePlan
@@ -63,7 +64,7 @@ class Motifs(Workload):
         """The answer is a table of patterns."""
         return False
 
-    def plan(self, graph: Graph) -> Plan:
+    def plan(self, graph: Graph, planner: Planner | None = None) -> Plan:
         """Plan for this size and method; the cheaper method where `method` leaves the choice."""
         from longwall.pipeline.workloads.motifs.by_counting import plan_counting
         from longwall.pipeline.workloads.motifs.by_enumeration import plan_enumeration
@@ -78,15 +79,15 @@ class Motifs(Workload):
                 return plan_orbit_counting(self.k, graph.stats)
             return plan_orbits(self.k, graph.stats)
         if self.k == _BY_TRIANGLES and isinstance(graph, StoredGraph):
-            return plan_three(graph)
+            return plan_three(graph, planner)
         if self.method == "counting":
-            return plan_three(graph) if self.k == _BY_TRIANGLES else plan_counting(self.k, graph)
+            return plan_three(graph, planner) if self.k == _BY_TRIANGLES else plan_counting(self.k, graph, planner)
         enumeration = plan_enumeration(self.k, graph.stats)
         if self.method == "enumeration" or self.k > _MAX_COUNTED_VERTICES or enumeration.cost < _QUICK:
             return enumeration
         if self.k == _BY_TRIANGLES:
-            return plan_three(graph)
-        counting = plan_counting(self.k, graph)
+            return plan_three(graph, planner)
+        counting = plan_counting(self.k, graph, planner)
         return counting if counting.cost < enumeration.cost else enumeration
 
     def execute(self, plan: Plan, env: Coordinator) -> list[PatternCount]:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from cases import each_case
 from conftest import set_page_size
+from plans import plan_count
 
 from longwall.kernels.cuda.local_counts.arc_diamonds import CudaArcDiamondCounter
 from longwall.kernels.cuda.runtime.page_buffer import CudaPageFrames
@@ -27,7 +28,6 @@ from longwall.pipeline.execution.device_graph import (
 from longwall.pipeline.execution.reads.oriented_reads import OrientedReads
 from longwall.pipeline.execution.reads.streamed_reads import column_ranges, streamed_columns
 from longwall.pipeline.patterns.parse import parse_pattern
-from longwall.pipeline.phases.by_label.plans import plan_count
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.phases.search_list import search_share
 from longwall.pipeline.planning.search_planner import plan_match
@@ -247,7 +247,7 @@ def test_cliques_are_counted_in_pieces_whose_tables_have_room(
     monkeypatch.setattr(GraphPages, "hold", lambda self, *ranges: (held.append(ranges), hold(self, *ranges)))
     expected = plan_count(parse_pattern(f"clique-{k}"), rmat()).count(lab.context(rmat()))
     context = lab.context(rmat(), engine="cuda", device=4 << 20, memory={"access": "adaptive"})
-    assert CountCliques(k) == plan_count(parse_pattern(f"clique-{k}"), rmat()).phase.count
+    assert CountCliques(k) == plan_count(parse_pattern(f"clique-{k}"), rmat()).best.phase.count
     assert counted(context, f"clique-{k}") == expected
     assert len(pieces) > 12
     assert sum(last - first for first, last in pieces) == rmat().num_edges

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import naive
 import pytest
+from plans import plan_count
 from real import load, queries
 
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern, make_pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, isomorphic
 from longwall.pipeline.phases import search_count
-from longwall.pipeline.phases.by_label.plans import plan_count
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.stages.cliques.leaves import CountCliqueSizes

@@ -10,10 +10,12 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
+from plans import plan_count
 
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases import degree_sums
 from longwall.pipeline.phases.degree_sums import add_tails, count_by_triangles, triangle_phase
+from longwall.pipeline.planning.methods import from_triangles
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.build import build_graph
@@ -64,31 +66,29 @@ def test_other_patterns_are_not_counted_so(lab: SimpleNamespace) -> None:
 def test_the_cpu_counts_large_graphs_so(
     lab: SimpleNamespace, name: str, many: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from longwall.pipeline.phases.count_plans import plan_unlabelled
     from longwall.pipeline.prediction.predict import sample_plan
 
-    monkeypatch.setattr(degree_sums, "_MANY_EDGES", many)
+    monkeypatch.setattr(from_triangles, "_MANY_EDGES", many)
     graph = GRAPHS["rmat"]()
-    plan, context = plan_unlabelled(parse_pattern(name), graph.stats, induced=False), lab.context(graph)
+    plan, context = plan_count(parse_pattern(name), graph), lab.context(graph)
     assert plan.count(context) == naively(graph, name)
     method = {"path-4": "clique bitmaps", "tailed-triangle": "triangles per vertex"}[name]
     assert (method in [row.stage for row in context.metrics.rows()]) == (many == 0)
     first, *_ = sample_plan(plan, context.spec, graph, context.resources)
     assert (first.name == triangle_phase(plan.pattern, 0.0).name) == (many == 0)
-    induced = plan_unlabelled(parse_pattern(name), graph.stats, induced=True)
+    induced = plan_count(parse_pattern(name), graph, induced=True)
     assert induced.count(lab.context(graph)) < plan.count(lab.context(graph))
 
 
 def test_where_the_budget_has_no_room_for_counts_of_vertices_rows_are_summed(
     lab: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from longwall.pipeline.phases.count_plans import plan_unlabelled
     from longwall.stages.range_counting import CountTrianglesOfVertices
 
-    monkeypatch.setattr(degree_sums, "_MANY_EDGES", 0)
+    monkeypatch.setattr(from_triangles, "_MANY_EDGES", 0)
     monkeypatch.setattr(CountTrianglesOfVertices, "host_bytes", lambda self, workers: 1 << 50)
     graph = GRAPHS["rmat"]()
-    plan, context = plan_unlabelled(parse_pattern("tailed-triangle"), graph.stats, induced=False), lab.context(graph)
+    plan, context = plan_count(parse_pattern("tailed-triangle"), graph), lab.context(graph)
     assert plan.count(context) == naively(graph, "tailed-triangle")
     assert "triangles per vertex" not in [row.stage for row in context.metrics.rows()]
 
@@ -102,7 +102,7 @@ def test_motifs_of_a_graph_that_the_device_holds_in_part(lab: SimpleNamespace, m
     counted = []
     plain = count_by_triangles
     monkeypatch.setattr(
-        "longwall.pipeline.phases.degree_sums.count_by_triangles",
+        "longwall.pipeline.planning.methods.from_triangles.count_by_triangles",
         lambda *given: counted.append(plain(*given)) or counted[-1],
     )
     context = lab.context(GRAPHS["rmat"](), engine="cuda", device=1 << 20, memory={"access": "adaptive"})

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import longwall
-from longwall.pipeline.phases import count_plans
+from longwall.pipeline.planning.methods import diamonds
 from longwall.storage.generators.kinds import generate
 
 
@@ -21,7 +21,7 @@ from longwall.storage.generators.kinds import generate
 def test_diamonds_are_counted_by_what_the_vertices_suit(
     many: int, method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(count_plans, "_MANY_EDGES", many)
+    monkeypatch.setattr(diamonds, "_MANY_EDGES", many)
     graph = generate("rmat", seed=4, scale=8, edge_factor=8)
     whole = nx.Graph()
     ends = np.repeat(np.arange(graph.num_vertices), np.diff(graph.indptr))

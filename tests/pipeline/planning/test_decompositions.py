@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from naive_homomorphisms import count_homomorphisms
+from plans import plan_count, tried_first
 from selection import on_device
 
 import longwall
@@ -22,12 +23,11 @@ from longwall.kernels.interface.homomorphism_program import Make
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
-from longwall.pipeline.phases.by_label.plans import plan_count
-from longwall.pipeline.phases.count_plans import CountByHomomorphisms, CountBySearch
 from longwall.pipeline.phases.homomorphisms import count as homomorphism_count
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.planning.decompositions import Decomposer
 from longwall.pipeline.planning.homomorphisms import HomomorphismSums, Term, denser, plan_homomorphisms
+from longwall.pipeline.planning.methods.homomorphisms import HomomorphismsPlan
 from longwall.pipeline.planning.pattern_core import PassCosts, pass_costs
 from longwall.pipeline.planning.table_compiler import compile_sums
 from longwall.stages.homomorphisms import tables
@@ -212,7 +212,7 @@ def test_a_budget_without_room_for_lists_or_tables_changes_nothing(lab, engine_k
     sums = plan_homomorphisms((pattern,), pass_costs(graph.stats))
     assert sums is not None
     assert sums.program.needs_lists
-    plan = CountByHomomorphisms(pattern, 1.0, HomomorphismCount(sums), (1,))
+    plan = tried_first(HomomorphismsPlan(pattern, 1.0, HomomorphismCount(sums), (1,)), plan_count(pattern, graph))
     want = plan.count(lab.context(graph, engine=engine_kind))
     network = nx.Graph(edges)
     matcher = nx.isomorphism.GraphMatcher(network, nx.Graph(list(pattern.edges)))
@@ -238,7 +238,7 @@ def test_a_graph_with_too_many_arcs_for_lists_is_counted_without_them(lab, engin
     sums = plan_homomorphisms((pattern,), pass_costs(graph.stats))
     assert sums is not None
     assert sums.program.needs_lists
-    plan = CountByHomomorphisms(pattern, 1.0, HomomorphismCount(sums), (1,))
+    plan = tried_first(HomomorphismsPlan(pattern, 1.0, HomomorphismCount(sums), (1,)), plan_count(pattern, graph))
     want = plan.count(lab.context(graph, engine=engine_kind))
     monkeypatch.setattr(tables, "_MOST_ARCS", len(graph.indices) - 1)
     run = lab.context(graph, engine=engine_kind)
@@ -248,8 +248,8 @@ def test_a_graph_with_too_many_arcs_for_lists_is_counted_without_them(lab, engin
 
 def test_plans_are_data(lab):
     graph = lab.graph(graph_edges(8, 30, 0.3))
-    plan = plan_count(parse_pattern("0-1,0-2,1-2,2-3,3-4"), graph, induced=True)
-    assert isinstance(plan, CountByHomomorphisms)
+    plan = plan_count(parse_pattern("0-1,0-2,1-2,2-3,3-4"), graph, induced=True).best
+    assert isinstance(plan, HomomorphismsPlan)
     assert pickle.loads(pickle.dumps(plan)) == plan
     assert "tables" in plan.describe()
     terms = [term for some in plan.counted.sums.terms for term in some]
@@ -261,8 +261,8 @@ def test_where_rows_are_short_passes_are_not_for_nothing(lab):
     pattern = parse_pattern("0-1,0-2,0-3,0-4,1-2,1-3,1-5,2-3,2-5")
     sparse = lab.graph(nx.barabasi_albert_graph(3000, 3, seed=1).edges)
     dense = lab.graph(nx.gnm_random_graph(300, 6000, seed=1).edges)
-    assert isinstance(plan_count(pattern, sparse), CountBySearch)
-    assert isinstance(plan_count(pattern, dense), CountByHomomorphisms)
+    assert plan_count(pattern, sparse).method == "search"
+    assert plan_count(pattern, dense).method == "homomorphisms"
     costs = pass_costs(sparse.stats)
     sums, free = (plan_homomorphisms((pattern,), one) for one in (costs, replace(costs, entries=0.0)))
     assert sums.cost > free.cost

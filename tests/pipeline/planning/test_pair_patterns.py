@@ -5,15 +5,16 @@ from itertools import combinations
 
 import naive
 import pytest
+from plans import plan_count, tried_first
 from selection import on_device
 
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.homomorphism_program import Beside
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern
-from longwall.pipeline.phases.count_plans import CountByHomomorphisms, plan_unlabelled
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
+from longwall.pipeline.planning.methods.homomorphisms import HomomorphismsPlan
 from longwall.pipeline.planning.pairs.patterns import beside_edges
 from longwall.pipeline.planning.pattern_core import pass_costs
 from longwall.pipeline.planning.search_planner import plan_match
@@ -63,19 +64,19 @@ def test_induced_counts_are_those_of_igraph(lab, engine_kind, beside):
     pattern = Pattern(6, beside_edges(beside))
     graph = lab.graph(edges)
     query = naive.Query(6, pattern.edges, induced=True)
-    plan = plan_unlabelled(pattern, graph.stats, induced=True)
+    plan = plan_count(pattern, graph, induced=True)
     found = plan.count(lab.context(graph, engine=engine_kind, threads=2))
     assert found * len(naive.automorphisms(query)) == naive.igraph_count_mappings(edges, query)
 
 
 def test_a_long_search_is_not_chosen():
-    stats = generate("rmat", seed=1, scale=11).stats
+    graph = generate("rmat", seed=1, scale=11)
     for beside in Beside:
-        plan = plan_unlabelled(Pattern(6, beside_edges(beside)), stats, induced=False)
-        assert isinstance(plan, CountByHomomorphisms)
+        plan = plan_count(Pattern(6, beside_edges(beside)), graph).best
+        assert isinstance(plan, HomomorphismsPlan)
         assert plan.counted.sums.pairs == (beside,)
         assert "vertex pairs" in plan.describe()
-        assert plan.cost < plan_match(plan.pattern, stats).cost
+        assert plan.cost < plan_match(plan.pattern, graph.stats).cost
 
 
 def test_without_room_the_pattern_is_searched_for(lab, engine_kind, monkeypatch):
@@ -83,7 +84,7 @@ def test_without_room_the_pattern_is_searched_for(lab, engine_kind, monkeypatch)
     graph = lab.graph(edges)
     sums = plan_homomorphisms((pattern,), pass_costs(graph.stats))
     assert sums is not None
-    plan = CountByHomomorphisms(pattern, 1.0, HomomorphismCount(sums), (1,))
+    plan = tried_first(HomomorphismsPlan(pattern, 1.0, HomomorphismCount(sums), (1,)), plan_count(pattern, graph))
     run = lab.context(graph, engine=engine_kind)
     wanted = plan.count(lab.context(graph, engine=engine_kind))
     module = f"longwall.kernels.{engine_kind}.homomorphisms.pairs"

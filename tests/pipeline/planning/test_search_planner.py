@@ -6,12 +6,12 @@ from itertools import combinations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plans import plan_count
 from strategies import graphs, queries
 
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import make_pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, restrictions
-from longwall.pipeline.phases.by_label.plans import plan_count
 from longwall.pipeline.phases.count_per_vertex import plan_triangles_per_vertex
 from longwall.pipeline.planning.search_planner import plan_match
 
@@ -91,7 +91,7 @@ def test_plans_print_the_stages_that_run(lab):
     graph = lab.graph(combinations(range(12), 2))
     cliques, cycles = (plan_count(parse_pattern(name), graph) for name in ("clique-5", "cycle-4"))
     triangles = plan_triangles_per_vertex(parse_pattern("triangle"), graph)
-    for plan in (cliques, cycles, triangles):
+    for plan in (cliques.best, cycles.best, triangles):
         source, count = plan.phase.stages
         assert plan.describe().splitlines()[1:] == [source.describe(), count.describe()]
     assert triangles.to_dict()["kind"] == "triangles per vertex"

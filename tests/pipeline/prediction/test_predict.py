@@ -12,15 +12,16 @@ from typing import Any
 import networkx as nx
 import pytest
 from conftest import set_page_size
+from plans import plan_count, tried_first
 from typer.testing import CliRunner
 
 from longwall.pipeline.cli import app
 from longwall.pipeline.execution.phase import DoesNotFit, Phase
 from longwall.pipeline.execution.thread_executor import ThreadExecutor
 from longwall.pipeline.patterns.parse import parse_pattern
-from longwall.pipeline.phases.by_label.plans import plan_count
-from longwall.pipeline.phases.cores.core_plan import CountInCore
 from longwall.pipeline.phases.homomorphisms.count import Tables
+from longwall.pipeline.planning.planner import PLANNER
+from longwall.pipeline.planning.rewrites.k_core import InCorePlan
 from longwall.pipeline.prediction import predict, rates
 from longwall.pipeline.prediction.predict import sample_plan
 from longwall.storage.generators.kinds import generate
@@ -118,7 +119,7 @@ def test_a_count_in_a_core_is_predicted_as_the_whole(lab: Any, monkeypatch: pyte
     monkeypatch.setattr(predict, "SECONDS", 0.05)
     context = lab.context(rmat())
     whole = plan_count(parse_pattern("diamond"), rmat())
-    plan = CountInCore(whole.pattern, whole.cost, whole, induced=False)
+    plan = tried_first(InCorePlan(whole.pattern, whole.cost, whole.query, 2, PLANNER, method="k-core"), whole)
     names = [[one.name for one in sample_plan(one, context.spec, rmat(), context.resources)] for one in (plan, whole)]
     assert names[0] == names[1] != []
     context = lab.context(rmat(), workload={"kind": "motifs", "k": 4, "method": "counting"})

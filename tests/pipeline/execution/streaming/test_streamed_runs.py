@@ -138,7 +138,7 @@ def test_parts_are_shorter_where_many_threads_need_workspaces(
 
 @pytest.mark.parametrize("workload", ["paths of 4", "tailed triangles"])
 def test_hubs_are_not_looked_for_in_a_store(place: Place, workload: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longwall.pipeline.phases.hubs.hub_plan.worth_making", lambda *_: True)
+    monkeypatch.setattr("longwall.pipeline.planning.rewrites.hub_removal.worth_making", lambda *_: True)
     parts: list[GraphParts] = []
     made = GraphParts.__init__
     monkeypatch.setattr(GraphParts, "__init__", lambda self, *given: (parts.append(self), made(self, *given))[1])

@@ -13,6 +13,7 @@ import pytest
 from conftest import set_page_size
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from plans import plan_count
 from selection import on_device
 from strategies import SmallGraph, graphs, queries
 
@@ -20,9 +21,8 @@ from longwall.pipeline.execution import device_graph
 from longwall.pipeline.execution.device_graph import release_graph
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern, make_pattern
-from longwall.pipeline.phases.by_label import plans
 from longwall.pipeline.phases.by_label.layouts import clique_layout, one_label, search_layout
-from longwall.pipeline.phases.by_label.plans import CountByLabel, plan_count
+from longwall.pipeline.planning.methods import search
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.derived.label_layout import ANY
@@ -44,7 +44,9 @@ def count(lab: Any, engine_kind: str) -> Any:
         before = env.resources.host.used
         with pytest.MonkeyPatch.context() as patch:
             if tables:  # wherever the pattern decomposes
-                patch.setattr(plans, "plan_match", lambda *args, **keys: replace(plan_match(*args, **keys), cost=1e300))
+                patch.setattr(
+                    search, "plan_match", lambda *args, **keys: replace(plan_match(*args, **keys), cost=1e300)
+                )
             plan = plan_count(pattern, graph, induced=query.induced)
         found = plan.count(env) * plan.automorphisms
         assert plan.describe()
@@ -147,7 +149,7 @@ def test_plans_for_labels_say_what_they_do(lab: Any) -> None:
         ("path-3", [5, 0, 1]),
     ):
         plan = plan_count(parse_pattern(text, labels), graph)
-        inside[text, tuple(labels)] = plan.to_dict()["kind"], isinstance(plan, CountByLabel)
+        inside[text, tuple(labels)] = plan.to_dict()["kind"], plan.method == "label-partition"
     assert list(inside.values()) == [
         ("clique bitmaps", True), ("wedge aggregation", True), ("homomorphisms", True), ("search", False),
     ]  # fmt: skip
@@ -166,7 +168,7 @@ def test_a_layout_gives_back_once_what_it_takes(
     budgets = env.resources.host, env.resources.work
     before = [budget.used for budget in budgets]
     plan = plan_count(parse_pattern("clique-4", [0, 0, 1, 1]), graph)
-    assert isinstance(plan, CountByLabel)
+    assert plan.method == "label-partition"
     plan.count(env)
     assert env.device_graph is not None
     assert [budget.used for budget in budgets] != before
@@ -207,7 +209,7 @@ def test_what_is_brought_of_a_layout_goes_before_another_part_comes(lab: Any, mo
     graph = generate("rmat", seed=7, num_labels=1, scale=9, edge_factor=6)
     env = lab.context(graph, engine="cuda", device=1 << 20, memory={"access": "adaptive"})
     plan = plan_count(parse_pattern("cycle-4", [0] * 4), graph, induced=True)
-    assert isinstance(plan, CountByLabel)
+    assert plan.method == "label-partition"
     plan.count(env)
     assert len(seen) > 1
     assert not any(seen)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import combinations
 from math import comb, inf
 from typing import Any, cast
@@ -12,27 +11,34 @@ import naive
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from plans import methods_of, plan_count
 from selection import on_device
 from strategies import SmallGraph, graphs, queries
 
 import longwall
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import make_pattern
-from longwall.pipeline.phases.by_label.plans import plan_count
-from longwall.pipeline.phases.cores import core_plan
-from longwall.pipeline.phases.cores.core_plan import CountInCore, CountWithLeaves, least_neighbours, plan_in_core
-from longwall.pipeline.phases.limited_count import plan_limited_count
+from longwall.pipeline.planning import worth
+from longwall.pipeline.planning.plan import Choice
+from longwall.pipeline.planning.rewrites import k_core
+from longwall.pipeline.planning.rewrites.k_core import least_neighbours
+from longwall.pipeline.planning.rewrites.pendant_vertices import PendantVerticesPlan
 from longwall.storage.graph.graph import Graph
 
 MINUTES = pytest.mark.real_gpu("a kernel takes more than a minute")
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
+def plan_in_core(pattern: Any, graph: Graph, *, induced: bool = False) -> Choice:
+    """Plan a count in the whole graph, or in a core."""
+    return plan_count(pattern, graph, induced=induced, without=("hub-removal", "star-leaves", "candidates"))
+
+
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look for a core whatever that is worth."""
     for name in ("_LONG", "_STEPS_PER_ARC", "_FEW_LOW"):
-        monkeypatch.setattr(core_plan, name, 0.0)
+        monkeypatch.setattr(worth, name, 0.0)
 
 
 def tailed(small: SmallGraph, tails: int) -> SmallGraph:
@@ -53,10 +59,10 @@ def test_counts_equal_the_naive_oracle(lab: Any, engine_kind: str, small: SmallG
     graph = lab.graph(whole.edges, whole.labels if query.labels is not None else None)
     with pytest.MonkeyPatch.context() as patch:
         for name in ("_LONG", "_STEPS_PER_ARC", "_FEW_LOW"):
-            patch.setattr(core_plan, name, 0.0)
+            patch.setattr(worth, name, 0.0)
         plan = plan_in_core(pattern, graph, induced=query.induced)
     if least_neighbours(pattern) > 1:
-        assert isinstance(plan, CountInCore) != pattern.is_clique
+        assert ("k-core" in methods_of(plan)) != pattern.is_clique
     run = lab.context(graph, engine=engine_kind)
     assert plan.count(run) * plan.automorphisms == naive.count_mappings(whole.edges, query, whole.labels)
     assert plan.count(run) * plan.automorphisms == naive.count_mappings(whole.edges, query, whole.labels)
@@ -67,7 +73,7 @@ def test_a_budget_without_room_for_a_core_changes_nothing(lab: Any, engine_kind:
     small = tailed(SmallGraph(tuple(combinations(range(30), 2)), dict.fromkeys(range(30), 0)), 30)
     graph, pattern = lab.graph(small.edges), parse_pattern("cycle-4")
     plan = plan_in_core(pattern, graph)
-    assert isinstance(plan, CountInCore)
+    assert "k-core" in methods_of(plan)
     notes = []
     for host in (1 << 30, graph.nbytes + (1 << 18)):
         run = lab.context(graph, engine=engine_kind, host=host)
@@ -80,19 +86,19 @@ def test_a_budget_without_room_for_a_core_changes_nothing(lab: Any, engine_kind:
 
 
 def test_a_labelled_count_has_a_core_where_many_edges_go(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(core_plan, "worth_a_core", lambda *_: True)
+    monkeypatch.setattr(k_core, "worth_a_core", lambda *_: True)
     pattern = parse_pattern("diamond", [0, 1, 2, 3])
     dense, tree = (list(combinations(range(20), 2)) + [(0, 20 + v) for v in range(tails)] for tails in (5, 40))
     for edges, in_core in ((dense, False), (tree, True)):
         graph = lab.graph(edges, {v: v % 4 for edge in edges for v in edge})
-        assert isinstance(plan_in_core(pattern, graph), CountInCore) == in_core
+        assert ("k-core" in methods_of(plan_in_core(pattern, graph))) == in_core
 
 
 @pytest.mark.usefixtures("always")
 def test_a_limited_count_searches_the_whole_graph(lab: Any) -> None:
     graph = lab.graph(combinations(range(12), 2))
-    plan = plan_limited_count(parse_pattern("cycle-6"), graph, 5, induced=False)
-    assert not isinstance(plan, CountInCore)
+    plan = plan_count(parse_pattern("cycle-6"), graph, limit=5, without=())
+    assert methods_of(plan)[0] == "search"
     assert plan.count_up_to(5, lab.context(graph)) >= 5
 
 
@@ -143,12 +149,11 @@ def test_the_leaves_of_two_hubs_are_multiplied(engine_kind: str, lab: Any, leave
     left, right = on_device((40_000, 50_000), (400, 500))
     pattern = parse_pattern(",".join(["0-1", *(f"0-{v},1-{v + leaves}" for v in range(2, leaves + 2))]))
     graph = lab.graph(double_star(left, right))
-    plan = plan_count(pattern, graph)
     run = lab.context(graph, engine=engine_kind, threads=2)
-    found = CountWithLeaves(pattern, 0.0, replace(plan, cost=inf), induced=False).count(run)
+    found = PendantVerticesPlan(pattern, inf, induced=False).count(run)
     assert found == comb(left, leaves) * comb(right, leaves)
     if on_device(True, False):
-        assert isinstance(plan_in_core(pattern, graph), CountWithLeaves)
+        assert "pendant-vertices" in methods_of(plan_in_core(pattern, graph))
 
 
 @pytest.mark.parametrize("k", [4, 5])
@@ -192,7 +197,7 @@ def test_a_hub_beside_a_clique_is_peeled(engine_kind: str, lab: Any, tmp_path: A
     graph = lab.graph([*combinations(range(0, -size, -1), 2), *star(on_device(100_000, 1_000))])
     plan = plan_in_core(parse_pattern("cycle-6"), graph)
     if on_device(True, False):
-        assert isinstance(plan, CountInCore)
+        assert "k-core" in methods_of(plan)
         assert "2-core" in plan.describe()
         assert plan.to_dict()["core"] == 2
     assert plan.count(lab.context(graph, engine=engine_kind, threads=2)) == comb(size, 6) * 60

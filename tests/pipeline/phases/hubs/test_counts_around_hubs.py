@@ -11,15 +11,18 @@ from typing import Any
 
 import naive
 import pytest
+from plans import methods_of, plan_count, tried_first
 from selection import on_device
 
 import longwall
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern
-from longwall.pipeline.phases.by_label.plans import plan_count
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
-from longwall.pipeline.phases.hubs import hub_plan, part_counts
-from longwall.pipeline.phases.hubs.hub_plan import CountAroundHubs, plan_around_hubs
+from longwall.pipeline.phases.hubs import part_counts
+from longwall.pipeline.planning.plan import Choice
+from longwall.pipeline.planning.planner import PLANNER
+from longwall.pipeline.planning.rewrites import hub_removal
+from longwall.pipeline.planning.rewrites.hub_removal import HubRemovalPlan
 from longwall.pipeline.workloads.motifs.by_counting import plan_counting
 from longwall.storage.graph.derived.hubs import count_hubs
 from longwall.storage.graph.graph import Graph
@@ -28,10 +31,10 @@ Edge = tuple[int, int]
 CASES = 240
 
 
-def around(pattern: Pattern, graph: Graph, hubs: int, *, induced: bool = False) -> CountAroundHubs:
-    """The plan, whatever it is worth."""
-    whole = replace(plan_count(pattern, graph, induced=induced), cost=inf)
-    return CountAroundHubs(pattern, inf, whole, induced, hubs)
+def around(pattern: Pattern, graph: Graph, hubs: int, *, induced: bool = False) -> Choice:
+    """The plan, whatever it is worth, ahead of those for the whole graph."""
+    first = HubRemovalPlan(pattern, inf, induced, hubs, PLANNER, method="hub-removal")
+    return tried_first(first, plan_count(pattern, graph, induced=induced))
 
 
 def hubbed(chance: random.Random, hubs: int, others: int) -> set[Edge]:
@@ -91,9 +94,9 @@ def paths_in_a_wheel(size: int, n: int) -> int:
 def test_cycles_of_a_wheel(lab: Any, engine_kind: str, size: int) -> None:
     n = on_device(100_000, 500)
     graph = lab.graph(wheel(n))
-    plan = plan_around_hubs(parse_pattern(f"cycle-{size}"), graph)
+    plan = plan_count(parse_pattern(f"cycle-{size}"), graph, without=())
     if size > 5 and on_device(True, False):
-        assert isinstance(plan, CountAroundHubs)
+        assert methods_of(plan)[0] == "hub-removal"
         assert "in the graph without them" in plan.describe()
         assert plan.to_dict()["hubs"] == 1
     assert plan.count(lab.context(graph, engine=engine_kind)) == n
@@ -148,7 +151,7 @@ def test_a_budget_without_room_changes_nothing(lab: Any, engine_kind: str) -> No
 def test_where_the_parts_are_more_work_the_whole_is_counted(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = lab.graph(wheel(50))
     plan = around(parse_pattern("path-6"), graph, 1)
-    monkeypatch.setattr(hub_plan, "_GAIN", -1.0)
+    monkeypatch.setattr(hub_removal, "_GAIN", -1.0)
     assert plan.count(lab.context(graph)) == paths_in_a_wheel(6, 50)
     monkeypatch.undo()
     monkeypatch.setattr(part_counts, "_MOST_PLANS", 1)
@@ -161,9 +164,9 @@ def regular(n: int) -> Iterable[Edge]:
 
 def test_it_is_chosen_where_hubs_have_most_of_the_work(lab: Any) -> None:
     pattern, leaves = parse_pattern("cycle-6"), 20_000
-    assert isinstance(plan_around_hubs(pattern, lab.graph(wheel(leaves))), CountAroundHubs)
-    assert not isinstance(plan_around_hubs(pattern, lab.graph(wheel(20))), CountAroundHubs)
-    assert not isinstance(plan_around_hubs(pattern, lab.graph(regular(leaves))), CountAroundHubs)
+    for edges, chosen in ((wheel(leaves), True), (wheel(20), False), (regular(leaves), False)):
+        plan = plan_count(pattern, lab.graph(edges), without=())
+        assert ("hub-removal" in methods_of(plan)) == chosen
     assert count_hubs(lab.graph([(0, v) for v in range(1, 9)])) == 1
     assert count_hubs(lab.graph(regular(100))) == 0
 

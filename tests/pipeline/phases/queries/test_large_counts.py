@@ -13,20 +13,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from large_counts import AROUND, count_by_frontier, layered, path, paths_of_number, written
+from plans import plan_count
 from query_lab import relaxed
 
 import longwall
 from longwall.pipeline.patterns.parse import parse_pattern
-from longwall.pipeline.phases.queries import candidates, plans, search
-from longwall.pipeline.phases.queries.plans import CountByCandidates, plan_query
+from longwall.pipeline.phases.queries import candidates, search
+from longwall.pipeline.planning.methods import candidates as plans
+from longwall.pipeline.planning.plan import Choice
 from longwall.storage.memory.reservations import BudgetExceeded
 
 LIMITS = (1, 5, 2**31, 2**53 + 1, 2**61 + 1, 2**62 - 1, 2**62, 2**62 + 1, 2**63 - 1)
 
 
-def plan_of(context: Any, pattern: str, *, induced: bool = False) -> CountByCandidates:
-    found = plan_query(parse_pattern(pattern), context.graph, induced=induced)
-    assert found is not None
+def plan_of(context: Any, pattern: str, *, induced: bool = False) -> Choice:
+    found = plan_count(parse_pattern(pattern), context.graph, induced=induced, without=("star-leaves",))
+    assert found.method == "candidates"
     return found
 
 

@@ -12,13 +12,15 @@ import networkx as nx
 import pyarrow.parquet as pq
 import pytest
 from networkx.algorithms.isomorphism import GraphMatcher, categorical_node_match
+from plans import plan_count
 from run_configs import run_config
 
 import longwall
 from longwall.kernels.host.queries import matcher
 from longwall.pipeline.execution.thread_executor import ThreadExecutor
 from longwall.pipeline.explain import explain
-from longwall.pipeline.phases.queries import plans, search, sums
+from longwall.pipeline.phases.queries import search, sums
+from longwall.pipeline.planning.methods import candidates
 
 DATA = nx.gnm_random_graph(70, 330, seed=2)
 nx.set_node_attributes(DATA, {vertex: vertex % 4 for vertex in DATA}, "label")
@@ -76,14 +78,13 @@ def test_without_room_for_candidates_it_is_searched_in_the_graph(
 
 def test_nothing_stays_reserved(lab: Any) -> None:
     from longwall.pipeline.patterns.parse import parse_pattern
-    from longwall.pipeline.phases.queries.plans import plan_query
 
     labels = dict(DATA.nodes(data="label"))
     context = lab.context(lab.graph(list(DATA.edges), labels), threads=2)
     used = context.resources.host.used
     for seed in range(3):
-        plan = plan_query(parse_pattern(text(query(seed))), context.graph, induced=False)
-        assert plan is not None
+        plan = plan_count(parse_pattern(text(query(seed))), context.graph, without=())
+        assert plan.method == "candidates"
         plan.count(context)
         assert context.resources.host.used > used  # the candidates of the last query
     context.close()
@@ -101,7 +102,7 @@ def test_what_was_found_before_an_interrupt_is_not_found_again(tmp_path: Path, m
             raise KeyboardInterrupt
         return advance(self, most, steps)
 
-    monkeypatch.setattr(plans, "_PATIENCE", 1 << 40)
+    monkeypatch.setattr(candidates, "_PATIENCE", 1 << 40)
     monkeypatch.setattr("longwall.pipeline.run_store.commit_log.COMMIT_SECONDS", 0.0)
     monkeypatch.setattr(matcher.QueryMatcher, "advance", interrupted)
     engine = {"kind": "cpu", "threads": 1}
@@ -142,16 +143,16 @@ def test_sums_and_the_search_agree(
         return run(self, phase, env)
 
     monkeypatch.setattr(ThreadExecutor, "run", noted)
-    monkeypatch.setattr(plans, "_PATIENCE", 1)
-    monkeypatch.setattr(plans, "_PATIENT_SHARE", 0.0)
+    monkeypatch.setattr(candidates, "_PATIENCE", 1)
+    monkeypatch.setattr(candidates, "_PATIENT_SHARE", 0.0)
     assert longwall.run(config(tmp_path, chosen, engine=engine)).count == want
     assert names == ["match", "match", "add"]
     names.clear()
-    monkeypatch.setattr(plans, "_MOST_COST", 0.0)
+    monkeypatch.setattr(candidates, "_MOST_COST", 0.0)
     assert longwall.run(config(tmp_path, chosen, engine=engine)).count == want
     assert names == ["match"] * 3
     names.clear()
-    monkeypatch.setattr(plans, "_MOST_COST", 1e11)
+    monkeypatch.setattr(candidates, "_MOST_COST", 1e11)
     monkeypatch.setattr(sums, "bytes_for", lambda _: 1 << 40)
     assert longwall.run(config(tmp_path, chosen, engine=engine)).count == want
     assert names == ["match", "match", "add", "match"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from math import comb, inf
@@ -14,16 +13,16 @@ import naive
 import networkx as nx
 import numpy as np
 import pytest
+from plans import methods_of, plan_count, tried_first
 from selection import on_device
 
 import longwall
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern
-from longwall.pipeline.phases.by_label.plans import plan_count
-from longwall.pipeline.phases.count_plans import CountStars
-from longwall.pipeline.phases.stars import star_count, star_plan
-from longwall.pipeline.phases.stars.star_plan import CountStarsByCentre, plan_by_degrees
-from longwall.pipeline.workloads.base import plan_pattern
+from longwall.pipeline.phases.stars import star_count
+from longwall.pipeline.planning.methods import star_leaves
+from longwall.pipeline.planning.methods.star_leaves import StarLeavesPlan
+from longwall.pipeline.planning.plan import Choice
 from longwall.storage.graph.graph import Graph
 
 Edge = tuple[int, int]
@@ -33,10 +32,16 @@ def star(leaves: int) -> Iterator[Edge]:
     return ((0, v) for v in range(1, leaves + 1))
 
 
-def plan(graph: Graph, leaves: int) -> CountStarsByCentre:
-    """The plan, whatever it is worth."""
+def plan(graph: Graph, leaves: int) -> Choice:
+    """The plan, whatever it is worth, ahead of the others."""
     pattern = parse_pattern(f"star-{leaves}")
-    return CountStarsByCentre(pattern, inf, replace(plan_count(pattern, graph, induced=True), cost=inf), induced=True)
+    first = StarLeavesPlan(pattern, inf, induced=True, method="star-leaves")
+    return tried_first(first, plan_count(pattern, graph, induced=True))
+
+
+def counts_leaves(pattern: Pattern, graph: Graph, *, induced: bool = False, limit: int | None = None) -> bool:
+    """Whether the choices of leaves are tried."""
+    return "star-leaves" in methods_of(plan_count(pattern, graph, induced=induced, limit=limit, without=()))
 
 
 def test_counts_equal_igraph(lab: Any, engine_kind: str, seeds: Any) -> None:
@@ -100,29 +105,27 @@ def test_what_takes_long_is_searched(lab: Any, monkeypatch: pytest.MonkeyPatch) 
     graph, pattern = lab.graph(edges), parse_pattern("star-5")
     wanted = plan_count(pattern, graph, induced=True).count(lab.context(graph))
     assert plan(graph, 5).count(lab.context(graph)) == wanted
-    monkeypatch.setattr(star_plan, "_MOST_STEPS", 1000)
+    monkeypatch.setattr(star_leaves, "_MOST_STEPS", 1000)
     assert plan(graph, 5).count(lab.context(graph)) == wanted
 
 
 def test_a_budget_without_room_changes_nothing(lab: Any) -> None:
     graph = lab.graph([*star(300), (1, 2)])
     run = lab.context(graph, host=graph.nbytes + (1 << 15))
-    chosen = replace(plan(graph, 3), whole=plan_count(parse_pattern("star-3"), graph, induced=True))
-    chosen = replace(chosen, whole=replace(chosen.whole, cost=inf))
-    assert chosen.count(run) == comb(300, 3) - 298
+    assert plan(graph, 3).count(run) == comb(300, 3) - 298
     run.close()
     assert run.resources.host.used == graph.nbytes
 
 
 def test_when_it_is_chosen(lab: Any) -> None:
     graph, pattern = lab.graph(star(20_000)), parse_pattern("star-8")
-    chosen = plan_by_degrees(pattern, graph, induced=True)
-    assert isinstance(chosen, CountStarsByCentre)
+    chosen = plan_count(pattern, graph, induced=True, without=())
+    assert methods_of(chosen)[0] == "star-leaves"
     assert "independent sets of 8" in chosen.describe()
     assert chosen.to_dict()["stars"] == 8
-    assert not isinstance(plan_by_degrees(pattern, graph), CountStarsByCentre)
-    assert not isinstance(plan_by_degrees(pattern, lab.graph(star(5)), induced=True), CountStarsByCentre)
-    assert not isinstance(plan_by_degrees(parse_pattern("cycle-6"), graph, induced=True), CountStarsByCentre)
+    assert not counts_leaves(pattern, graph)
+    assert not counts_leaves(pattern, lab.graph(star(5)), induced=True)
+    assert not counts_leaves(parse_pattern("cycle-6"), graph, induced=True)
 
 
 def test_runs_count_so(lab: Any, engine_kind: str) -> None:
@@ -143,7 +146,7 @@ def test_labelled_stars_equal_brute_force(lab: Any, engine_kind: str, seeds: Any
         graph = lab.graph(sorted(edges), labels=labels)
         pattern = Pattern(query.size, query.edges, None if set(wanted) == {-1} else wanted)
         run = lab.context(graph, engine=engine_kind, threads=2)
-        chosen = CountStarsByCentre(pattern, inf, CountStars(pattern, inf), induced)
+        chosen = StarLeavesPlan(pattern, inf, induced)
         assert chosen.count(run) * chosen.automorphisms == naive.count_mappings(sorted(edges), query, labels), seed
         run.close()
 
@@ -179,24 +182,23 @@ def test_labelled_stars_at_a_hub_of_few_edges_between_leaves(engine_kind: str) -
 def test_when_labelled_stars_are_counted_so() -> None:
     graph = labelled_star(20_000, 2)
     for text, induced in (("(a:0)-(b:1), (a)-(c:2)", True), ("(a)-(b:1), (a)-(c:1), (a)-(d:1)", True)):
-        plan = plan_pattern(parse_pattern(text), graph, "count", induced=induced)
-        assert isinstance(plan, CountStarsByCentre)
+        plan = plan_count(parse_pattern(text), graph, induced=induced, without=())
+        assert methods_of(plan)[0] == "star-leaves"
         assert "independent sets" in plan.describe()
     nine = parse_pattern("(a:0)-(b:1), " + ", ".join(f"(a)-(c{i}:2)" for i in range(8)))
-    assert "choices of 9" in plan_pattern(nine, graph, "count").describe()
-    assert isinstance(plan_pattern(nine, graph, "count", induced=True), CountStarsByCentre)
+    assert "choices of 9" in plan_count(nine, graph, without=()).describe()
+    assert counts_leaves(nine, graph, induced=True)
     for text, induced, limit in (
         ("(a:0)-(b:1), (a)-(c:2)", False, None),
         ("(a:0)-(b:1)-(c:0)-(d:1)", True, None),
         ("(a:0)-(b:1), (a)-(c:7)", True, None),
         ("(a:0)-(b:1), (a)-(c:2)", True, 5),
     ):
-        plan = plan_pattern(parse_pattern(text), graph, "count", induced=induced, limit=limit)
-        assert not isinstance(plan, CountStarsByCentre), text
+        assert not counts_leaves(parse_pattern(text), graph, induced=induced, limit=limit), text
     distinct = "(a:0)" + "".join(f", (a)-(b{i}:{i})" for i in range(1, 13))
     graph = labelled_star(20_000, 12)
-    assert not isinstance(plan_pattern(parse_pattern(distinct), graph, "count", induced=True), CountStarsByCentre)
-    assert isinstance(plan_pattern(parse_pattern(distinct), graph, "count"), CountStarsByCentre)
+    assert not counts_leaves(parse_pattern(distinct), graph, induced=True)
+    assert counts_leaves(parse_pattern(distinct), graph)
 
 
 @pytest.mark.parametrize("pattern", ["star-5", "(a:0)-(b:1), (a)-(c:2), (a)-(d)"])

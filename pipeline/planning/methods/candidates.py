@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from longwall.kernels.host.queries.candidate_space import QueryGraph
 from longwall.kernels.host.queries.sums.counter import coincidences
@@ -14,16 +14,16 @@ from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit, host_threads
 from longwall.pipeline.execution.stage_metrics import record_levels
 from longwall.pipeline.label_names import label_texts
-from longwall.pipeline.patterns.pattern import Pattern
-from longwall.pipeline.phases.count_plans import CountBySearch, CountPlan
 from longwall.pipeline.phases.queries.candidates import Candidates, candidates_of, terms_of
 from longwall.pipeline.phases.queries.search import MOST_WANTED, QueryCount
 from longwall.pipeline.phases.queries.sums import QueryTerms
 from longwall.pipeline.phases.search_count import wanted_left
-from longwall.pipeline.planning.search_planner import LEAST_OF_CANDIDATES, MAX_SUFFIX, plan_match
+from longwall.pipeline.planning.facts import Facts
+from longwall.pipeline.planning.method import Method
+from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal, embeddings_of
+from longwall.pipeline.planning.query import Query
+from longwall.pipeline.planning.search_planner import LEAST_OF_CANDIDATES
 from longwall.pipeline.run_store.commit_log import PartialResult
-from longwall.storage.errors import RunError
-from longwall.storage.graph.graph import Graph
 
 _SUMS = "sum          where that takes long: parts counted once for each image of what separates them from the rest\n"
 _PATIENCE = 1 << 17  # candidates that each worker tries before terms are looked at: about 20 ms
@@ -34,7 +34,7 @@ _MOST_VERTICES = 1 << 31  # of a graph: positions of candidates have 32 bits, wi
 
 
 @dataclass(frozen=True)
-class CountByCandidates(CountPlan):
+class CandidatesPlan(CountPlan):
     """A search in candidate lists.
 
     Attributes
@@ -44,6 +44,7 @@ class CountByCandidates(CountPlan):
     """
 
     induced: bool
+    stops: ClassVar[bool] = True
 
     @property
     def query(self) -> QueryGraph:
@@ -59,6 +60,11 @@ class CountByCandidates(CountPlan):
         labels = " ".join(str(self.pattern.label(v)) for v in range(self.pattern.num_vertices))
         title = f"{self.pattern.edge_text}, labels {labels}{', induced' if self.induced else ''}"
         return QueryCount(self.query, title)
+
+    @property
+    def needs(self) -> str:
+        """The lists of candidates."""
+        return "the candidates of a query"
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
@@ -87,23 +93,16 @@ class CountByCandidates(CountPlan):
         return self._counted(env, limit)
 
     def _counted(self, env: Coordinator, limit: int | None) -> int:
-        phase, mappings = self.phase, None
-        with suppress(DoesNotFit):  # what had no room is gone before the search without candidates
+        phase = self.phase
+        try:
             if limit is None or limit * self.automorphisms > MOST_WANTED:
                 mappings = self._all(env)
             else:
                 mappings = self._search(replace(phase, limit=wanted_left(limit * self.automorphisms, env, phase)), env)
-        if mappings is None:
+        except DoesNotFit:
             forget(env, Candidates)
-            env.observer.note("the budget has no room for the candidates of a query: searching without them")
-            suffix = MAX_SUFFIX if limit is None else 1
-            search = plan_match(self.pattern, env.graph.stats, induced=self.induced, longest_suffix=suffix)
-            plan = CountBySearch(self.pattern, search.cost, search)
-            return plan.count(env) if limit is None else plan.count_up_to(limit, env)
-        embeddings, rest = divmod(mappings, self.automorphisms)
-        if rest:
-            raise RunError(f"internal fault: {mappings} mappings, {self.automorphisms} automorphisms")
-        return embeddings
+            raise
+        return embeddings_of(mappings, self.automorphisms)
 
     def _all(self, env: Coordinator) -> int:
         """Count all mappings: by a search or, where that takes long, by terms; each has a time that the other is worth.
@@ -146,15 +145,27 @@ class CountByCandidates(CountPlan):
         record_levels(env, partials, {self.pattern.num_vertices - 1: "count"})
 
 
-def plan_query(pattern: Pattern, graph: Graph, *, induced: bool) -> CountByCandidates | None:
-    """Plan the count of a query by its candidates; None for patterns that are counted in other ways.
+class CandidateSearch(Method):
+    """Labelled queries by a search in lists of candidates.
 
     Both engines count so, and on the host: a kernel for one query takes longer to compile for a GPU than the answer.
     """
-    stats = graph.stats
-    if pattern.labels is None or pattern.num_vertices < LEAST_OF_CANDIDATES or stats.num_vertices >= _MOST_VERTICES:
-        return None
-    share = [
-        stats.label_counts.get(label, 0) / max(stats.num_vertices, 1) if label >= 0 else 1.0 for label in pattern.labels
-    ]
-    return CountByCandidates(pattern, stats.num_vertices + 2.0 * stats.num_edges * sum(share), induced)
+
+    name: ClassVar[str] = "candidates"
+    sure: ClassVar[bool] = True
+
+    def propose(self, query: Query, facts: Facts, planner: Planning) -> CountPlan | Refusal:  # noqa: ARG002
+        """Propose the search in candidates for a pattern with labels."""
+        pattern, stats = query.pattern, facts.stats
+        if pattern.edge_labels is not None or query.join == "edges":
+            return Refusal("labels of edges and binary joins are for searches")
+        if pattern.labels is None or pattern.num_vertices < LEAST_OF_CANDIDATES:
+            return Refusal(f"the pattern has no labels, or fewer than {LEAST_OF_CANDIDATES} vertices")
+        if stats.num_vertices >= _MOST_VERTICES:
+            return Refusal(f"the graph has {_MOST_VERTICES:,} vertices or more")
+        share = [
+            stats.label_counts.get(label, 0) / max(stats.num_vertices, 1) if label >= 0 else 1.0
+            for label in pattern.labels
+        ]
+        cost = stats.num_vertices + 2.0 * stats.num_edges * sum(share)
+        return CandidatesPlan(pattern, cost, query.induced, method=self.name)

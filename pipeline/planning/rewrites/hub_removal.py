@@ -1,82 +1,112 @@
-"""Plans that count around a few hubs, which have most of the work of other plans, and in the graph without them."""
+"""Counts around a few hubs, which have most of the work of other plans, and in the graph without them."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from longwall.pipeline.execution.derived import derived
 from longwall.pipeline.execution.environment import Coordinator
-from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.patterns.pattern import Pattern
-from longwall.pipeline.phases.cores.core_plan import pays_on_engine, plan_in_core, worth_making
-from longwall.pipeline.phases.count_plans import CountPlan, embeddings_of
 from longwall.pipeline.phases.derived_graph import DerivedGraph
 from longwall.pipeline.phases.hubs.hub_free import WithoutHubs
 from longwall.pipeline.phases.hubs.part_counts import plan_parts
+from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.hubs.hub_terms import MAX_VERTICES, hub_terms
 from longwall.pipeline.planning.hubs.parts import TooManyParts
+from longwall.pipeline.planning.method import Rewrite, not_plain
+from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal, TooExpensive, embeddings_of
+from longwall.pipeline.planning.query import Query
+from longwall.pipeline.planning.worth import pays_on_engine, worth_making
 from longwall.storage.graph.derived.hubs import HubFree, count_hubs
 from longwall.storage.graph.graph import Graph
 from longwall.storage.streaming.stored_graph import StoredGraph
 
 _GAIN = 0.5  # of the steps of the whole count, that counts around hubs may take
+_NOT_IN_PARTS = ("hub-removal", "star-leaves", "candidates")
 
 
 @dataclass(frozen=True)
-class CountAroundHubs(CountPlan):
-    """A sum over which vertices of the pattern are mapped to hubs: the others are mapped to what is left.
+class HubRemovalPlan(CountPlan):
+    """A sum over which vertices of the pattern are mapped to hubs: the others are mapped to the remaining graph.
+
+    Its cost is that of the count in the whole graph.
 
     Attributes
     ----------
-    whole
-        How the pattern is counted otherwise.
     induced
         Whether non-edges of the pattern must be non-edges of the graph.
     hubs
         The number of hubs.
+    planner
+        Plans the counts of the parts.
     """
 
-    whole: CountPlan
     induced: bool
     hubs: int
+    planner: Planning = field(compare=False, repr=False)
+    tried: ClassVar[bool] = True
+
+    @property
+    def needs(self) -> str:
+        """The graph without hubs."""
+        return "the graph without its hubs"
+
+    def unsuited(self, facts: Facts) -> str:
+        """Return why not: where a device counts in less time than the host removes hubs."""
+        slow = "" if pays_on_engine(self.cost, facts) else "to remove the hubs takes longer than the count"
+        return super().unsuited(facts) or slow
 
     def to_dict(self) -> dict[str, Any]:
-        """The plan as JSON-able data."""
-        return self.whole.to_dict() | {"hubs": self.hubs}
+        """The number of hubs."""
+        return {"hubs": self.hubs}
 
     def describe(self) -> str:
         """The plan as text."""
         return (
-            f"{self.whole.describe()}\n"
             f"hubs         or, if that is less work, by what is mapped to the {self.hubs} vertices of the highest\n"
             "             degree, in the graph without them"
         )
 
     def count(self, env: Coordinator) -> int:
         """Count the embeddings."""
-        if not pays_on_engine(self.whole.cost, env):
-            return self.whole.count(env)
-        try:
-            found = self._around(env)
-        except DoesNotFit:
-            env.observer.note("the budget has no room for the graph without its hubs: counting with them")
-            found = None
-        return self.whole.count(env) if found is None else found
-
-    def _around(self, env: Coordinator) -> int | None:
-        """Count the embeddings; None if that is not much less work than the plan for the whole graph."""
         pattern = Pattern(self.pattern.num_vertices, self.pattern.edges)
-        found = mappings_around_hubs((pattern,), env, self.hubs, self.whole.cost, induced=self.induced)
-        return None if found is None else embeddings_of(found[0], self.automorphisms)
+        (found,) = mappings_around_hubs((pattern,), env, self.hubs, self.cost, self.planner, induced=self.induced)
+        return embeddings_of(found, self.automorphisms)
+
+
+class HubRemoval(Rewrite):
+    """Counts around hubs, of patterns without labels."""
+
+    name: ClassVar[str] = "hub-removal"
+
+    def propose(self, query: Query, facts: Facts, planner: Planning, best: CountPlan) -> CountPlan | Refusal:
+        """Propose the count around hubs, if the graph has some and the count takes long."""
+        pattern = query.pattern
+        if not query.plain:
+            return not_plain(query)
+        if query.limit is not None:
+            return Refusal("a count that ends at a limit uses the whole graph")
+        if pattern.is_clique or not 3 < pattern.num_vertices <= MAX_VERTICES:
+            return Refusal(f"the pattern is a clique, or has not 4 to {MAX_VERTICES} vertices")
+        hubs = 0 if facts.graph is None else hubs_worth(best.cost, facts.graph)
+        if not hubs:
+            return Refusal("the count is short, or the graph has no hubs")
+        return HubRemovalPlan(pattern, best.cost, query.induced, hubs, planner, method=self.name)
 
 
 def mappings_around_hubs(
-    patterns: Sequence[Pattern], env: Coordinator, hubs: int, most: float, *, induced: bool = False, each: float = 0.0
-) -> list[int] | None:
+    patterns: Sequence[Pattern],
+    env: Coordinator,
+    hubs: int,
+    most: float,
+    planner: Planning,
+    *,
+    induced: bool = False,
+    each: float = 0.0,
+) -> list[int]:
     """Count the mappings of unlabelled patterns by which of their vertices are mapped to hubs.
 
     Parameters
@@ -89,18 +119,17 @@ def mappings_around_hubs(
         The number of hubs.
     most
         Steps of the alternative to this count.
+    planner
+        Plans the counts of the parts.
     induced
         Whether non-edges of a pattern must be non-edges of the graph.
     each
         Steps added for each count of a part, besides its own.
 
-    Returns
-    -------
-    list of int or None
-        None if this count is not much less work than the alternative.
-
     Raises
     ------
+    TooExpensive
+        If this count is not much less work than the alternative.
     DoesNotFit
         If a budget has no room for the graph without its hubs.
     """
@@ -109,10 +138,15 @@ def mappings_around_hubs(
     try:
         terms = [hub_terms(pattern, left.found.joined, kinds, induced=induced) for pattern in patterns]
     except TooManyParts:
-        return None
-    counts = plan_parts(terms, left, partial(plan_in_core, induced=induced))
+        raise TooExpensive from None
+    in_parts = planner.but(*_NOT_IN_PARTS)
+
+    def plan_part(pattern: Pattern, graph: Graph) -> CountPlan:
+        return in_parts.plan(Query(pattern, induced), Facts.of(graph))
+
+    counts = plan_parts(terms, left, plan_part)
     if counts is None or counts.cost + each * counts.number > _GAIN * most:
-        return None
+        raise TooExpensive
     assert left.env is None or isinstance(left.env, Coordinator)
     return counts.mappings(left.env)
 
@@ -123,18 +157,6 @@ def _left(env: Coordinator, hubs: int) -> DerivedGraph[HubFree]:
     number = 0 if left.env is None else left.env.graph.num_vertices
     env.metrics.record("without hubs", 0, env.graph.num_vertices, number, time.perf_counter() - began)
     return left
-
-
-def plan_around_hubs(pattern: Pattern, graph: Graph, *, induced: bool = False) -> CountPlan:
-    """Plan how to count a pattern's embeddings, around hubs or in a core where that probably is much less work.
-
-    Parameters as of `plan_count`.
-    """
-    whole = plan_in_core(pattern, graph, induced=induced)
-    if pattern.labels is not None or not 3 < pattern.num_vertices <= MAX_VERTICES or pattern.is_clique:
-        return whole
-    hubs = hubs_worth(whole.cost, graph)
-    return CountAroundHubs(pattern, whole.cost, whole, induced, hubs) if hubs else whole
 
 
 def hubs_worth(cost: float, graph: Graph) -> int:

@@ -1,0 +1,61 @@
+"""The base of methods and rewrites: each proposes a plan for a query, or says why it does not apply."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from longwall.pipeline.planning.facts import Facts
+from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal
+from longwall.pipeline.planning.query import Query
+
+LABELS = Refusal("the pattern has labels")
+JOINS = Refusal("the search extends by edges")
+INDUCED = Refusal("the count is induced")
+NOT_INDUCED = Refusal("the count is not induced")
+ON_PARTS = ("k-core", "pendant-vertices", "hub-removal", "star-leaves")
+"""Rewrites that a plan leaves out where it is tried by these already."""
+
+
+class Named:
+    """What methods and rewrites are called."""
+
+    name: ClassVar[str]
+    family: ClassVar[str] = ""
+    """What it shares with other methods; a count is verified by one of another family. By default it shares nothing."""
+
+
+class Method(Named, ABC):
+    """A way to count the embeddings of a pattern."""
+
+    sure: ClassVar[bool] = False
+    """Whether it takes fewer steps than all methods that follow, so that they are planned only if it fails."""
+    spare: ClassVar[bool] = False
+    """Whether it is planned only if others fail."""
+
+    @abstractmethod
+    def propose(self, query: Query, facts: Facts, planner: Planning) -> CountPlan | Refusal:
+        """Propose a plan.
+
+        Parameters
+        ----------
+        query
+            The query.
+        facts
+            About the graph; the machine is not known yet.
+        planner
+            Plans counts of other patterns that the plan is made of.
+        """
+
+
+class Rewrite(Named, ABC):
+    """A way to count that depends on the cheapest plan of the methods; most derive a smaller graph."""
+
+    @abstractmethod
+    def propose(self, query: Query, facts: Facts, planner: Planning, best: CountPlan) -> CountPlan | Refusal:
+        """Propose a plan; `best` is the cheapest one so far, the other parameters are those of a method."""
+
+
+def not_plain(query: Query) -> Refusal:
+    """Return why a formula for patterns without labels does not apply."""
+    return JOINS if query.join == "edges" else LABELS

@@ -1,0 +1,40 @@
+"""Cliques, counted by bitmaps of common neighbours or by pivots."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from longwall.pipeline.patterns.pattern import Pattern
+from longwall.pipeline.phases.range_count import RangeCount
+from longwall.pipeline.planning.facts import Facts
+from longwall.pipeline.planning.kernel_plan import KernelPlan
+from longwall.pipeline.planning.method import Method, not_plain
+from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal
+from longwall.pipeline.planning.query import Query
+from longwall.pipeline.planning.search_planner import plan_match
+from longwall.stages.cliques.leaves import CountCliquesByPivots, suits_pivots
+from longwall.stages.range_counting import CountCliques
+from longwall.storage.graph.stats import GraphStats
+
+
+class Cliques(Method):
+    """Cliques by their vertices' lists of smaller neighbours, as bitmaps; large ones by pivots."""
+
+    name: ClassVar[str] = "cliques"
+    sure: ClassVar[bool] = True
+
+    def propose(self, query: Query, facts: Facts, planner: Planning) -> CountPlan | Refusal:  # noqa: ARG002
+        """Propose the kernel for a clique of three vertices or more."""
+        if not query.plain:
+            return not_plain(query)
+        if query.pattern.num_vertices < 3 or not query.pattern.is_clique:
+            return Refusal("the pattern is no clique of three vertices or more")
+        return plan_cliques(query.pattern, facts.stats)
+
+
+def plan_cliques(pattern: Pattern, stats: GraphStats) -> KernelPlan:
+    """Plan how to count cliques, in a graph with such statistics."""
+    k = pattern.num_vertices
+    count = CountCliquesByPivots(k) if suits_pivots(k, stats.max_out_degree) else CountCliques(k)
+    cost = sum(plan_match(pattern, stats).rows)
+    return KernelPlan(pattern, cost, RangeCount(count, cost), method=Cliques.name)

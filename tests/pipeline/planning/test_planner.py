@@ -1,0 +1,137 @@
+"""The choice of a method: what applies, what is switched off, what is verified, and what says which one counted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pyarrow.parquet as pq
+import pytest
+from plans import methods_of, plan_count
+
+import longwall
+from longwall.pipeline.explain import explain
+from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.planning.facts import Facts
+from longwall.pipeline.planning.kernel_plan import KernelPlan
+from longwall.pipeline.planning.plan import CountPlan, Refusal
+from longwall.pipeline.planning.planner import METHODS, NAMES, PLANNER, REWRITES
+from longwall.pipeline.planning.query import Query
+from longwall.storage.observer import NullObserver
+
+KARATE = nx.karate_club_graph()
+
+
+class Notes(NullObserver):
+    """Keeps the notes of a run."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+def config(tmp_path: Path, pattern: str, **sections: Any) -> dict[str, Any]:
+    workload = {"kind": "match", "pattern": pattern} | sections.pop("workload", {})
+    return {
+        "graph": longwall.graph(KARATE),
+        "workload": workload,
+        "engine": {"kind": "cpu"} | sections.pop("engine", {}),
+        "run": {"directory": str(tmp_path), "report": False} | sections.pop("run", {}),
+    } | sections
+
+
+def test_every_method_has_a_name_of_its_own() -> None:
+    assert len(set(NAMES)) == len(NAMES) == len(METHODS) + len(REWRITES)
+
+
+def test_every_method_proposes_a_plan_or_says_why_not() -> None:
+    facts = Facts.of(longwall.graph(KARATE))
+    for text in ("clique-4", "cycle-4", "cycle-5", "diamond", "star-3", "path-4", "house", "(a:0)-(b:1)-(c:0)"):
+        for induced in (False, True):
+            said = dict(PLANNER.proposals(Query(parse_pattern(text), induced), facts))
+            assert set(said) == set(NAMES)
+            for name, one in said.items():
+                assert isinstance(one, CountPlan) or (isinstance(one, Refusal) and one.reason), name
+                assert isinstance(one, Refusal) or one.method == name
+
+
+def test_one_method_after_the_other_is_switched_off(lab: Any) -> None:
+    """Those that are left count the same, until none is left."""
+    graph, pattern = longwall.graph(KARATE), parse_pattern("diamond")
+    applying = {name for name, one in PLANNER.proposals(Query(pattern), Facts.of(graph)) if isinstance(one, CountPlan)}
+    without, found = list[str](), {}
+    while not applying <= set(without):
+        plan = plan_count(pattern, graph, without=tuple(without))
+        found[plan.method] = plan.count(lab.context(graph))
+        without += [plan.method] if plan.method != "homomorphisms" else ["homomorphisms", "homomorphisms-without-lists"]
+    with pytest.raises(longwall.InputError, match="no method counts 0-1,"):
+        plan_count(pattern, graph, without=tuple(without))
+    assert list(found)[:2] == ["diamonds", "diamonds-by-arcs"]
+    assert set(found) >= {"homomorphisms", "search"}
+    assert set(found.values()) == {found["search"]}
+
+
+def test_an_unknown_method_is_refused_with_the_list(tmp_path: Path) -> None:
+    with pytest.raises(longwall.InputError, match=r'engine.without: there is no method "serch"; there are .*search'):
+        longwall.run(config(tmp_path, "diamond", engine={"without": ["serch"]}))
+
+
+def test_results_name_the_method(tmp_path: Path) -> None:
+    result = longwall.run(config(tmp_path, "diamond", engine={"without": ["diamonds", "diamonds-by-arcs"]}))
+    assert [one.method for one in result.patterns] == ["homomorphisms"]
+    assert result.to_json()["patterns"][0]["method"] == "homomorphisms"
+    assert pq.read_table(result.path / "results" / "counts.parquet")["method"].to_pylist() == ["homomorphisms"]
+    assert "method homomorphisms" in pq.read_table(result.path / "metrics.parquet")["stage"].to_pylist()
+    manifest = json.loads((result.path / "manifest.json").read_text())
+    assert manifest["methods"] == {"homomorphisms": 1}
+
+
+@pytest.mark.parametrize("pattern", ["diamond", "house", "(a:0)-(b:1)-(c:0)-(d:1)-(a)"])
+@pytest.mark.parametrize("limit", [None, 3])
+def test_counts_are_verified_by_another_method(tmp_path: Path, pattern: str, limit: int | None) -> None:
+    graph = longwall.graph(KARATE, labels={v: v % 2 for v in KARATE})
+    workload = {} if limit is None else {"limit": limit}
+    observer = Notes()
+    sections = config(tmp_path, pattern, workload=workload, run={"verify": True}) | {"graph": graph}
+    result = longwall.run(sections, observer=observer)
+    assert any("verified: " in note or "not verified: " in note for note in observer.notes)
+    assert result.count == longwall.count(graph, pattern, engine="cpu", **workload)
+
+
+def test_a_wrong_count_fails_the_run_that_verifies_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = KernelPlan.count
+    monkeypatch.setattr(KernelPlan, "count", lambda self, env: right(self, env) + 1)
+    assert longwall.run(config(tmp_path, "cycle-4", run={"name": "silent"})).count == 155
+    with pytest.raises(longwall.RunError, match=r"four-cycles counts 155, .* counts 154: one of them is wrong"):
+        longwall.run(config(tmp_path, "cycle-4", run={"name": "verified", "verify": True}))
+
+
+def test_the_notes_say_where_one_method_alone_answers(tmp_path: Path) -> None:
+    observer = Notes()
+    longwall.run(config(tmp_path, "triangle", workload={"output": "edges"}, run={"verify": True}), observer=observer)
+    assert any(note.startswith("not verified: one method alone") for note in observer.notes)
+
+
+def test_explain_lists_all_methods(tmp_path: Path) -> None:
+    lines = explain(config(tmp_path, "diamond", engine={"without": ["search"]}), methods=True).splitlines()
+    first = next(at for at, line in enumerate(lines) if line.startswith("methods"))
+    words = {line.split()[0]: line for line in lines[first + 1 :]}
+    assert set(words) == set(NAMES)
+    assert lines[first + 1].split()[0] == "diamonds"
+    assert "taken" in lines[first + 1]
+    assert words["cliques"].endswith("no: the pattern is no clique of three vertices or more")
+    assert words["search"].endswith("no: engine.without switches it off")
+    assert "homomorphisms" in str(longwall.explain(KARATE, "diamond", all=True, engine="cpu"))
+    assert "methods      one alone" in explain(config(tmp_path, "triangle", workload={"output": "edges"}), methods=True)
+    several = explain(config(tmp_path, "", workload={"pattern": ["diamond", "house"]}), methods=True)
+    assert several.count("methods      for") == 2
+
+
+def test_a_limit_is_searched_for_unless_a_formula_is_less_work() -> None:
+    graph = longwall.graph(nx.gnm_random_graph(300, 9000, seed=1))
+    assert methods_of(plan_count(parse_pattern("cycle-4"), graph, limit=1, without=()))[0] == "search"
+    assert methods_of(plan_count(parse_pattern("cycle-4"), graph, limit=10**9, without=()))[0] == "four-cycles"
