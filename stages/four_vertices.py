@@ -33,6 +33,11 @@ class CountDiamondsOfArcs(CountSubgraphs):
     how = "triangles of every edge: t of them at the same edge are t (t - 1) / 2 diamonds"
     source = Roots("arcs", NeighbourRange.SMALLER, copies=True, arcs=ALL_ARCS, share=0.65)
 
+    @property
+    def streams(self) -> bool:
+        """No: the triangles of an edge are found in several parts of a graph."""
+        return False
+
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""
         return _Diamonds(engine.kernels.arc_diamond_counter(engine.device, graph, memory))

@@ -102,7 +102,7 @@ def test_a_whole_run(config):
 def test_the_summary_has_the_names_that_stay(config):
     summary = run(config).to_json()
     assert list(summary) == ["run", "workload", "count", "patterns", "seconds", "engine"]
-    assert summary["patterns"] == [{"pattern": "0-1,0-2,1-2", "count": 1}]
+    assert summary["patterns"] == [{"pattern": "0-1,0-2,1-2", "count": 1, "method": "cliques"}]
     json.dumps(summary)
 
 

@@ -11,7 +11,7 @@ from networkx.algorithms.isomorphism import GraphMatcher
 import longwall
 from longwall.kernels import exact_numbers
 from longwall.pipeline.patterns.pattern_of import pattern
-from longwall.pipeline.phases.by_label import plans
+from longwall.pipeline.planning.rewrites import label_partition
 
 
 def _count(graph, text, engine_kind, folder, **workload):
@@ -56,7 +56,7 @@ def test_searches_modulo_primes(text, induced, engine_kind, tmp_path, monkeypatc
     found = matcher.subgraph_isomorphisms_iter() if induced else matcher.subgraph_monomorphisms_iter()
     want = sum(1 for _ in found)
     asked = []
-    monkeypatch.setattr(plans, "plan_label_sums", lambda *_: None)  # else tables are less work
+    monkeypatch.setattr(label_partition, "plan_label_sums", lambda *_: None)  # else tables are less work
     monkeypatch.setattr(exact_numbers, "moduli_for", lambda *_: asked.append(1) or list(exact_numbers.PRIMES[:2]))
     graph = longwall.graph(network, labels="label")
     assert _count(graph, text, engine_kind, tmp_path, induced=induced, count="mappings") == want > 0

@@ -254,6 +254,6 @@ def test_random_queries_against_brute_force(lab: Any, seed: int, size: int, indu
 def test_the_search_says_up_to_which_limit_it_is_exact(lab: Any) -> None:
     edges, labels = layered([4] * 33)
     context = lab.context(lab.graph(edges, labels))
-    phase = plan_of(context, path(33)).phase
+    phase = plan_of(context, path(33)).best.phase
     with pytest.raises(search.DoesNotFit):
         context.run(phase)
