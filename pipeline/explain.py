@@ -25,7 +25,7 @@ from longwall.storage.observer import NullObserver, Observer
 
 if TYPE_CHECKING:
     from longwall.pipeline.planning.prediction import LevelEstimate
-    from longwall.pipeline.planning.search_plan import MatchPlan
+    from longwall.pipeline.planning.search.search_plan import MatchPlan
     from longwall.pipeline.prediction.predict import Where
     from longwall.pipeline.workloads.frequent.plan import FrequentPlan
     from longwall.storage.graph.graph import Graph
@@ -187,7 +187,7 @@ def _search_of(plan: Any) -> MatchPlan | None:
     from longwall.pipeline.planning.methods.search import SearchPlan
     from longwall.pipeline.planning.plan import Choice
     from longwall.pipeline.planning.rewrites.label_partition import LabelPartitionPlan
-    from longwall.pipeline.planning.search_plan import MatchPlan
+    from longwall.pipeline.planning.search.search_plan import MatchPlan
 
     best = plan.best if isinstance(plan, Choice) else plan
     whole = best.inside if isinstance(best, LabelPartitionPlan) else best  # rows are as many on the graph of labels

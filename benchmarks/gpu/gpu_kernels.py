@@ -24,9 +24,9 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import WORD
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
-from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
-from longwall.pipeline.planning.pattern_core import PassCosts
-from longwall.pipeline.planning.search_planner import plan_match
+from longwall.pipeline.planning.homomorphisms.pattern_core import PassCosts
+from longwall.pipeline.planning.homomorphisms.sums import plan_homomorphisms
+from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.stages.homomorphisms.tables import make_tables
 from longwall.stages.source import edge_source
 from longwall.storage.generators.kinds import generate

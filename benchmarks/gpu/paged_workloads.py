@@ -12,8 +12,8 @@ from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.search_bench import SearchBench, SearchShare
 from longwall.pipeline.execution.worker_memory import WorkerMemory
 from longwall.pipeline.patterns.parse import parse_pattern
-from longwall.pipeline.planning.search_plan import MatchPlan
-from longwall.pipeline.planning.search_planner import plan_match
+from longwall.pipeline.planning.search.search_plan import MatchPlan
+from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.base import Stage
 from longwall.stages.extension.unguided_edges import extend_by_edge

@@ -21,8 +21,8 @@ from longwall.kernels.cuda.search import search as cuda_search
 from longwall.kernels.cuda.search.search_stacks import SearchStacks
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.patterns.parse import parse_pattern
-from longwall.pipeline.planning.search_plan import MatchPlan
-from longwall.pipeline.planning.search_planner import plan_match
+from longwall.pipeline.planning.search.search_plan import MatchPlan
+from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.stages.source import edge_source
 
 TEN_MILLISECONDS = 1 << 24  # cycles, about: T-DFS's time-out

@@ -114,11 +114,11 @@ class PlanChoice(Suite):
     def _compare(self, name: str, pattern: Any, graph: Any, folder: Path) -> float | None:
         """Return how much longer the chosen plan takes than the better one; None: there is one, or none ended."""
         from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
-        from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
+        from longwall.pipeline.planning.homomorphisms.pattern_core import pass_costs
+        from longwall.pipeline.planning.homomorphisms.sums import plan_homomorphisms
         from longwall.pipeline.planning.methods.homomorphisms import HomomorphismsPlan
         from longwall.pipeline.planning.methods.search import SearchPlan
-        from longwall.pipeline.planning.pattern_core import pass_costs
-        from longwall.pipeline.planning.search_planner import plan_match
+        from longwall.pipeline.planning.search.search_planner import plan_match
 
         sums = plan_homomorphisms((pattern,), pass_costs(graph.stats))
         if sums is None:

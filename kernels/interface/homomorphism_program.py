@@ -12,7 +12,8 @@ it is a forest, and homomorphisms of the forest are counted by dynamic programmi
 place of numbers: a *local* vector has an entry for every entry of the row, a *dense* one for every vertex of the graph
 (with rows of arcs, for every arc of v). Engines run it for all rows.
 
-This module only holds data; :mod:`longwall.pipeline.planning.decompositions` builds it, the engines run it.
+This module only holds data; :mod:`longwall.pipeline.planning.homomorphisms.decompositions` builds it, and engines run
+it.
 """
 
 from dataclasses import dataclass

@@ -5,7 +5,7 @@ operations that become possible once the vertex at that depth is known. Every se
 possible and once (code motion; the reuse of intersections of T-DFS section III-D is the special case of equal
 sets), and trimmed by the symmetry-breaking bounds that all of its readers share.
 
-This module only holds data; :mod:`longwall.pipeline.planning.search_planner` builds it, the engines run it.
+This module only holds data; :mod:`longwall.pipeline.planning.search.search_planner` builds it, the engines run it.
 """
 
 from dataclasses import dataclass, replace

@@ -1,7 +1,7 @@
 """Patterns (query graphs).
 
 Covers connected patterns of 2 to 64 vertices with optional vertex labels. How a pattern is searched for
-is not decided here, see :mod:`longwall.pipeline.planning.search_planner`.
+is not decided here, see :mod:`longwall.pipeline.planning.search.search_planner`.
 """
 
 from collections.abc import Iterable, Sequence

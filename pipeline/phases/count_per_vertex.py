@@ -15,7 +15,7 @@ from longwall.pipeline.execution.phase import MergingPhase
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.range_count import RangePhase
 from longwall.pipeline.planning.plan import CountPlan
-from longwall.pipeline.planning.search_planner import plan_match
+from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.pipeline.run_store.commit_log import PartialResult, PhaseRecord
 from longwall.pipeline.run_store.store import changed
 from longwall.stages.range_counting import CountOfVertices, CountTrianglesOfVertices, VertexCounts

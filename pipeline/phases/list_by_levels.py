@@ -15,7 +15,7 @@ from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import ARCS, MakeWorker, Phase, Task, equal_tasks
 from longwall.pipeline.execution.search_bench import SearchBench, SearchShare
 from longwall.pipeline.phases.search_list import ExportWorker, record_search, rows_left, search_share
-from longwall.pipeline.planning.search_plan import MatchPlan
+from longwall.pipeline.planning.search.search_plan import MatchPlan
 from longwall.pipeline.run_store.commit_log import PartialResult, PhaseRecord
 from longwall.stages.base import Stage
 from longwall.stages.export import RowLimit

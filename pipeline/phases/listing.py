@@ -11,7 +11,7 @@ from longwall.pipeline.phases.by_label.layouts import layout_of
 from longwall.pipeline.phases.list_by_levels import list_by_levels
 from longwall.pipeline.phases.search_count import predict
 from longwall.pipeline.phases.search_list import SearchList, embedding_writer, record_search, rows_left
-from longwall.pipeline.planning.search_plan import MatchPlan
+from longwall.pipeline.planning.search.search_plan import MatchPlan
 from longwall.stages.export import RowLimit, WriterMemory
 from longwall.storage.errors import InputError
 from longwall.storage.graph.derived.label_layout import LabelLayout

@@ -22,7 +22,7 @@ from longwall.pipeline.execution.stage_metrics import record_levels
 from longwall.pipeline.execution.task_ranges import pieces_of
 from longwall.pipeline.execution.worker_memory import WorkerMemory
 from longwall.pipeline.planning.prediction import estimate_levels, predicted_rows
-from longwall.pipeline.planning.search_plan import MatchPlan
+from longwall.pipeline.planning.search.search_plan import MatchPlan
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.base import Aggregation, Stage
 from longwall.stages.counting import CountEdges

@@ -17,7 +17,7 @@ from longwall.pipeline.execution.stage_metrics import record_levels
 from longwall.pipeline.execution.task_ranges import pieces_of
 from longwall.pipeline.execution.worker_memory import WorkerMemory
 from longwall.pipeline.label_names import label_texts
-from longwall.pipeline.planning.search_plan import MatchPlan
+from longwall.pipeline.planning.search.search_plan import MatchPlan
 from longwall.pipeline.run_store.commit_log import PartialResult, PhaseRecord
 from longwall.stages.base import Stage
 from longwall.stages.export import EmbeddingWriter, RowLimit, WriterMemory

@@ -21,8 +21,8 @@ from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.search import Extension
 from longwall.kernels.interface.search_program import SetKind, admissible
-from longwall.pipeline.planning.search_plan import MatchPlan
-from longwall.pipeline.planning.search_planner import ROW_STEPS
+from longwall.pipeline.planning.search.search_plan import MatchPlan
+from longwall.pipeline.planning.search.search_planner import ROW_STEPS
 from longwall.pipeline.planning.stratified_sample import StratifiedSample, positions, splitmix64
 from longwall.storage.errors import RunError
 from longwall.storage.memory.machine_budget import require

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from longwall.pipeline.planning.plan import CountPlan
     from longwall.pipeline.planning.planner import Planner
     from longwall.pipeline.planning.query import Join
-    from longwall.pipeline.planning.search_plan import MatchPlan
+    from longwall.pipeline.planning.search.search_plan import MatchPlan
     from longwall.storage.graph.graph import Graph
 
 Output = Literal["count", "embeddings", "vertices", "edges"]
@@ -120,10 +120,10 @@ def plan_pattern(
         from longwall.pipeline.planning.query import Query
 
         return (planner or PLANNER).plan(Query(pattern, induced, limit, join), Facts.of(graph))
-    from longwall.pipeline.planning.search_planner import plan_edge_joins, plan_match
+    from longwall.pipeline.planning.search.search_planner import plan_edge_joins, plan_match
 
     if pattern.edge_labels is not None:
-        from longwall.pipeline.planning.edge_labels import plan_labelled_edges
+        from longwall.pipeline.planning.search.edge_labels import plan_labelled_edges
 
         return plan_labelled_edges(pattern, graph.stats, induced=induced, counting=False, joining=join == "edges")
     plan = plan_edge_joins if join == "edges" else plan_match
@@ -147,7 +147,7 @@ def count_or_list(
         Embeddings after which a count ends.
     """
     from longwall.pipeline.planning.plan import Choice
-    from longwall.pipeline.planning.search_plan import MatchPlan
+    from longwall.pipeline.planning.search.search_plan import MatchPlan
 
     env.counted_by = ""
     if isinstance(plan, MatchPlan):

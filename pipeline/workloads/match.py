@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from longwall.pipeline.patterns.pattern import Pattern
     from longwall.pipeline.planning.plan import CountPlan
     from longwall.pipeline.planning.planner import Planner
-    from longwall.pipeline.planning.search_plan import MatchPlan
+    from longwall.pipeline.planning.search.search_plan import MatchPlan
     from longwall.storage.graph.graph import Graph
 
 

@@ -16,7 +16,7 @@ import longwall
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.phases import search_count
-from longwall.pipeline.planning.search_planner import plan_match
+from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.storage.graph.graph import Graph
 
 PAGE = 4096

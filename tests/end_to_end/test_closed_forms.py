@@ -25,7 +25,7 @@ from selection import on_device
 
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.planning.methods.search import SearchPlan
-from longwall.pipeline.planning.search_planner import plan_match
+from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.storage.graph.graph import Graph
 
 SLICES, CASES = 30, 80  # slow ones

@@ -13,7 +13,7 @@ from longwall.kernels.cuda.search.block_pool import BLOCK_BYTES, LEAST_BLOCKS
 from longwall.kernels.cuda.search.search_header import stored_sets
 from longwall.kernels.interface.search_program import SearchProgram, emitted_set, to_extend
 from longwall.pipeline.patterns.parse import parse_pattern
-from longwall.pipeline.planning.search_planner import plan_match
+from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.stages.source import edge_source, host_arrays
 from longwall.storage.generators.kinds import generate
 

@@ -12,8 +12,8 @@ from longwall.kernels.cuda.runtime import compile as compiler
 from longwall.kernels.interface.homomorphism_program import Op, RowProgram
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
-from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
-from longwall.pipeline.planning.pattern_core import PassCosts
+from longwall.pipeline.planning.homomorphisms.pattern_core import PassCosts
+from longwall.pipeline.planning.homomorphisms.sums import plan_homomorphisms
 from longwall.storage.generators.kinds import generate
 
 PASSES = [(Op.ONES, 0, 0, -1), (Op.PUSH, 0, 0, -1), (Op.PUSH_EDGES, 1, 0, -1)]

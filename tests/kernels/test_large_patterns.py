@@ -11,8 +11,8 @@ import pytest
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.patterns.pattern import MAX_VERTICES, make_pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, restrictions
-from longwall.pipeline.planning.search_compiler import compile_program
-from longwall.pipeline.planning.search_planner import plan_match
+from longwall.pipeline.planning.search.search_compiler import compile_program
+from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.stages.counting import count_planned
 from longwall.stages.source import edge_source
 from longwall.storage.ingest.build import build_graph

@@ -22,7 +22,7 @@ from longwall.kernels.interface.search_program import SearchProgram
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.patterns.pattern import Pattern, make_pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, restrictions
-from longwall.pipeline.planning.search_compiler import compile_program
+from longwall.pipeline.planning.search.search_compiler import compile_program
 from longwall.stages.counting import count_planned
 from longwall.stages.extension.planned import extend_planned
 from longwall.stages.source import edge_source

@@ -16,7 +16,7 @@ from longwall.kernels.cuda.search.search_stacks import SearchStacks
 from longwall.kernels.interface.engine import EngineUnavailable
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.patterns.parse import parse_pattern
-from longwall.pipeline.planning.search_planner import plan_match
+from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.stages.source import edge_source
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph

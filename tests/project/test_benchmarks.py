@@ -255,8 +255,8 @@ def test_profiles_name_the_operations_that_the_device_runs():
 from benchmarks.gpu.decompositions import operations
 from longwall.kernels.cuda.homomorphisms.rows import row_header
 from longwall.pipeline.patterns.parse import parse_pattern
-from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
-from longwall.pipeline.planning.pattern_core import PassCosts
+from longwall.pipeline.planning.homomorphisms.sums import plan_homomorphisms
+from longwall.pipeline.planning.homomorphisms.pattern_core import PassCosts
 pairs = parse_pattern("0-1,0-2,0-3,1-2,1-3,2-4,3-4")
 sums = plan_homomorphisms((pairs,), PassCosts(1.0, 1.0, 1.0, common=10.0))
 print(operations(row_header(sums.program.vertices, "vertices", 0, 10)))

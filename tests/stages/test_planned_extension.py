@@ -5,7 +5,7 @@ import pytest
 
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.patterns.parse import parse_pattern
-from longwall.pipeline.planning.search_planner import plan_match
+from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.stages.extension.planned import extend_planned
 from longwall.stages.source import edge_source
 from longwall.storage.generators.kinds import generate

@@ -17,13 +17,13 @@ from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.planning.facts import Facts
-from longwall.pipeline.planning.homomorphisms import denser, plan_homomorphisms
+from longwall.pipeline.planning.homomorphisms.pattern_core import PassCosts
+from longwall.pipeline.planning.homomorphisms.sums import denser, plan_homomorphisms
 from longwall.pipeline.planning.kernel_plan import KernelPlan
 from longwall.pipeline.planning.method import ON_PARTS
 from longwall.pipeline.planning.methods.homomorphisms import HomomorphismsPlan, induced_by_denser
 from longwall.pipeline.planning.methods.search import search_of
 from longwall.pipeline.planning.methods.star_leaves import StarLeavesPlan
-from longwall.pipeline.planning.pattern_core import PassCosts
 from longwall.pipeline.planning.plan import CountPlan
 from longwall.pipeline.planning.planner import PLANNER
 from longwall.pipeline.planning.query import Query

@@ -8,11 +8,11 @@ from math import factorial
 
 from longwall.kernels.host.patterns.pattern_codes import canonical_pattern
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
-from longwall.pipeline.planning.decompositions import Decomposer
-from longwall.pipeline.planning.homomorphisms import MAX_VERTICES, HomomorphismSums, Term
-from longwall.pipeline.planning.pattern_core import Expression, NoDecomposition, PassCosts
-from longwall.pipeline.planning.set_partitions import set_partitions
-from longwall.pipeline.planning.table_compiler import compile_sums
+from longwall.pipeline.planning.homomorphisms.decompositions import Decomposer
+from longwall.pipeline.planning.homomorphisms.pattern_core import Expression, NoDecomposition, PassCosts
+from longwall.pipeline.planning.homomorphisms.set_partitions import set_partitions
+from longwall.pipeline.planning.homomorphisms.sums import MAX_VERTICES, HomomorphismSums, Term
+from longwall.pipeline.planning.homomorphisms.table_compiler import compile_sums
 
 
 @lru_cache(maxsize=256)
@@ -48,7 +48,7 @@ def labelled_quotients(pattern: Pattern) -> tuple[tuple[Pattern, int], ...]:
     """Return the canonical forms of all loop-free quotients of a pattern, with their coefficients.
 
     Vertices of two labels have no common image, so only those of one label, or of any, are merged; see
-    :mod:`longwall.pipeline.planning.homomorphisms`. The quotient with the most edges comes first.
+    :mod:`longwall.pipeline.planning.homomorphisms.sums`. The quotient with the most edges comes first.
     """
     found: Counter[Pattern] = Counter()
     for partition in set_partitions(range(pattern.num_vertices)):

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import combinations, combinations_with_replacement
 
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
-from longwall.pipeline.planning.search_plan import MatchPlan
+from longwall.pipeline.planning.search.search_plan import MatchPlan
 from longwall.storage.graph.derived.label_layout import ANY, LabelLayout
 from longwall.storage.graph.stats import GraphStats
 

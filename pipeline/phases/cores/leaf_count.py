@@ -15,9 +15,9 @@ from longwall.pipeline.phases.homomorphisms.count import (
     tables_dropped,
 )
 from longwall.pipeline.phases.homomorphisms.given_tables import GivenTables, summed_tables
-from longwall.pipeline.planning.homomorphisms import Term
+from longwall.pipeline.planning.homomorphisms.number_bounds import bound_program
+from longwall.pipeline.planning.homomorphisms.sums import Term
 from longwall.pipeline.planning.leaves.leaf_sums import LeafSums
-from longwall.pipeline.planning.number_bounds import bound_program
 from longwall.stages.homomorphisms.rows import Totals
 
 

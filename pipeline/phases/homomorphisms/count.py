@@ -16,9 +16,9 @@ from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.phases.homomorphisms.given_tables import GivenTables, given_rows
 from longwall.pipeline.phases.range_count import RangeCount
-from longwall.pipeline.planning.homomorphisms import HomomorphismSums, Term, pairs_cost, rows_cost
-from longwall.pipeline.planning.number_bounds import Bound, Sizes, bound_program
-from longwall.pipeline.planning.pattern_core import PassCosts
+from longwall.pipeline.planning.homomorphisms.number_bounds import Bound, Sizes, bound_program
+from longwall.pipeline.planning.homomorphisms.pattern_core import PassCosts
+from longwall.pipeline.planning.homomorphisms.sums import HomomorphismSums, Term, pairs_cost, rows_cost
 from longwall.stages.homomorphisms.listed import CountAlmostCliques, CountListed, CountWheels
 from longwall.stages.homomorphisms.pairs import CountPairs
 from longwall.stages.homomorphisms.rows import CountHomomorphisms, TabledGraph, Totals

@@ -17,7 +17,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from longwall.kernels.host.patterns.pattern_codes import canonical_pattern
-from longwall.pipeline.planning.pattern_core import Expression, product
+from longwall.pipeline.planning.homomorphisms.pattern_core import Expression, product
 
 Edges = tuple[tuple[int, int], ...]
 Weights = tuple[tuple[Expression, ...], ...]
@@ -28,7 +28,7 @@ class Weighed(NamedTuple):
 
     edges: Edges
     weights: Weights
-    """The factors of every vertex: vertex tables of the whole graph, see `planning/decompositions.py`."""
+    """The factors of every vertex: vertex tables of the whole graph, see `planning/homomorphisms/decompositions.py`."""
 
     @property
     def size(self) -> int:

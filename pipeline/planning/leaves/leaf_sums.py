@@ -2,7 +2,7 @@
 
 What is left of patterns when their leaves are eliminated (:mod:`longwall.pipeline.planning.leaves.elimination`) is
 mapped into the 2-core, so its injective maps are sums of homomorphisms there (see
-:mod:`longwall.pipeline.planning.homomorphisms`), whose weights are tables over the vertices of the whole graph.
+:mod:`longwall.pipeline.planning.homomorphisms.sums`), whose weights are tables over the vertices of the whole graph.
 """
 
 from __future__ import annotations
@@ -14,8 +14,16 @@ from functools import lru_cache
 
 from longwall.kernels.interface.homomorphism_program import MAX_SCALARS, TableProgram
 from longwall.pipeline.patterns.pattern import Pattern
-from longwall.pipeline.planning.decompositions import Decomposer
-from longwall.pipeline.planning.homomorphisms import (
+from longwall.pipeline.planning.homomorphisms.decompositions import Decomposer
+from longwall.pipeline.planning.homomorphisms.pattern_core import (
+    Expression,
+    NoDecomposition,
+    PassCosts,
+    Sum,
+    Table,
+    product,
+)
+from longwall.pipeline.planning.homomorphisms.sums import (
     MAX_VERTICES,
     HomomorphismSums,
     Term,
@@ -23,9 +31,8 @@ from longwall.pipeline.planning.homomorphisms import (
     loop_free_quotients,
     without_multiples,
 )
+from longwall.pipeline.planning.homomorphisms.table_compiler import compile_sums, compile_vertex_tables
 from longwall.pipeline.planning.leaves.elimination import Weighed, canonical, without_leaves
-from longwall.pipeline.planning.pattern_core import Expression, NoDecomposition, PassCosts, Sum, Table, product
-from longwall.pipeline.planning.table_compiler import compile_sums, compile_vertex_tables
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.method import Method
 from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal, embeddings_of
 from longwall.pipeline.planning.query import Query
-from longwall.pipeline.planning.search_planner import LEAST_OF_CANDIDATES
+from longwall.pipeline.planning.search.search_planner import LEAST_OF_CANDIDATES
 from longwall.pipeline.run_store.commit_log import PartialResult
 
 _SUMS = "sum          where that takes long: parts counted once for each image of what separates them from the rest\n"

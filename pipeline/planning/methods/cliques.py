@@ -11,7 +11,7 @@ from longwall.pipeline.planning.kernel_plan import KernelPlan
 from longwall.pipeline.planning.method import Method, not_plain
 from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal
 from longwall.pipeline.planning.query import Query
-from longwall.pipeline.planning.search_planner import plan_match
+from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.stages.cliques.leaves import CountCliquesByPivots, suits_pivots
 from longwall.stages.range_counting import CountCliques
 from longwall.storage.graph.stats import GraphStats

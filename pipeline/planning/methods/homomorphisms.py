@@ -11,9 +11,9 @@ from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.planning.facts import Facts
-from longwall.pipeline.planning.homomorphisms import denser, plan_homomorphisms
+from longwall.pipeline.planning.homomorphisms.pattern_core import pass_costs
+from longwall.pipeline.planning.homomorphisms.sums import denser, plan_homomorphisms
 from longwall.pipeline.planning.method import Method, not_plain
-from longwall.pipeline.planning.pattern_core import pass_costs
 from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal, embeddings_of
 from longwall.pipeline.planning.query import Query
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.planning.facts import Facts
-from longwall.pipeline.planning.homomorphisms import denser
+from longwall.pipeline.planning.homomorphisms.sums import denser
 from longwall.pipeline.planning.method import NOT_INDUCED, ON_PARTS, Method, not_plain
 from longwall.pipeline.planning.methods.homomorphisms import induced_by_denser
 from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal

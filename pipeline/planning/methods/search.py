@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.patterns.pattern import Pattern
-from longwall.pipeline.planning.edge_labels import plan_labelled_edges
 from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.method import Method
 from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal
 from longwall.pipeline.planning.query import Query
-from longwall.pipeline.planning.search_plan import MatchPlan
-from longwall.pipeline.planning.search_planner import MAX_SUFFIX, plan_edge_joins, plan_match
+from longwall.pipeline.planning.search.edge_labels import plan_labelled_edges
+from longwall.pipeline.planning.search.search_plan import MatchPlan
+from longwall.pipeline.planning.search.search_planner import MAX_SUFFIX, plan_edge_joins, plan_match
 from longwall.storage.graph.stats import GraphStats
 
 _STEPS = 50.0  # of an embedding and vertex, in elementary steps

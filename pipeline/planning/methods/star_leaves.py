@@ -20,7 +20,7 @@ from longwall.pipeline.planning.method import Rewrite
 from longwall.pipeline.planning.methods.search import steps_to
 from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal, TooExpensive
 from longwall.pipeline.planning.query import Query
-from longwall.pipeline.planning.search_planner import LEAST_OF_CANDIDATES
+from longwall.pipeline.planning.search.search_planner import LEAST_OF_CANDIDATES
 from longwall.pipeline.planning.worth import least_cost, pays_on_engine, worth_making
 from longwall.storage.graph.graph import Graph
 

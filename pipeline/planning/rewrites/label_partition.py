@@ -14,11 +14,11 @@ from longwall.pipeline.phases.by_label.laid_out import laid_out
 from longwall.pipeline.phases.by_label.layouts import clique_layout, labels_are_there, layout_of, one_label
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.planning.facts import Facts
+from longwall.pipeline.planning.homomorphisms.pattern_core import pass_costs
 from longwall.pipeline.planning.method import Rewrite
 from longwall.pipeline.planning.methods.cliques import plan_cliques
 from longwall.pipeline.planning.methods.homomorphisms import HomomorphismsPlan
 from longwall.pipeline.planning.methods.search import SearchPlan
-from longwall.pipeline.planning.pattern_core import pass_costs
 from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal
 from longwall.pipeline.planning.query import Query
 from longwall.storage.graph.derived.label_layout import ANY, LabelLayout

@@ -9,11 +9,11 @@ from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.cores.leaf_count import LeafCount
 from longwall.pipeline.planning.facts import Facts
-from longwall.pipeline.planning.homomorphisms import MAX_VERTICES, denser
+from longwall.pipeline.planning.homomorphisms.pattern_core import PassCosts, pass_costs
+from longwall.pipeline.planning.homomorphisms.sums import MAX_VERTICES, denser
 from longwall.pipeline.planning.leaves.leaf_sums import plan_leaf_sums
 from longwall.pipeline.planning.method import LABELS, Rewrite
 from longwall.pipeline.planning.methods.homomorphisms import induced_by_denser
-from longwall.pipeline.planning.pattern_core import PassCosts, pass_costs
 from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal, TooExpensive, embeddings_of
 from longwall.pipeline.planning.query import Query
 from longwall.pipeline.planning.rewrites.k_core import LEAF_CORE, find_core, least_neighbours, no_core

@@ -10,7 +10,7 @@ from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.phases.range_count import RangeCount, RangePhase
-from longwall.pipeline.planning.search_planner import plan_match
+from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.pipeline.workloads.cliques.results import VertexTable, write_sizes
 from longwall.stages.cliques.leaves import CountCliqueSizes, CountCliquesOfVertices, CountLargeCliques
 

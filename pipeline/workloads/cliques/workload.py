@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Coordinator
     from longwall.pipeline.planning.plan import CountPlan
     from longwall.pipeline.planning.planner import Planner
-    from longwall.pipeline.planning.search_plan import MatchPlan
+    from longwall.pipeline.planning.search.search_plan import MatchPlan
     from longwall.pipeline.workloads.cliques.plan import CliquePlan
     from longwall.storage.graph.graph import Graph
 

@@ -15,8 +15,8 @@ from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.planning.facts import Facts
-from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
-from longwall.pipeline.planning.pattern_core import pass_costs
+from longwall.pipeline.planning.homomorphisms.pattern_core import pass_costs
+from longwall.pipeline.planning.homomorphisms.sums import plan_homomorphisms
 from longwall.pipeline.planning.plan import CountPlan, TooExpensive
 from longwall.pipeline.planning.planner import PLANNER, Planner
 from longwall.pipeline.planning.query import Query

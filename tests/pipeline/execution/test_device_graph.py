@@ -30,7 +30,7 @@ from longwall.pipeline.execution.reads.streamed_reads import column_ranges, stre
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.phases.search_list import search_share
-from longwall.pipeline.planning.search_planner import plan_match
+from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.stages.range_counting import CountCliques, CountTrianglesOfVertices
 from longwall.storage.errors import InputError
 from longwall.storage.generators.kinds import generate

@@ -24,7 +24,7 @@ from longwall.pipeline.execution.phase import equal_tasks
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import make_pattern
 from longwall.pipeline.phases import search_count
-from longwall.pipeline.planning.search_planner import plan_edge_joins, plan_match
+from longwall.pipeline.planning.search.search_planner import plan_edge_joins, plan_match
 from longwall.storage.errors import InputError, RunError
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

@@ -19,7 +19,7 @@ from longwall.pipeline.patterns.pattern import Pattern, make_pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, isomorphic
 from longwall.pipeline.phases import search_count
 from longwall.pipeline.phases.range_count import RangeCount
-from longwall.pipeline.planning.search_planner import plan_match
+from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.stages.cliques.leaves import CountCliqueSizes
 from longwall.storage.graph.graph import Graph
 

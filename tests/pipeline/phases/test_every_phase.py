@@ -51,11 +51,11 @@ from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.phases.search_count import SearchCount
 from longwall.pipeline.phases.search_list import SearchList
 from longwall.pipeline.phases.stars.star_count import Star, StarCount
-from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
+from longwall.pipeline.planning.homomorphisms.pattern_core import PassCosts
+from longwall.pipeline.planning.homomorphisms.sums import plan_homomorphisms
 from longwall.pipeline.planning.leaves.leaf_sums import plan_leaf_sums
-from longwall.pipeline.planning.pattern_core import PassCosts
-from longwall.pipeline.planning.search_plan import MatchPlan
-from longwall.pipeline.planning.search_planner import plan_match
+from longwall.pipeline.planning.search.search_plan import MatchPlan
+from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.pipeline.run_store.commit_log import PhaseRecord, checkpoint_bytes
 from longwall.pipeline.run_store.run_files import RunFiles
 from longwall.pipeline.workloads.custom.loading import AlgorithmClass, find_class

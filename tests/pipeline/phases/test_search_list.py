@@ -20,7 +20,7 @@ from longwall.pipeline.execution import search_bench, worker_memory
 from longwall.pipeline.execution.phase import equal_tasks
 from longwall.pipeline.patterns.pattern import make_pattern
 from longwall.pipeline.phases import listing
-from longwall.pipeline.planning.search_planner import plan_match
+from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.storage.errors import InputError
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

@@ -25,11 +25,11 @@ from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.phases.homomorphisms import count as homomorphism_count
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
-from longwall.pipeline.planning.decompositions import Decomposer
-from longwall.pipeline.planning.homomorphisms import HomomorphismSums, Term, denser, plan_homomorphisms
+from longwall.pipeline.planning.homomorphisms.decompositions import Decomposer
+from longwall.pipeline.planning.homomorphisms.pattern_core import PassCosts, pass_costs
+from longwall.pipeline.planning.homomorphisms.sums import HomomorphismSums, Term, denser, plan_homomorphisms
+from longwall.pipeline.planning.homomorphisms.table_compiler import compile_sums
 from longwall.pipeline.planning.methods.homomorphisms import HomomorphismsPlan
-from longwall.pipeline.planning.pattern_core import PassCosts, pass_costs
-from longwall.pipeline.planning.table_compiler import compile_sums
 from longwall.stages.homomorphisms import tables
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -10,10 +10,10 @@ from longwall.kernels.interface.homomorphism_program import FLOATING
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.homomorphisms.count import sizes_of
-from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
+from longwall.pipeline.planning.homomorphisms.number_bounds import Bound, Sizes, bound_program
+from longwall.pipeline.planning.homomorphisms.pattern_core import PassCosts
+from longwall.pipeline.planning.homomorphisms.sums import plan_homomorphisms
 from longwall.pipeline.planning.leaves.leaf_sums import plan_leaf_sums
-from longwall.pipeline.planning.number_bounds import Bound, Sizes, bound_program
-from longwall.pipeline.planning.pattern_core import PassCosts
 from longwall.stages.homomorphisms.tables import make_tables
 
 STARS = {leaves: Pattern(leaves + 1, tuple((0, leaf + 1) for leaf in range(leaves))) for leaves in (3, 4, 5, 7)}

@@ -18,8 +18,8 @@ from longwall.pipeline.phases.listing import list_matches
 from longwall.pipeline.phases.search_count import count_matches
 from longwall.pipeline.planning import prediction
 from longwall.pipeline.planning.prediction import estimate_levels, predicted_rows
-from longwall.pipeline.planning.search_plan import MatchPlan
-from longwall.pipeline.planning.search_planner import plan_match
+from longwall.pipeline.planning.search.search_plan import MatchPlan
+from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.pipeline.planning.stratified_sample import StratifiedSample, positions
 from longwall.stages.extension.planned import extend_planned
 from longwall.stages.source import edge_source

@@ -13,7 +13,7 @@ from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import make_pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, restrictions
 from longwall.pipeline.phases.count_per_vertex import plan_triangles_per_vertex
-from longwall.pipeline.planning.search_planner import plan_match
+from longwall.pipeline.planning.search.search_planner import plan_match
 
 
 @settings(deadline=None, max_examples=150)

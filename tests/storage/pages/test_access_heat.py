@@ -22,7 +22,7 @@ from longwall.kernels.interface.frontier import NeighbourRange, RowReads, fronti
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.search_program import Level, SearchProgram, SetKind, SetOp
 from longwall.pipeline.patterns.parse import parse_pattern
-from longwall.pipeline.planning.search_planner import plan_match
+from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.stages.source import edge_source, host_arrays
 from longwall.storage.pages.access_heat import AccessHeat
 from longwall.storage.pages.heat_record import HeatRecord, add_records

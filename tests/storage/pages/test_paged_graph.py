@@ -19,7 +19,7 @@ from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, GraphArrays
 from longwall.kernels.interface.kcliques import ALL_SIZES, cliques_of_leaves
 from longwall.pipeline.patterns.parse import parse_pattern
-from longwall.pipeline.planning.search_planner import plan_match
+from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.stages.counting import count_planned
 from longwall.stages.extension.planned import extend_planned
 from longwall.stages.source import arc_reads, edge_source, host_arrays

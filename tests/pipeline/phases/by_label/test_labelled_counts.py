@@ -23,7 +23,7 @@ from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern, make_pattern
 from longwall.pipeline.phases.by_label.layouts import clique_layout, one_label, search_layout
 from longwall.pipeline.planning.methods import search
-from longwall.pipeline.planning.search_planner import plan_match
+from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.derived.label_layout import ANY
 from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget

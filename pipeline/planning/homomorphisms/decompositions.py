@@ -29,7 +29,7 @@ from typing import Any
 
 from longwall.kernels.interface.homomorphism_program import Domain, Inner
 from longwall.pipeline.patterns.pattern import Pattern
-from longwall.pipeline.planning.pattern_core import (
+from longwall.pipeline.planning.homomorphisms.pattern_core import (
     Core,
     Expression,
     NoDecomposition,

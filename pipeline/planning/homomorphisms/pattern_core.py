@@ -1,6 +1,6 @@
 """What is left of a pattern while it is decomposed, and the expressions that stand for what was taken away.
 
-:mod:`longwall.pipeline.planning.decompositions` says what the expressions are.
+:mod:`longwall.pipeline.planning.homomorphisms.decompositions` says what the expressions are.
 """
 
 from collections.abc import Iterable, Mapping

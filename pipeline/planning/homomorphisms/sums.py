@@ -3,8 +3,8 @@
 The number of injective homomorphisms of a pattern is a fixed linear combination of the numbers of all
 homomorphisms of its quotients, the patterns that arise when non-adjacent vertices are merged (Lovasz; Curticapean,
 Dell and Marx, STOC 2017). Quotients of several patterns are often the same, and are counted once; how each is counted
-is found by :mod:`longwall.pipeline.planning.decompositions`. Cliques, the cycle of five vertices, the wheel of four
-spokes and the clique of five less an edge have kernels of their own, which count subgraphs, each once.
+is found by :mod:`longwall.pipeline.planning.homomorphisms.decompositions`. Cliques, the cycle of five vertices, the
+wheel of four spokes and the clique of five less an edge have kernels of their own, which count subgraphs, each once.
 """
 
 from collections import Counter
@@ -20,11 +20,11 @@ from longwall.kernels.host.patterns.pattern_codes import canonical_pattern
 from longwall.kernels.interface.homomorphism_program import Beside, Domain, Make, RowProgram, TableProgram
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, isomorphic
-from longwall.pipeline.planning.decompositions import Decomposer
+from longwall.pipeline.planning.homomorphisms.decompositions import Decomposer
+from longwall.pipeline.planning.homomorphisms.pattern_core import NoDecomposition, PassCosts, Sum
+from longwall.pipeline.planning.homomorphisms.set_partitions import set_partitions
+from longwall.pipeline.planning.homomorphisms.table_compiler import compile_sums
 from longwall.pipeline.planning.pairs.patterns import Edges, beside_edges, beside_pairs, merged_edges
-from longwall.pipeline.planning.pattern_core import NoDecomposition, PassCosts, Sum
-from longwall.pipeline.planning.set_partitions import set_partitions
-from longwall.pipeline.planning.table_compiler import compile_sums
 
 MAX_VERTICES = 8  # 4,140 set partitions; the next size has 21,147
 _TRIANGLE = 3

@@ -9,7 +9,7 @@ from math import factorial
 
 from longwall.kernels.interface.search_program import Block, Level, SearchProgram, SetKind, SetOp
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
-from longwall.pipeline.planning.set_partitions import set_partitions
+from longwall.pipeline.planning.homomorphisms.set_partitions import set_partitions
 
 _MOST_KEPT = 8
 """Vertices of the largest patterns whose programs are kept."""

@@ -14,8 +14,8 @@ from itertools import islice
 from longwall.kernels.interface.search_program import SearchProgram, SetKind
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, restrictions
-from longwall.pipeline.planning.search_compiler import compile_program
-from longwall.pipeline.planning.search_plan import MatchPlan
+from longwall.pipeline.planning.search.search_compiler import compile_program
+from longwall.pipeline.planning.search.search_plan import MatchPlan
 from longwall.storage.graph.stats import GraphStats
 
 BEAM = 24

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from longwall.pipeline.patterns.pattern import Pattern
-from longwall.pipeline.planning.search_plan import MatchPlan
-from longwall.pipeline.planning.search_planner import plan_edge_joins, plan_match
+from longwall.pipeline.planning.search.search_plan import MatchPlan
+from longwall.pipeline.planning.search.search_planner import plan_edge_joins, plan_match
 from longwall.stages.filtering import VerifyLabels
 from longwall.storage.graph.stats import GraphStats
 

@@ -16,7 +16,7 @@ from longwall.kernels.interface.homomorphism_program import (
     Step,
     TableProgram,
 )
-from longwall.pipeline.planning.pattern_core import (
+from longwall.pipeline.planning.homomorphisms.pattern_core import (
     Expression,
     NoDecomposition,
     Sum,
