@@ -5,29 +5,31 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _failed = False
+"""Whether the last run failed: the objects that were there before it are still set apart."""
 
 
 @contextmanager
 def collecting() -> Iterator[None]:
-    """Collect, in the end, what was made in the context and is in cycles.
+    """Collect, in the end, the objects that were made in the context and are in cycles.
 
-    What was there before is set apart meanwhile: with CuPy's and Dask's modules loaded, to look through it takes 0.1 s,
-    many times what a small count takes. Only after a failure it is looked through first: the traceback of the error
-    held what the context had until that was over.
+    Objects that were there before are set apart meanwhile: with CuPy's and Dask's modules loaded, to look through them
+    takes 0.1 s, many times what a small count takes. After a failure they stay apart until the next context begins: the
+    traceback of the error holds what the context had until then, and is looked for again.
     """
     global _failed
+    if _failed:
+        gc.collect()
+        gc.unfreeze()
+        _failed = False
     apart = gc.get_freeze_count() == 0
     if apart:
-        if _failed:
-            gc.collect()
-            _failed = False
         gc.freeze()
     try:
         yield
     except BaseException:
-        _failed = True
+        _failed = apart
         raise
     finally:
         gc.collect()
-        if apart:
+        if apart and not _failed:
             gc.unfreeze()

@@ -29,6 +29,10 @@ for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, handler)
 
+# A run sets apart what was there before it, so that Python takes the rest for everything, and collects all of it again
+# and again: of the time of quick tests that took 4 %.
+gc.set_threshold(700, 10, 100)
+
 # No test cuts the power of this process: thousands of waits for the disk would show nothing. Children do wait.
 os.fsync = lambda descriptor: os.fstat(descriptor) and None
 
@@ -38,16 +42,6 @@ if TYPE_CHECKING:
     from longwall.storage.graph.graph import Graph
 
 DATA = Path(os.environ.get("LONGWALL_DATA", Path(__file__).parents[2] / "shared" / "data"))
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown() -> None:
-    """Let no run look for what a failed run of an earlier test left: among all tests that takes 0.1 s."""
-    from selection import no_device
-
-    garbage = sys.modules.get("longwall.pipeline.garbage")
-    if garbage is not None and no_device():
-        garbage._failed = False
 
 
 def pytest_sessionfinish() -> None:

@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from collections.abc import Iterator
 
 import pytest
 
@@ -15,8 +16,11 @@ class Knot:
 
 
 @pytest.fixture(autouse=True)
-def no_failure_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_failure_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    gc.unfreeze()
     monkeypatch.setattr(garbage, "_failed", False)
+    yield
+    gc.unfreeze()
 
 
 @pytest.mark.parametrize("error", [None, ValueError])
@@ -33,6 +37,8 @@ def test_what_was_made_is_collected(error: type[Exception] | None) -> None:
     finally:
         gc.enable()
     assert ended() is None
+    with collecting():
+        pass
     assert gc.get_freeze_count() == 0
 
 
