@@ -211,7 +211,7 @@ def test_a_shortcut_that_has_no_room_gives_way_to_a_search(
         return result.count, pq.read_table(result.path / "metrics.parquet")["stage"].to_pylist()
 
     count, stages = run("plenty", "64MiB", 1)
-    assert stages == [shortcut]
+    assert [stage for stage in stages if not stage.startswith("method ")] == [shortcut]
     found, stages = run("little", little, 8)
     assert shortcut not in stages
     assert found == count > 10_000

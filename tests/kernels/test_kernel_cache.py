@@ -207,6 +207,7 @@ def test_what_other_folders_have_counts_if_it_is_imported(tmp_path: Path, monkey
         kernel_cache._source.cache_clear()
 
 
+@pytest.mark.slow
 def test_the_same_kernels_in_another_folder_are_not_compiled_again(sources: Path, tmp_path: Path) -> None:
     assert call(sources, XDG_CACHE_HOME=tmp_path) == (40, 0)
     other = shutil.copytree(sources, tmp_path / "other" / sources.name)

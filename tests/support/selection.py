@@ -9,6 +9,7 @@ If slow tests are left out, tests of hypothesis draw fewer examples, and so do t
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
@@ -64,6 +65,12 @@ def seeds(pytestconfig: pytest.Config) -> Callable[[int], range]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--first-cases", action="store_true", help="run one case of each test function only, the first")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Run quick tests in a process more than there are cores: some wait for other processes."""
+    return len(os.sched_getaffinity(0)) + 1 if _only_quick(config) else None
 
 
 def _mark_slow(items: Iterable[pytest.Item]) -> None:

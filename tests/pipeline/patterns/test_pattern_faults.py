@@ -97,6 +97,7 @@ def test_arrows_of_edge_lists_and_bools_are_refused() -> None:
 LABELS = ['5" pipe', '"', '""x', "a'b", "back\\slash", "(x)-(y)", "new\nline", "a, b", ":1", "é→", "007", " "]
 
 
+@pytest.mark.slow
 @each_case("label", LABELS)
 def test_a_label_may_have_any_character(label: str, tmp_path: Any) -> None:
     graph = longwall.graph([(1, 2), (2, 3)], labels={1: label, 2: "x", 3: "y"})

@@ -145,6 +145,7 @@ ONLY_WHEN_OPENED: dict[str, Callable[[Graph], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.usefixtures("cut")
 @each_case("says", [*FORGED, *ONLY_WHEN_OPENED])
 def test_arrays_of_no_graph_are_refused_with_all_hashes_right(tmp_path: Path, plain: Graph, says: str) -> None:
@@ -464,6 +465,7 @@ def shard(store: Path, name: str) -> Path:
     return store / name / "c" / "0"
 
 
+@pytest.mark.slow
 @each_case("byte", range(16))
 @each_case("value", [0, 1, 0x7F, 0xFF])
 def test_every_byte_of_the_header_of_a_chunk(tmp_path: Path, plain: Graph, byte: int, value: int) -> None:

@@ -201,6 +201,7 @@ def test_two_labels_of_an_edge_name_the_edge(tmp_path: Path, ids: tuple[int, int
     assert f"edge {u}-{v} is given twice with different labels (3 and 4)" in str(caught.value)
 
 
+@pytest.mark.slow
 @each_case("once", [False, True])
 @each_case("place", range(0, 90, 5))
 def test_a_repeated_edge_is_noticed_wherever_it_stands(tmp_path: Path, place: int, once: bool) -> None:

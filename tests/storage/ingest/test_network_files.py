@@ -201,6 +201,7 @@ def test_network_files_that_are_refused(tmp_path: Path, case: str) -> None:
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.slow
 def test_a_name_among_integers_is_refused(tmp_path: Path) -> None:
     edges = "\n".join(f'<edge source="{at}" target="{at + 1}"/>' for at in range(2**16 + 2**15))
     content = f'{HEAD}{edges}\n<edge source="a" target="1"/>\n</graph></graphml>'

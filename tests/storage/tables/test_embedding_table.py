@@ -182,6 +182,7 @@ def some(seed: int, number: int, share: float) -> Any:
     return np.repeat(kept, 300)[:number] if seed % 2 else kept
 
 
+@pytest.mark.slow
 @brief
 @given(
     st.integers(0, 2**32),

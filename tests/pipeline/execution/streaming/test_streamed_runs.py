@@ -225,6 +225,7 @@ def tailed_triangles(pairs: set[tuple[int, int]]) -> int:
     return sum(1 for v, u, w in closed for tail in whole[v] if tail not in (u, w))
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=5, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, 2**32 - 1), st.integers(60, 150), st.sampled_from([400, 700]))
 def test_counts_of_random_graphs(tmp_path_factory: pytest.TempPathFactory, seed: int, n: int, m: int) -> None:
