@@ -318,7 +318,7 @@ def _run(
         finally:
             directory.manifest["memory"] = memory_facts(env)
     engine_name = "+".join(sorted(env.executor.engines)) or (engines["name"] if on_cluster else engine.name)
-    return _publish(counts, env, directory, observer, engine_name, began)
+    return _publish(counts, spec, env, directory, observer, engine_name, began)
 
 
 def _cluster(
@@ -346,6 +346,7 @@ def _graph(spec: RunSpec, observer: Observer, resources: Resources, cluster: Com
 
 def _publish(
     counts: Sequence[PatternCount],
+    spec: RunSpec,
     env: Coordinator,
     directory: RunDirectory,
     history: History,
@@ -355,7 +356,7 @@ def _publish(
     """Write the last tables, and let the run be done."""
     from longwall.storage.pages.paged_graph import GraphPages
 
-    workload, truncated = env.spec.workload, any(one.lower_bound for one in counts)
+    workload, truncated = spec.workload, any(one.lower_bound for one in counts)
     with env.answer, history.timed("write"):
         if env.device_graph is not None and isinstance(env.device_graph.graph.pages, GraphPages):
             env.device_graph.graph.pages.write_heat(directory.path / "heat.parquet")

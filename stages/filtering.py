@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.pages import NeighbourRange, RowReads
 from longwall.stages.base import Bench, Stage
 from longwall.stages.extension.adjacency_lists import find_arcs, is_edge
 from longwall.stages.stage_timer import StageTimer

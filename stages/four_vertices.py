@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from longwall.kernels.interface.engine import Engine
-from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.local_counts import ArcDiamondCounter, ColumnCycleCounter
+from longwall.kernels.interface.pages import NeighbourRange
 from longwall.stages.range_counting import Counter, CountingBench, CountSubgraphs, SubgraphCounter
 from longwall.stages.source import ALL_ARCS, Roots
 

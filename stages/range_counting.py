@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.interface.engine import Engine
-from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.kcliques import ROOTED_FROM, TabledCliqueCounter, TablePiece
 from longwall.kernels.interface.local_counts import (
@@ -24,6 +23,7 @@ from longwall.kernels.interface.local_counts import (
     TriangleCounter,
     TriangleVertexCounter,
 )
+from longwall.kernels.interface.pages import NeighbourRange
 from longwall.kernels.interface.workspaces import ArrayCounter, Block, RangeCounter, Targets, Workspace
 from longwall.stages.base import Aggregation, Stage
 from longwall.stages.source import Roots, RootsBench

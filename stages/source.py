@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 import numpy as np
 
 from longwall.kernels.interface.engine import Engine, ShortOfMemory
-from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.pages import NeighbourRange, RowReads
 from longwall.stages.base import Bench, Stage
 from longwall.stages.stage_timer import StageTimer
 from longwall.storage.graph.graph import Graph

@@ -3,42 +3,20 @@
 import os
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels import cpu
-from longwall.kernels.interface.engine import Ablation, Put, WorkspaceTooLarge, host_faults
+from longwall.kernels.cpu.device import CpuDevice
+from longwall.kernels.interface.engine import Put, host_faults
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, Access, GraphArrays
 from longwall.kernels.interface.kernels import Kernels
 from longwall.kernels.interface.pages import PageFrames
 from longwall.kernels.jit.compile import watch_compilation
 
 _TASKS_PER_WORKER = 128
-
-
-@dataclass(frozen=True)
-class CpuDevice:
-    """The cores of the host; see :class:`longwall.kernels.interface.engine.Device`.
-
-    Attributes
-    ----------
-    workers
-        Number of threads.
-    stop_flag : uint8[1]
-        Kernels return early once this is set.
-    """
-
-    workers: int
-    stop_flag: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(1, np.uint8))
-    ablation = Ablation()
-
-    @property
-    def name(self) -> str:
-        """The number of threads."""
-        return f"{self.workers} threads"
 
 
 Int64s = NDArray[np.int64]
@@ -154,29 +132,3 @@ class CpuEngine:
     def interrupt(self) -> None:
         """Make running kernels return as soon as they can."""
         self.device.stop_flag[0] = 1
-
-
-def fitting(needed: int, memory: int) -> int:
-    """Return the bytes of a workspace.
-
-    Raises
-    ------
-    WorkspaceTooLarge
-        If they exceed `memory`.
-    """
-    if needed > memory:
-        raise WorkspaceTooLarge(needed)
-    return needed
-
-
-def exact(total: int, estimate: float) -> int:
-    """Return a count that a kernel took modulo 2**64, checked by its floating-point twin.
-
-    Raises
-    ------
-    OverflowError
-        If the count does not fit 64-bit integers.
-    """
-    if estimate >= 2.0**62:
-        raise OverflowError(f"a count of about {estimate:.3g} does not fit 64-bit integers")
-    return int(total)

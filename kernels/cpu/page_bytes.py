@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cpu.engine import CpuDevice
-from longwall.kernels.interface.frontier import RowReads
+from longwall.kernels.cpu.device import CpuDevice
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.pages import RowReads
 from longwall.kernels.jit.compile import compiled
 
 _SMALLER, _LARGER = 1, 2  # frontier.Part

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cuda.runtime.launch import Device
-from longwall.kernels.interface.frontier import RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.pages import RowReads
 
 Array = Any  # a CuPy array
 

@@ -1,44 +1,12 @@
 """The frontier: the vertices whose adjacency the next extension reads, known before it runs (GAMMA section IV)."""
 
 from collections import Counter
-from dataclasses import dataclass
-from enum import IntEnum
 from typing import Any
 
+from longwall.kernels.interface.pages import NeighbourRange, RowReads
 from longwall.kernels.interface.search_program import SearchProgram, SetOp
 
 Array = Any  # a NumPy or a CuPy array
-
-
-class NeighbourRange(IntEnum):
-    """The part of a vertex's row that is read."""
-
-    ALL = 0
-    SMALLER = 1  # neighbours with a smaller id: before the row's split
-    LARGER = 2  # neighbours with a larger id: from the row's split
-
-
-@dataclass(frozen=True)
-class RowReads:
-    """Rows of the adjacency that are read alike.
-
-    Attributes
-    ----------
-    vertices : uint32[n]
-        Owners of the rows; a vertex stands here as often as its row is read.
-    part
-        What is read of each row.
-    times
-        How often all of it is read.
-    prefix : uint32[columns, n] or None
-        A vertex' row is read only where a column of these differs from the position before: neighbouring positions
-        that are equal share what is read. None: every vertex' row is.
-    """
-
-    vertices: Array
-    part: NeighbourRange
-    times: int = 1
-    prefix: Array | None = None
 
 
 def row_lists(program: SearchProgram, columns: int) -> tuple[list[tuple[int, NeighbourRange]], tuple[int, ...]]:

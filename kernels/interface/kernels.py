@@ -10,13 +10,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.frontier import RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphisms import HomomorphismKernels
 from longwall.kernels.interface.kcliques import KCliqueKernels
 from longwall.kernels.interface.label_rows import KeptEdges, LabelRows, NewArray, Roles
 from longwall.kernels.interface.local_counts import LocalCountKernels
 from longwall.kernels.interface.maximal_cliques import MaximalCliqueKernels
+from longwall.kernels.interface.pages import RowReads
 from longwall.kernels.interface.pattern_growth import FrequentKernels
 from longwall.kernels.interface.search import SearchKernels
 from longwall.kernels.interface.sorting import SortingKernels

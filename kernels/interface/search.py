@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from longwall.kernels.interface.frontier import RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.pages import RowReads
 from longwall.kernels.interface.search_program import SearchProgram
 from longwall.kernels.interface.workspaces import Device, Workspace
 

@@ -62,7 +62,7 @@ class RunSpec(Section):
 
     @field_validator("engine")
     @classmethod
-    def _remote_workers_have_their_devices(cls, engine: EngineSection, info: ValidationInfo) -> EngineSection:
+    def _suits_the_scheduler_and_names_methods(cls, engine: EngineSection, info: ValidationInfo) -> EngineSection:
         scheduler: SchedulerSection | None = info.data.get("scheduler")
         if engine.kind == "both" and scheduler is not None and scheduler.kind == "dask":
             text = 'the workers of a cluster have one engine each: use "auto", or scheduler.kind = "local"'
@@ -70,6 +70,13 @@ class RunSpec(Section):
         if engine.devices is not None and scheduler is not None and scheduler.address is not None:
             text = "the workers of the cluster at scheduler.address use the GPUs that they see: remove it"
             refuse("engine", [("devices", text)])
+        if engine.without:
+            from longwall.pipeline.planning.planner import NAMES
+
+            unknown = [name for name in engine.without if name not in NAMES]
+            if unknown:
+                text = f"there is no method {quote(unknown[0])}; there are {join_names(NAMES)}"
+                refuse("engine", [("without", text)])
         return engine
 
     @field_validator("export")

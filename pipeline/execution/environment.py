@@ -19,11 +19,17 @@ if TYPE_CHECKING:
 
     from longwall.kernels import Engine
     from longwall.kernels.interface.graph_arrays import GraphArrays
-    from longwall.pipeline.config import RunSpec
     from longwall.pipeline.execution.derived import Derivation
     from longwall.pipeline.execution.phase import Phase
     from longwall.pipeline.run_store.commit_log import CommitLog, PhaseRecord
     from longwall.pipeline.run_store.run_files import RunFiles
+    from longwall.pipeline.workloads.sections import (
+        EngineSection,
+        ExportSection,
+        MemorySection,
+        RunSection,
+        SchedulerSection,
+    )
     from longwall.storage.graph.graph import Graph
     from longwall.storage.memory.resources import Resources
     from longwall.storage.observer import Observer
@@ -192,12 +198,46 @@ class Workplace:
         return self.resources.engine
 
 
+class Settings(Protocol):
+    """Sections of a config that phases read; the workload is none of them."""
+
+    @property
+    def memory(self) -> MemorySection:
+        """Budgets, and how a device finds the graph."""
+        ...
+
+    @property
+    def scheduler(self) -> SchedulerSection:
+        """Where workers are, and in which order they search."""
+        ...
+
+    @property
+    def engine(self) -> EngineSection:
+        """The kernels, and their threads."""
+        ...
+
+    @property
+    def run(self) -> RunSection:
+        """The run, as its folder says."""
+        ...
+
+    @property
+    def export(self) -> ExportSection:
+        """Rows and columns to write."""
+        ...
+
+    @property
+    def limit(self) -> int | None:
+        """The number of embeddings after which the search ends; None: it finds all."""
+        ...
+
+
 @dataclass(kw_only=True)
 class Environment(Workplace):
     """What a phase works with, in every process of a run."""
 
-    spec: RunSpec
-    """The validated config."""
+    spec: Settings
+    """The validated config: all that phases read of it."""
     files: RunFiles
     """Files that phases hand on to each other."""
     results: Path

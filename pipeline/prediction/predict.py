@@ -68,13 +68,13 @@ def sample_plan(plan: Any, spec: RunSpec, graph: Graph, resources: Resources) ->
     """
     if isinstance(plan, FrequentPlan):
         raise Unpredictable("what its phases do is known only when those before are done")
-    sampler = _Sampler()
+    sampler, spec = _Sampler(), _of_all(spec)
     with (
-        _coordinator(_of_all(spec), graph, resources, sampler) as env,
+        _coordinator(spec, graph, resources, sampler) as env,
         user_errors(env.engine),
         suppress(Unpredictable),
     ):
-        env.spec.workload.execute(plan, env)
+        spec.workload.execute(plan, env)
     return tuple(sampler.samples)
 
 

@@ -23,7 +23,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from longwall.pipeline.quoting import join_names, quote, suggestion
+from longwall.pipeline.quoting import quote, suggestion
 from longwall.storage.errors import InputError
 from longwall.storage.memory.sizes import parse_size
 from longwall.storage.paths import user_path
@@ -405,17 +405,6 @@ class EngineSection(Section):
         description="methods and rewrites that do not count patterns, such as `hub-removal`; `longwall explain --all` "
         "lists them",
     )
-
-    @field_validator("without")
-    @classmethod
-    def _without_known_methods(cls, without: tuple[str, ...]) -> tuple[str, ...]:
-        if without:
-            from longwall.pipeline.planning.planner import NAMES
-
-            unknown = [name for name in without if name not in NAMES]
-            if unknown:
-                raise ValueError(f"there is no method {quote(unknown[0])}; there are {join_names(NAMES)}")
-        return without
 
     @field_validator("devices")
     @classmethod

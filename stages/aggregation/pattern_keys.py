@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.host.patterns.pattern_codes import code_edges
-from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.pages import NeighbourRange, RowReads
 from longwall.kernels.interface.sorting import KeyLayout
 from longwall.stages.extension.adjacency_lists import is_edge
 from longwall.stages.extension.unguided_edges import edge_ends

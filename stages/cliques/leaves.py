@@ -8,9 +8,9 @@ from itertools import zip_longest
 from operator import methodcaller
 
 from longwall.kernels.interface.engine import Engine, WorkspaceTooLarge
-from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.kcliques import ALL_SIZES, LeafCounter, add_limbs, cliques_of_leaves
+from longwall.kernels.interface.pages import NeighbourRange
 from longwall.kernels.interface.workspaces import ArrayCounter
 from longwall.stages.base import Aggregation
 from longwall.stages.range_counting import (

@@ -8,8 +8,8 @@ host link is seven times as fast for reads in this order as for reads at random.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.pages import NeighbourRange, RowReads
 
 Array = Any  # a NumPy or a CuPy array
 

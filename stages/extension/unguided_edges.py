@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 from longwall.kernels.interface.engine import Engine
-from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.pages import NeighbourRange, RowReads
 from longwall.stages.extension.candidates import Take, TooManyCandidates, at_once, most_candidates, rows_within
 from longwall.storage.errors import InputError
 from longwall.storage.tables.embedding_table import EmbeddingTable

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.pages import NeighbourRange, RowReads
 from longwall.stages.extension.adjacency_lists import degrees, is_edge, read_lists
 from longwall.stages.extension.candidates import Take, TooManyCandidates, at_once, most_candidates, rows_within
 from longwall.storage.tables.embedding_table import EmbeddingTable

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.interface.engine import Engine, ShortOfMemory
-from longwall.kernels.interface.frontier import RowReads
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, Access, GraphArrays
-from longwall.kernels.interface.pages import PageFrames
+from longwall.kernels.interface.pages import PageFrames, RowReads
 from longwall.storage.pages.access_heat import AccessHeat
 from longwall.storage.pages.heat_record import HeatRecord
 from longwall.storage.pages.hot_pages import HeatPolicy, LruPolicy, Moves

@@ -103,7 +103,7 @@ def test_cliques_of_arcs_are_those_of_the_matrix(engine, graph):
     assert on_host(found).tolist() == wanted
 
 
-@pytest.mark.quick_cases(4)
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("inner", Inner)
 def test_inner_counts_are_homomorphisms_to_the_common_neighbours(engine, graph, inner):
     device, loaded, kernels = engine[0].device, engine[1], engine[0].kernels

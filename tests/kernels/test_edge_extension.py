@@ -12,8 +12,8 @@ from conftest import make_graph, set_page_size
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, GraphArrays
+from longwall.kernels.interface.pages import NeighbourRange, RowReads
 from longwall.stages.extension.unguided_edges import extend_by_edge
 from longwall.stages.source import host_arrays
 from longwall.storage.generators.kinds import generate

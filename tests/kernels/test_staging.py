@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from longwall.kernels.cuda.runtime.staging.staging import _FIXED_BYTES, _ITEM_BYTES, _SORT_BYTES, Staging
 from longwall.kernels.interface.engine import EngineUnavailable
-from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.pages import NeighbourRange
 from longwall.stages.source import host_arrays
 from longwall.storage.generators.kinds import generate
 

@@ -16,8 +16,8 @@ from longwall.kernels.cuda.runtime.staging import by_turns
 from longwall.kernels.cuda.runtime.staging.by_turns import LEAST_BY_TURNS
 from longwall.kernels.cuda.runtime.staging.staging import Staging
 from longwall.kernels.interface.engine import ShortOfMemory
-from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.pages import NeighbourRange, RowReads
 from longwall.stages.source import host_arrays
 from longwall.storage.generators.kinds import generate
 from longwall.storage.pages.paged_graph import load_paged, state_bytes

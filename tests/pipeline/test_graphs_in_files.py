@@ -99,6 +99,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         )
 
 
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("workload", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
 def test_answers_are_those_with_all_memory(
     place: Place, engine_kind: str, workload: str, monkeypatch: pytest.MonkeyPatch

@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longwall.kernels.cpu.engine import CpuEngine
-from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, GraphArrays
+from longwall.kernels.interface.pages import NeighbourRange, RowReads
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch
 from longwall.stages.aggregation.pattern_keys import PatternKeys
 from longwall.stages.extension.candidates import TooManyCandidates, memory_for

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from longwall.kernels.cpu.engine import CpuDevice, exact, fitting
+from longwall.kernels.cpu.device import CpuDevice, exact, fitting
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.jit.compile import compiled
 

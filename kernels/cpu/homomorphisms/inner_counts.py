@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cpu.engine import CpuDevice, fitting
+from longwall.kernels.cpu.device import CpuDevice, fitting
 from longwall.kernels.cpu.local_counts.arc_triangles import in_parallel
 from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from longwall.kernels.cpu.engine import CpuDevice, fitting
+from longwall.kernels.cpu.device import CpuDevice, fitting
 from longwall.kernels.cpu.homomorphisms.codegree_sums import count_codegrees, cross_sum, split_sum, star_sum
 from longwall.kernels.cpu.homomorphisms.pair_sums import common_sum, common_table, neighbour_sum, path_ends_sum
 from longwall.kernels.exact_numbers import require_fits

@@ -7,7 +7,7 @@ member with the largest id.
 
 import numpy as np
 
-from longwall.kernels.cpu.engine import CpuDevice, fitting
+from longwall.kernels.cpu.device import CpuDevice, fitting
 from longwall.kernels.cpu.kcliques.roots import Root, add, count_in_root
 from longwall.kernels.cpu.local_counts.triangles import CpuTriangleCounter, triangle_counter
 from longwall.kernels.interface.graph_arrays import GraphArrays

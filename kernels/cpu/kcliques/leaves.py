@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cpu.engine import CpuDevice, fitting
+from longwall.kernels.cpu.device import CpuDevice, fitting
 from longwall.kernels.cpu.kcliques.narrow import LEVELS, Found, Narrow
 from longwall.kernels.cpu.kcliques.search import Wide, find_leaves
 from longwall.kernels.interface.graph_arrays import GraphArrays

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from longwall.kernels.cpu.engine import CpuDevice
+from longwall.kernels.cpu.device import CpuDevice
 from longwall.kernels.cpu.kcliques.bitmaps import CpuCliqueCounter
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.kcliques import TablePiece

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from longwall.kernels.cpu.engine import CpuDevice, fitting
+from longwall.kernels.cpu.device import CpuDevice, fitting
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.local_counts import ArcBlock, ArcPiece
 from longwall.kernels.jit.compile import compiled

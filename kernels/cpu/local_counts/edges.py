@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cpu.engine import CpuDevice, fitting
+from longwall.kernels.cpu.device import CpuDevice, fitting
 from longwall.kernels.interface.local_counts import EdgeGraph, EdgeShape
 from longwall.kernels.jit.bits import popcount
 from longwall.kernels.jit.compile import compiled

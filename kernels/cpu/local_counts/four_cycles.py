@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from longwall.kernels.cpu.engine import CpuDevice, fitting
+from longwall.kernels.cpu.device import CpuDevice, fitting
 from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import Targets

@@ -26,7 +26,7 @@ Numbers are modulo 2**64, or modulo a prime below 2**31: then each product is re
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cpu.engine import CpuDevice, fitting
+from longwall.kernels.cpu.device import CpuDevice, fitting
 from longwall.kernels.interface.local_counts import COUNTED, TriangleGraph
 from longwall.kernels.jit.bits import popcount
 from longwall.kernels.jit.compile import compiled

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cpu.engine import CpuDevice, fitting
+from longwall.kernels.cpu.device import CpuDevice, fitting
 from longwall.kernels.cpu.maximal_cliques.narrow import (
     COUNT,
     DEPTH,

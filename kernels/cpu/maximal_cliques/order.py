@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cpu.engine import CpuDevice
+from longwall.kernels.cpu.device import CpuDevice
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.maximal_cliques import DegeneracyOrder
 from longwall.kernels.interface.workspaces import NARROW

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cpu.engine import CpuDevice
-from longwall.kernels.interface.frontier import NeighbourRange, RowReads
+from longwall.kernels.cpu.device import CpuDevice
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.pages import NeighbourRange, RowReads
 from longwall.kernels.interface.search import Cut
 from longwall.kernels.jit.compile import compiled
 

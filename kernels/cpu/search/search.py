@@ -10,11 +10,12 @@ members in the adjacency, whichever reads less; both are linear in the shorter s
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cpu.engine import CpuDevice, exact, fitting
+from longwall.kernels.cpu.device import CpuDevice, exact, fitting
 from longwall.kernels.cpu.search.prefix_tree import columns, edges
 from longwall.kernels.exact_numbers import exact_number
-from longwall.kernels.interface.frontier import RowReads, frontier
+from longwall.kernels.interface.frontier import frontier
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.pages import RowReads
 from longwall.kernels.interface.search import Extension
 from longwall.kernels.interface.search_program import ProgramArrays, SearchProgram, in_slices, pack, to_count, to_extend
 from longwall.kernels.jit.compile import compiled

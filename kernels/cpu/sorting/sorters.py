@@ -6,7 +6,7 @@ from queue import Empty, SimpleQueue
 
 import numpy as np
 
-from longwall.kernels.cpu.engine import CpuDevice
+from longwall.kernels.cpu.device import CpuDevice
 from longwall.kernels.cpu.sorting.words import sort_words
 from longwall.kernels.interface.engine import host_faults
 from longwall.kernels.interface.sorting import WORD, Array, Column, Columns, KeyLayout, Method, SumOverflow

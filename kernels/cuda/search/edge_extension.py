@@ -8,8 +8,8 @@ import numpy as np
 from longwall.kernels.cuda.runtime.launch import THREADS, WARP, Device
 from longwall.kernels.cuda.runtime.staging.by_turns import StagingByTurns
 from longwall.kernels.cuda.runtime.staging.staging import RowLists, places
-from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.pages import NeighbourRange, RowReads
 from longwall.kernels.interface.search import Cut
 
 Array = Any  # a CuPy array

@@ -21,8 +21,9 @@ from longwall.kernels.cuda.search.block_pool import (
 from longwall.kernels.cuda.search.search_header import Variant, graph_arguments, program_header, stored_sets
 from longwall.kernels.cuda.search.search_stacks import RING_BYTES, SearchStacks, SearchTasks
 from longwall.kernels.interface.engine import WorkspaceTooLarge
-from longwall.kernels.interface.frontier import NeighbourRange, RowReads, frontier, row_lists
+from longwall.kernels.interface.frontier import frontier, row_lists
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.pages import NeighbourRange, RowReads
 from longwall.kernels.interface.search import Extension
 from longwall.kernels.interface.search_program import SearchProgram, emitted_set, in_slices, to_count, to_extend
 

@@ -57,7 +57,7 @@ class CliquePlan:
 
     @property
     def streamed(self) -> RangePhase:
-        """See `longwall.pipeline.phases.count_plans.CountPlan`; the first one, where others follow."""
+        """See `longwall.pipeline.planning.plan.CountPlan`; the first one, where others follow."""
         return self.phases[0] if self.phases else RangeCount(CountCliqueSizes(), self.cost)
 
     def to_dict(self) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.pages import NeighbourRange, RowReads
 from longwall.stages.extension.adjacency_lists import degrees, find_arcs, list_arcs
 
 Array = Any  # a NumPy or a CuPy array

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cpu.engine import CpuDevice
+from longwall.kernels.cpu.device import CpuDevice
 from longwall.kernels.cpu.label_rows import rows_by_label
 from longwall.kernels.interface.graph_arrays import GraphArrays, LabelSlices
 from longwall.kernels.interface.label_rows import KeptEdges, LabelRows, Roles

@@ -18,7 +18,7 @@ from plans import plan_count
 from longwall.kernels.cuda.local_counts.arc_diamonds import CudaArcDiamondCounter
 from longwall.kernels.cuda.runtime.page_buffer import CudaPageFrames
 from longwall.kernels.interface.engine import ShortOfMemory
-from longwall.kernels.interface.frontier import NeighbourRange
+from longwall.kernels.interface.pages import NeighbourRange
 from longwall.pipeline.execution.device_graph import (
     bring_ahead,
     load_edge_labels,

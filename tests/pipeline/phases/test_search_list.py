@@ -107,7 +107,7 @@ def test_threads_tasks_and_chunks_change_nothing(listed, small, query, threads, 
     check_rows(images(table, query.size), small.edges, query, small.labels)
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("induced", [False, True])
 def test_every_pattern_of_four_vertices_in_a_dense_graph(listed, induced):
     for found in naive.connected_patterns(4):

@@ -136,6 +136,7 @@ def test_progress_knows_the_limit(config, order):
         assert max(shares.seen, default=None) == last
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize(("kind", "count"), [("match", 3), ("triangles", 1), ("cliques", 1)])
 @pytest.mark.parametrize("order", ["depth", "levels"])
 def test_a_count_that_a_limit_cut_is_a_lower_bound_wherever_it_is(config, kind, count, order):

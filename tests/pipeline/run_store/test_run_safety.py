@@ -138,6 +138,7 @@ def test_what_lies_beside_the_files_of_a_run_stays(config: dict[str, Any], tmp_p
     assert (run / "link").is_symlink()
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("scheme", ["", "file://"])
 def test_a_file_of_a_user_stays_whatever_its_end(config: dict[str, Any], scheme: str) -> None:
     if scheme:

@@ -206,6 +206,7 @@ class Interrupting(NullObserver):
                 self._cancel.set()
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("workload", [{"method": "enumeration"}, {"method": "counting"}, {"output": "vertices"}])
 def test_an_interrupted_run_is_resumed_where_it_was(lab, tmp_path, monkeypatch, workload):
     monkeypatch.setattr(commit_log, "COMMIT_SECONDS", 0.0)

@@ -137,6 +137,7 @@ def files_of(store: Path) -> dict[str, bytes]:
     return {str(path.relative_to(store)): path.read_bytes() for path in store.rglob("*") if path.is_file()}
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("kind", ["rmat", "sparse ids", "star"])
 def test_a_small_budget_spills_and_makes_the_same_store(tmp_path: Path, kind: str) -> None:
     graph = generate("rmat", scale=12, seed=1)

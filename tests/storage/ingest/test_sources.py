@@ -54,6 +54,7 @@ def write_parts(folder: Path, suffix: str, named: bool) -> list[Path]:
     return paths
 
 
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("named", [False, True])
 @pytest.mark.parametrize("suffix", [".parquet", ".txt", ""])
 def test_lists_folders_and_patterns_are_one_graph(tmp_path: Path, suffix: str, named: bool) -> None:

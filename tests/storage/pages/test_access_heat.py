@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from strategies import graphs, queries
 
 from longwall.kernels.interface.engine import Engine
-from longwall.kernels.interface.frontier import NeighbourRange, RowReads, frontier
+from longwall.kernels.interface.frontier import frontier
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.pages import NeighbourRange, RowReads
 from longwall.kernels.interface.search_program import Level, SearchProgram, SetKind, SetOp
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.planning.search.search_planner import plan_match

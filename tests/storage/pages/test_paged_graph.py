@@ -15,9 +15,9 @@ from engines import make_engine
 
 from longwall.kernels.cpu.engine import CpuEngine, NoPaging
 from longwall.kernels.interface.engine import ShortOfMemory
-from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, GraphArrays
 from longwall.kernels.interface.kcliques import ALL_SIZES, cliques_of_leaves
+from longwall.kernels.interface.pages import NeighbourRange, RowReads
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.stages.counting import count_planned

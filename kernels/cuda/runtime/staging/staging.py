@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from longwall.kernels.cuda.runtime.launch import THREADS, WARP, Device
-from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.pages import NeighbourRange
 
 Array = Any  # a CuPy array
 

@@ -149,6 +149,7 @@ def test_hubs_are_not_looked_for_in_a_store(place: Place, workload: str, monkeyp
     assert len(parts) == 1
 
 
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize(
     "workload", [one if one in TWO else pytest.param(one, marks=pytest.mark.slow) for one in WORKLOADS]
 )
