@@ -12,7 +12,7 @@ __all__ = ["Ablation", "Engine", "EngineUnavailable", "prepare_engine", "select_
 def prepare_engine(kind: str) -> None:
     """Begin what `select_engine` of that kind will wait for, as far as it can be done meanwhile; errors come there."""
     if kind != "cpu":
-        from longwall.kernels.cuda.runtime.device import prepare_device
+        from longwall.kernels.cuda.runtime.open_device import prepare_device
 
         prepare_device()
 
@@ -41,7 +41,7 @@ def select_engine(
     if kind not in KINDS:
         raise EngineUnavailable(f"there is no such engine; choose one of {', '.join(KINDS)}")
     if kind in ("auto", "cuda"):
-        from longwall.kernels.cuda.runtime.device import open_device
+        from longwall.kernels.cuda.runtime.open_device import open_device
 
         try:
             open_device()

@@ -26,8 +26,8 @@ from benchmarks.gpu.device_rmat import rmat_graph
 from benchmarks.gpu.gpu_kernels import DEVICE_SCRATCH, PLENTY, arrays
 from benchmarks.lib.kernel_timer import kernel_time
 from longwall.kernels.cpu.engine import CpuEngine
+from longwall.kernels.cuda.device import sum_of_parts
 from longwall.kernels.cuda.engine import CudaEngine
-from longwall.kernels.cuda.runtime.launch import sum_of_parts
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.kcliques import ALL_SIZES, cliques_of_leaves, exact_sum, exact_values
 from longwall.storage.generators.kinds import generate

@@ -21,8 +21,8 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 import longwall
+from longwall.kernels.cuda.device import Device
 from longwall.kernels.cuda.homomorphisms.fused_rows import SUM_EDGES, SUM_PRODUCT
-from longwall.kernels.cuda.runtime.launch import Device
 from longwall.kernels.interface.homomorphism_program import Op
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph

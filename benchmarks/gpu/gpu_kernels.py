@@ -18,8 +18,8 @@ import numpy as np
 
 from benchmarks.lib.kernel_timer import kernel_time, stopped_after
 from longwall.kernels.cpu.engine import CpuEngine
+from longwall.kernels.cuda.device import exact, sum_of_parts
 from longwall.kernels.cuda.engine import CudaEngine
-from longwall.kernels.cuda.runtime.launch import exact, sum_of_parts
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import WORD
 from longwall.pipeline.patterns.parse import parse_pattern

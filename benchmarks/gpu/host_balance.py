@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from longwall.kernels.cuda.device import WARP, Device, exact
 from longwall.kernels.cuda.runtime.compile import OPTIONS
-from longwall.kernels.cuda.runtime.launch import WARP, Device, exact
 from longwall.kernels.cuda.search.search import BLOCKS_PER_MULTIPROCESSOR, PATIENCE, WARPS_PER_BLOCK
 from longwall.kernels.cuda.search.search_header import Variant, program_header, stored_sets
 from longwall.kernels.interface.graph_arrays import GraphArrays

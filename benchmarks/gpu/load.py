@@ -118,7 +118,7 @@ def whole(store: str, folder: str, work: str, device: str) -> dict[str, Any]:
 def steps(store: str) -> dict[str, Any]:
     """Open a store and load it, with the seconds that all threads take for each part."""
     from longwall.kernels.cuda.runtime import pinned_buffers
-    from longwall.kernels.cuda.runtime.device import open_device
+    from longwall.kernels.cuda.runtime.open_device import open_device
     from longwall.pipeline.config import load_config
     from longwall.pipeline.inputs import open_resources, read_graph
     from longwall.stages.source import host_arrays

@@ -33,8 +33,8 @@ from typing import Any
 import longwall
 from benchmarks.gpu.device_rmat import rmat_graph
 from benchmarks.lib.processors import processors
+from longwall.kernels.cuda.device import Device
 from longwall.kernels.cuda.engine import CudaEngine
-from longwall.kernels.cuda.runtime.launch import Device
 from longwall.pipeline.execution import device_graph
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.reads.oriented_reads import OrientedReads

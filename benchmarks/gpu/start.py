@@ -107,7 +107,7 @@ def _open_device(part: Callable[..., Any]) -> None:
         import cupy
 
         from longwall.kernels.cuda.runtime import compile as sources
-        from longwall.kernels.cuda.runtime.device import open_device
+        from longwall.kernels.cuda.runtime.open_device import open_device
     with part("context", "devices"):
         cupy.cuda.runtime.getDeviceCount()
     with part("context", "context"):

@@ -37,7 +37,7 @@ PACKAGES = (
 )  # fmt: skip
 STEPS = {
     "longwall.pipeline.config.load": ("load_config",),
-    "longwall.kernels.cuda.runtime.device": ("_wake_driver", "open_device"),
+    "longwall.kernels.cuda.runtime.open_device": ("_wake_driver", "open_device"),
     "longwall.kernels.cuda.runtime.compile": ("_module",),
     "longwall.kernels.jit.machine_code": ("load",),
     "longwall.pipeline.cluster.connect": (

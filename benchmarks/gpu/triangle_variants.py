@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 
 from benchmarks.gpu.gpu_kernels import arrays
 from longwall.kernels.cpu.engine import CpuEngine
+from longwall.kernels.cuda.device import WARP, sum_of_parts
 from longwall.kernels.cuda.engine import CudaEngine
 from longwall.kernels.cuda.homomorphisms.diamonds import RowPairs
 from longwall.kernels.cuda.local_counts import triangles
 from longwall.kernels.cuda.local_counts.in_arcs import LargerArcs
 from longwall.kernels.cuda.runtime import compile as compiler
-from longwall.kernels.cuda.runtime.launch import WARP, sum_of_parts
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.ingest import load_graph

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels import cuda
+from longwall.kernels.cuda.device import Device
 from longwall.kernels.cuda.runtime.compile import watch_compilation
-from longwall.kernels.cuda.runtime.device import open_device
 from longwall.kernels.cuda.runtime.host_memory import (
     ManagedArray,
     can_move_pages,
@@ -19,8 +19,8 @@ from longwall.kernels.cuda.runtime.host_memory import (
     managed_array,
 )
 from longwall.kernels.cuda.runtime.host_memory import mapped as map_array
-from longwall.kernels.cuda.runtime.launch import Device
 from longwall.kernels.cuda.runtime.memory import DeviceMemory, check_room, copied, copied_array
+from longwall.kernels.cuda.runtime.open_device import open_device
 from longwall.kernels.cuda.runtime.page_buffer import CudaPageFrames
 from longwall.kernels.cuda.runtime.pinned_buffers import StagedCopies
 from longwall.kernels.interface.engine import (

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cuda.runtime.launch import WARP, Device
+from longwall.kernels.cuda.device import WARP, Device
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.label_rows import KeptEdges, LabelRows, NewArray, Roles, WrongSizes
 

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from longwall.kernels.cuda.runtime.launch import Device
+from longwall.kernels.cuda.device import Device
 
 _TABLE, _ENTRIES = 4096, 1 << 22
 _PASSES, _ROUNDS = 512, 3  # some milliseconds, beside which a launch takes little

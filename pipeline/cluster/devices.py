@@ -30,7 +30,7 @@ def devices_of(spec: RunSpec) -> list[str]:
     embedded = scheduler.kind == "dask" and scheduler.address is None
     if engine.devices is None and not (embedded and engine.kind != "cpu"):
         return []
-    from longwall.kernels.cuda.runtime.device import visible_devices
+    from longwall.kernels.cuda.runtime.open_device import visible_devices
 
     try:
         there = visible_devices()

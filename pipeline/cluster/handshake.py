@@ -104,7 +104,7 @@ def most_on_a_device(workers: dict[str, WorkerDescription]) -> int:
 
 
 def _device() -> str | None:
-    from longwall.kernels.cuda.runtime.device import open_device
+    from longwall.kernels.cuda.runtime.open_device import open_device
     from longwall.kernels.interface.engine import EngineUnavailable
 
     try:

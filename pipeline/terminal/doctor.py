@@ -150,7 +150,7 @@ def _gpu_facts() -> dict[str, str]:
         missing = f"CuPy is missing; {install}" if _driver() else "CuPy is missing, and no NVIDIA driver was found"
         return {"GPU": f"not looked for: {missing}"}
     try:
-        from longwall.kernels.cuda.runtime.device import open_device, visible_devices
+        from longwall.kernels.cuda.runtime.open_device import open_device, visible_devices
 
         found = visible_devices()
         cupy = open_device()

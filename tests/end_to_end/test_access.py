@@ -82,7 +82,7 @@ def test_the_answer_does_not_depend_on_access_or_budget(
     miner: Miner, workload: str, access: str, share: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from longwall.kernels import EngineUnavailable
-    from longwall.kernels.cuda.runtime.device import open_device
+    from longwall.kernels.cuda.runtime.open_device import open_device
 
     try:
         open_device()
@@ -170,7 +170,7 @@ def test_ranges_are_counted_where_no_prediction_of_the_pages_is_possible(
     miner: Miner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from longwall.kernels import EngineUnavailable
-    from longwall.kernels.cuda.runtime.device import open_device
+    from longwall.kernels.cuda.runtime.open_device import open_device
     from longwall.kernels.interface.engine import ShortOfMemory
 
     try:

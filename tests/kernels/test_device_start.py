@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from longwall.kernels import EngineUnavailable, prepare_engine
-from longwall.kernels.cuda.runtime import device
+from longwall.kernels.cuda.runtime import open_device as device
 from longwall.kernels.interface.engine import DeviceFull
 
 

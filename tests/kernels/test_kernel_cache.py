@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from longwall.kernels.cuda.runtime import device
+from longwall.kernels.cuda.runtime import open_device as device
 from longwall.kernels.jit import kernel_cache, private_folder
 from longwall.kernels.jit.private_folder import NotPrivate, open_private
 

@@ -31,7 +31,7 @@ _SHARE, _LEAST = 8, 4  # of the examples that are drawn where slow tests are lef
 def no_device() -> str:
     """Why no GPU test can run here; empty where they can."""
     from longwall.kernels import EngineUnavailable
-    from longwall.kernels.cuda.runtime.device import open_device
+    from longwall.kernels.cuda.runtime.open_device import open_device
 
     try:
         open_device()

@@ -5,8 +5,8 @@ The calls are described in :mod:`longwall.kernels.interface.pattern_growth`.
 
 from typing import Any
 
+from longwall.kernels.cuda.device import WARP, Device
 from longwall.kernels.cuda.runtime.compile import constants
-from longwall.kernels.cuda.runtime.launch import WARP, Device
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.pattern_growth import GrowthBatch, Images, TypedGraph
 

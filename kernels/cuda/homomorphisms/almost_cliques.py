@@ -1,6 +1,6 @@
 """Cliques of five vertices less an edge on the device: bitmap tables, and launches of ``almost_cliques.cu``."""
 
-from longwall.kernels.cuda.runtime.launch import THREADS, WARP, Device, sum_of_parts, units_that_fit
+from longwall.kernels.cuda.device import THREADS, WARP, Device, sum_of_parts, units_that_fit
 from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import RowTables

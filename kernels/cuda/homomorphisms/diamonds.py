@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from longwall.kernels.cuda.device import THREADS, Device, sum_of_parts
 from longwall.kernels.cuda.local_counts.arc_triangles import ArcTasks, arc_tasks
-from longwall.kernels.cuda.runtime.launch import THREADS, Device, sum_of_parts
 from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
@@ -44,7 +44,7 @@ class RowPairs:
         Returns
         -------
         uint64[2]
-            What :func:`longwall.kernels.cuda.runtime.launch.sum_of_parts` fetches, until the next launch.
+            What :func:`longwall.kernels.cuda.device.sum_of_parts` fetches, until the next launch.
         """
         device, graph, tasks = self._device, self._graph, self._tasks
         arrays = (graph.indptr, graph.indices, graph.split, graph.num_vertices)
@@ -76,5 +76,5 @@ class CudaDiamondCounter:
         return sum_of_parts(self.start(first, last)) if first < last else 0
 
     def start(self, first: int, last: int) -> Array:
-        """Launch the kernel. Return what :func:`longwall.kernels.cuda.runtime.launch.sum_of_parts` fetches."""
+        """Launch the kernel. Return what :func:`longwall.kernels.cuda.device.sum_of_parts` fetches."""
         return self._pairs.start(first, last)

@@ -1,6 +1,6 @@
 """Cycles of five vertices on the device: wedge counters, and launches of ``five_cycles.cu``."""
 
-from longwall.kernels.cuda.runtime.launch import Device, exact, units_that_fit
+from longwall.kernels.cuda.device import Device, exact, units_that_fit
 from longwall.kernels.interface.graph_arrays import GraphArrays
 
 

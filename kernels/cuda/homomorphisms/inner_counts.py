@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from longwall.kernels.cuda.runtime.launch import WARP, Device, units_that_fit
+from longwall.kernels.cuda.device import WARP, Device, units_that_fit
 from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import Inner, RowTables

@@ -1,6 +1,6 @@
 """What is beside pairs of vertices on the device: bitmap tables, and launches of ``pairs.cu``."""
 
-from longwall.kernels.cuda.runtime.launch import THREADS, WARP, Device, units_that_fit
+from longwall.kernels.cuda.device import THREADS, WARP, Device, units_that_fit
 from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import Beside, largest_part

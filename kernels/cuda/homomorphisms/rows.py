@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from longwall.kernels.cuda.device import THREADS, WARP, Device, units_that_fit
 from longwall.kernels.cuda.homomorphisms.fused_rows import FusedRows, fuse
 from longwall.kernels.cuda.runtime.compile import array, constants
-from longwall.kernels.cuda.runtime.launch import THREADS, WARP, Device, units_that_fit
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import FLOATING, Domain, Op, RowProgram, RowTables
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from longwall.kernels.cuda.device import WARP, Device, units_that_fit
 from longwall.kernels.cuda.local_counts.arc_triangles import count_common, list_common
 from longwall.kernels.cuda.runtime.compile import constants
-from longwall.kernels.cuda.runtime.launch import WARP, Device, units_that_fit
 from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays

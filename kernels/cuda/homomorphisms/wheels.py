@@ -1,6 +1,6 @@
 """Wheels of four spokes on the device: counters of walks, and launches of ``wheels.cu``."""
 
-from longwall.kernels.cuda.runtime.launch import THREADS, WARP, Device, sum_of_parts, units_that_fit
+from longwall.kernels.cuda.device import THREADS, WARP, Device, sum_of_parts, units_that_fit
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import RowTables
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from longwall.kernels.cuda.device import WARP, Device, sum_of_parts, units_that_fit
 from longwall.kernels.cuda.kcliques.heavy_tasks import LIGHT, WARPS, heavy_tasks
 from longwall.kernels.cuda.kcliques.tables_ahead import Tables, TablesAhead
 from longwall.kernels.cuda.local_counts.triangles import CudaTriangleCounter, triangle_counter
 from longwall.kernels.cuda.runtime.compile import constants
-from longwall.kernels.cuda.runtime.launch import WARP, Device, sum_of_parts, units_that_fit
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.kcliques import ADJACENT, MOST_ROOTED, OF, ROOTED_FROM
@@ -112,7 +112,7 @@ class CudaCliqueCounter:
         return sum_of_parts(self.start(first, last))
 
     def start(self, first: int, last: int) -> Array:
-        """Launch the kernels. Return what :func:`longwall.kernels.cuda.runtime.launch.sum_of_parts` fetches."""
+        """Launch the kernels. Return what :func:`longwall.kernels.cuda.device.sum_of_parts` fetches."""
         graph, result = self._graph, self._device.result()
         if self._ahead is None:
             self._start(first, last, NO_TABLES, result)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from longwall.kernels.cuda.runtime.launch import WARP, Device
+from longwall.kernels.cuda.device import WARP, Device
 from longwall.kernels.interface.graph_arrays import GraphArrays
 
 Array = Any  # a CuPy array

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from longwall.kernels.cuda.device import WARP, Device, sum_of_parts, units_that_fit
 from longwall.kernels.cuda.kcliques.heavy_tasks import LIGHT, WARPS, heavy_tasks
 from longwall.kernels.cuda.runtime.compile import constants
-from longwall.kernels.cuda.runtime.launch import WARP, Device, sum_of_parts, units_that_fit
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.interface.engine import EngineLost, WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays

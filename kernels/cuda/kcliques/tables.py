@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
+from longwall.kernels.cuda.device import Device, sum_of_parts
 from longwall.kernels.cuda.kcliques.bitmaps import CudaCliqueCounter
 from longwall.kernels.cuda.kcliques.tables_ahead import make_rows, place_tables
 from longwall.kernels.cuda.local_counts.in_arcs import InArcs
-from longwall.kernels.cuda.runtime.launch import Device, sum_of_parts
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.kcliques import WORD_BYTES, TablePiece, table_words

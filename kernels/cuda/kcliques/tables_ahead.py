@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from longwall.kernels.cuda.device import THREADS, Device
 from longwall.kernels.cuda.local_counts.in_arcs import InArcs, LargerArcs
-from longwall.kernels.cuda.runtime.launch import THREADS, Device
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.kcliques import WORD_BYTES, longest_table

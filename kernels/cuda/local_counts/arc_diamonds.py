@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
+from longwall.kernels.cuda.device import THREADS, Device, sum_of_parts
 from longwall.kernels.cuda.local_counts.count_turns import PLACES, CountTurns
 from longwall.kernels.cuda.local_counts.in_arcs import InArcs, LargerArcs
 from longwall.kernels.cuda.local_counts.triangles import MOST_HITS
-from longwall.kernels.cuda.runtime.launch import THREADS, Device, sum_of_parts
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays

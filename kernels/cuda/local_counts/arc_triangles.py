@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from longwall.kernels.cuda.runtime.launch import THREADS, Device
+from longwall.kernels.cuda.device import THREADS, Device
 from longwall.kernels.interface.graph_arrays import GraphArrays
 
 Array = Any  # a CuPy array

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cuda.runtime.launch import Device
+from longwall.kernels.cuda.device import Device
 from longwall.kernels.cuda.runtime.pinned_buffers import locked_column
 
 Array = Any  # a CuPy array

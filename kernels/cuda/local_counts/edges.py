@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cuda.runtime.launch import THREADS, Device, units_that_fit
+from longwall.kernels.cuda.device import THREADS, Device, units_that_fit
 from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.local_counts import EdgeGraph, EdgeShape
 

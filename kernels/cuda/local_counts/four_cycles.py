@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from longwall.kernels.cuda.runtime.launch import WARP, Device, exact, units_that_fit
+from longwall.kernels.cuda.device import WARP, Device, exact, units_that_fit
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.engine import WorkspaceTooLarge
@@ -67,7 +67,7 @@ class CudaFourCycleCounter:
         return exact(self.start(first, last))
 
     def start(self, first: int, last: int) -> Array:
-        """Launch the kernels. Return what :func:`longwall.kernels.cuda.runtime.launch.exact` fetches."""
+        """Launch the kernels. Return what :func:`longwall.kernels.cuda.device.exact` fetches."""
         result = self._device.result()
         for begin in range(first, last, self._most):
             self._run(begin, min(begin + self._most, last), result)

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from longwall.kernels.cuda.device import THREADS, WARP, Device
 from longwall.kernels.cuda.local_counts.arc_triangles import ArcTasks
-from longwall.kernels.cuda.runtime.launch import THREADS, WARP, Device
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import Targets

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from longwall.kernels.cuda.device import Device, units_that_fit
 from longwall.kernels.cuda.runtime.compile import constants
-from longwall.kernels.cuda.runtime.launch import Device, units_that_fit
 from longwall.kernels.interface.local_counts import COUNTED, TriangleGraph
 
 Array = Any  # a CuPy array

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from longwall.kernels.cuda.device import THREADS, WARP, Device, sum_of_parts, units_that_fit
 from longwall.kernels.cuda.homomorphisms.diamonds import RowPairs, launch_state
 from longwall.kernels.cuda.local_counts.in_arcs import InArcs, LargerArcs
-from longwall.kernels.cuda.runtime.launch import THREADS, WARP, Device, sum_of_parts, units_that_fit
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.interface.engine import EngineLost
 from longwall.kernels.interface.graph_arrays import GraphArrays
@@ -94,7 +94,7 @@ class CudaTriangleCounter:
         return sum_of_parts(result)
 
     def start(self, first: int, last: int, targets: Targets | None = None) -> Array:
-        """Launch the kernels. Return what :func:`longwall.kernels.cuda.runtime.launch.sum_of_parts` fetches."""
+        """Launch the kernels. Return what :func:`longwall.kernels.cuda.device.sum_of_parts` fetches."""
         if self._in_arcs is not None:
             result = self._device.result()
             self._add(self._in_arcs, Block(first, last, targets), result)

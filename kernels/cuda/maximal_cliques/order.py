@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from longwall.kernels.cuda.runtime.launch import WARP, Device
+from longwall.kernels.cuda.device import WARP, Device
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.maximal_cliques import DegeneracyOrder
 from longwall.kernels.interface.workspaces import NARROW

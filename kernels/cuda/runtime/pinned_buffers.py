@@ -16,7 +16,7 @@ from longwall.kernels.interface.engine import COPY_BUFFER, Put
 from longwall.kernels.interface.sorting import Column
 
 if TYPE_CHECKING:
-    from longwall.kernels.cuda.runtime.launch import Device
+    from longwall.kernels.cuda.device import Device
 
 Array = Any  # a CuPy array
 

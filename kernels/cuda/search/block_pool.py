@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from longwall.kernels.cuda.runtime.launch import WARP, Device
+from longwall.kernels.cuda.device import WARP, Device
 from longwall.kernels.interface.engine import ShortOfMemory, WorkspaceTooLarge
 from longwall.kernels.interface.search import Extension
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from longwall.kernels.cuda.runtime.launch import THREADS, WARP, Device
+from longwall.kernels.cuda.device import THREADS, WARP, Device
 from longwall.kernels.cuda.runtime.staging.by_turns import StagingByTurns
 from longwall.kernels.cuda.runtime.staging.staging import RowLists, places
 from longwall.kernels.interface.graph_arrays import GraphArrays

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from longwall.kernels.cuda.device import WARP
 from longwall.kernels.cuda.runtime.compile import kernel
-from longwall.kernels.cuda.runtime.launch import WARP
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.search_program import Level, admissible
 

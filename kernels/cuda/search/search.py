@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from longwall.kernels.cuda.runtime.launch import WARP, Device, any_size, checked, exact, fetch
+from longwall.kernels.cuda.device import WARP, Device, any_size, checked, exact, fetch
 from longwall.kernels.cuda.runtime.staging.staging import RowLists, Staging, places
 from longwall.kernels.cuda.search.block_pool import (
     BLOCK_VALUES,

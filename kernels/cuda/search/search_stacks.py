@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from longwall.kernels.cuda.runtime.launch import WARP, Device
+from longwall.kernels.cuda.device import WARP, Device
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.search_program import Level
 

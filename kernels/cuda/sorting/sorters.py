@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from longwall.kernels.cuda.device import Device
 from longwall.kernels.cuda.runtime.compile import constants, kernel
-from longwall.kernels.cuda.runtime.launch import Device
 from longwall.kernels.cuda.runtime.pinned_buffers import locked_column
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.sorting import WORD, Columns, KeyLayout, Method, SumOverflow

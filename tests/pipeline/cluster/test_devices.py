@@ -12,7 +12,7 @@ from breakable import EDGES, LABELS, answer
 from run_configs import config_of, write_edges
 
 import longwall
-from longwall.kernels.cuda.runtime.device import open_device
+from longwall.kernels.cuda.runtime.open_device import open_device
 from longwall.kernels.interface.engine import EngineUnavailable
 from longwall.pipeline.cluster.connect import connected
 from longwall.pipeline.cluster.devices import devices_of
@@ -102,7 +102,7 @@ def test_workers_of_a_cluster_take_turns_with_the_devices(two_devices: None, fol
 def test_workers_whose_device_does_not_work_do_not_go_on_with_a_thread_each(
     two_devices: None, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longwall.kernels.cuda.runtime.device.visible_devices", lambda: ["none", "neither"])
+    monkeypatch.setattr("longwall.kernels.cuda.runtime.open_device.visible_devices", lambda: ["none", "neither"])
     with pytest.raises(InputError, match=r'engine.kind = "cuda": '):
         longwall.run(config(folder, "cliques", "refused", {}, kind="dask"))
 

@@ -28,7 +28,7 @@ LEAST = 1_400_000  # bytes
 
 @pytest.fixture(autouse=True)
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    from longwall.kernels.cuda.runtime.device import open_device
+    from longwall.kernels.cuda.runtime.open_device import open_device
 
     try:
         open_device()
@@ -73,8 +73,8 @@ def test_copies_are_given_up_where_kernels_find_no_memory(
 
 
 def test_what_was_added_in_part_is_not_added_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from longwall.kernels.cuda.device import Device
     from longwall.kernels.cuda.local_counts.triangles import CudaTriangleVertexCounter
-    from longwall.kernels.cuda.runtime.launch import Device
 
     plain, add, added = Device.launch, CudaTriangleVertexCounter.add_blocks, 0
 

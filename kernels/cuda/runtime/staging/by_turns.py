@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from longwall.kernels.cuda.runtime.launch import Device
+from longwall.kernels.cuda.device import Device
 from longwall.kernels.cuda.runtime.staging.staging import Lists, RowLists, Staging
 from longwall.kernels.interface.graph_arrays import GraphArrays
 

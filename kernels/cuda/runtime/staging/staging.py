@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from longwall.kernels.cuda.runtime.launch import THREADS, WARP, Device
+from longwall.kernels.cuda.device import THREADS, WARP, Device
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.pages import NeighbourRange
 
