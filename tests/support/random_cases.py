@@ -172,8 +172,12 @@ def methods(case: Case, graph: Graph) -> dict[str, Count]:
     query, pattern = case.query, Pattern(case.query.size, case.query.edges, case.query.labels)
     induced, asked, facts = query.induced, Query(pattern, query.induced), Facts.of(graph)
     proposals = PLANNER.proposals(asked, facts)
-    plans: dict[str, CountPlan] = {name: plan for name, plan in proposals if isinstance(plan, CountPlan)}
     chosen = PLANNER.plan(asked, facts)
+    plans: dict[str, CountPlan] = {
+        name: tried_first(plan, chosen) if plan.tried else plan  # which may give up
+        for name, plan in proposals
+        if isinstance(plan, CountPlan)
+    }
     plans["chosen"] = chosen
     for name, other in (("search, one vertex counted", {"limit": 1}), ("joins", {"join": "edges"})):
         plans[name] = replace(plans["search"], search=search_of(replace(asked, **other), graph.stats))
