@@ -41,16 +41,17 @@ def choices_of(plan: Any) -> Iterator[Choice]:
 def _table(choice: Choice, facts: Facts, without: tuple[str, ...]) -> Iterator[str]:
     proposals = dict(choice.planner.proposals(choice.query, facts))
     planned = {plan.method: plan for plan in choice.plans}
-    plans = planned | {
-        name: plan for name, plan in proposals.items() if not isinstance(plan, Refusal) and name not in planned
-    }
-    ranked = choice.rank(plans.values(), facts)
+    others = {name: one for name, one in proposals.items() if not isinstance(one, Refusal) and name not in planned}
+    plans, ranked = planned | others, choice.ranked(facts) + choice.rank(others.values(), facts)
     width = max(map(len, proposals))
     yield f"methods      for {choice.pattern.name or choice.pattern.edge_text}, in the order in which they are tried:"
-    for at, plan in enumerate(ranked):
-        steps = "if less" if plan.tried else f"{plan.steps(facts):.3g}"
-        taken = "  taken" if at == 0 else ""
-        yield f"             {plan.method:<{width}}  {steps:>9} steps{taken}"
+    taken = next(plan for plan in ranked if not plan.tried)
+    for plan in ranked:
+        if plan.tried:
+            yield f"             {plan.method:<{width}}  tried ahead of the next ones, if it is less work"
+        else:
+            end = "  taken" if plan is taken else ""
+            yield f"             {plan.method:<{width}}  {plan.steps(facts):9.3g} steps{end}"
     for name, plan in plans.items():
         if reason := plan.unsuited(facts):
             yield f"             {name:<{width}}  not here: {reason}"

@@ -123,6 +123,7 @@ def test_explain_lists_all_methods(tmp_path: Path) -> None:
     assert set(words) == set(NAMES)
     assert lines[first + 1].split()[0] == "diamonds"
     assert "taken" in lines[first + 1]
+    assert [line.split()[0] for line in lines[first + 1 :]][:3] == ["diamonds", "diamonds-by-arcs", "homomorphisms"]
     assert words["cliques"].endswith("no: the pattern is no clique of three vertices or more")
     assert words["search"].endswith("no: engine.without switches it off")
     assert "homomorphisms" in str(longwall.explain(KARATE, "diamond", all=True, engine="cpu"))
