@@ -149,7 +149,6 @@ def count_or_list(
     from longwall.pipeline.planning.plan import Choice
     from longwall.pipeline.planning.search.search_plan import MatchPlan
 
-    env.counted_by = ""
     if isinstance(plan, MatchPlan):
         from longwall.pipeline.phases.listing import list_matches
 
@@ -159,12 +158,11 @@ def count_or_list(
         lower_bound = count == limit
     else:
         count, lower_bound = plan.count(env), False
-    method = env.counted_by or None
-    if env.spec.run.verify:
-        if isinstance(plan, Choice):
+    method = None
+    if isinstance(plan, Choice):
+        method = env.counted_by or None
+        if env.spec.run.verify:
             plan.verify(count, env, limit)
-        else:
-            env.observer.note(f"not verified: one method alone answers {plan.pattern.edge_text}")
     labels = label_texts(plan.pattern.labels, env.graph.label_names)
     edge_labels = label_texts(plan.pattern.edge_labels, env.graph.edge_label_names)
     return PatternCount(

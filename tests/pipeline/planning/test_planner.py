@@ -110,10 +110,13 @@ def test_a_wrong_count_fails_the_run_that_verifies_it(tmp_path: Path, monkeypatc
         longwall.run(config(tmp_path, "cycle-4", run={"name": "verified", "verify": True}))
 
 
-def test_the_notes_say_where_one_method_alone_answers(tmp_path: Path) -> None:
-    observer = Notes()
-    longwall.run(config(tmp_path, "triangle", workload={"output": "edges"}, run={"verify": True}), observer=observer)
-    assert any(note.startswith("not verified: one method alone") for note in observer.notes)
+@pytest.mark.parametrize("kind", ["triangles", "motifs"])
+def test_the_notes_say_if_one_method_alone_answers(tmp_path: Path, kind: str) -> None:
+    observer, sections = Notes(), config(tmp_path, "", run={"verify": True})
+    workload = {"kind": "motifs", "k": 4} if kind == "motifs" else {"kind": "triangles", "output": "edges"}
+    longwall.run(sections | {"workload": workload}, observer=observer)
+    (note,) = (note for note in observer.notes if "verified" in note)
+    assert note.startswith(f"not verified: one method alone answers {kind}, output = ")
 
 
 def test_explain_lists_all_methods(tmp_path: Path) -> None:
