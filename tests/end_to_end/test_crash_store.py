@@ -140,7 +140,7 @@ def check(store: Store, kind: str, act: str, every: bool, new: bool) -> None:
         assert status(NEW) is None
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("new", [False, True])
 def test_a_fault_at_a_moment_leaves_what_is_right_or_refused(store: Store, act: str, new: bool) -> None:

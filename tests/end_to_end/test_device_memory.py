@@ -353,6 +353,7 @@ def test_memory_that_stays_short_ends_the_run_with_a_message(
     runner.resumed("listing", path)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(("place", "advice"), [("host", "lower memory.host"), ("limit", "memory.device is too small")])
 def test_the_message_says_which_memory_is_short(runner: Runner, place: Any, advice: str) -> None:
     said, path = runner.failed("search", TroubledEngine(lambda call, size: ShortOfMemory(place)))

@@ -145,6 +145,7 @@ def test_a_table_has_no_other_kernels():
         cpu.searchers  # noqa: B018
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["--version"], ["patterns"]])
 def test_light_commands_import_no_heavy_library(words):
     code = (

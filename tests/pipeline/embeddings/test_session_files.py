@@ -39,6 +39,7 @@ def test_files_go_when_the_session_is_closed(graph, tmp_path):
     assert not folder.exists()
 
 
+@pytest.mark.slow
 def test_files_go_when_the_program_ends(tmp_path):
     program = """
 import sys, longwall

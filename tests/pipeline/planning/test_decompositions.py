@@ -74,7 +74,7 @@ def test_every_total_equals_the_definition(lab, engine_kind, k, lists):
         check(lab, engine_kind, sums, graph_edges(seed, 9, chance))
 
 
-@pytest.mark.quick_cases(2)
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("lists", [True, False])
 @pytest.mark.parametrize("wide", [1.0, 1e8])
 def test_every_pattern_alone_equals_the_definition(lab, engine_kind, lists, wide):

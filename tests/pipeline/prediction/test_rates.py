@@ -47,6 +47,7 @@ def test_this_machine_is_measured_once(cache: Path, tmp_path: Path, monkeypatch:
     assert not [path for path in tmp_path.iterdir() if path.name != "cache"]
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("content", ["", "[]", '{"x": 1}', "{"])
 def test_a_cache_that_is_damaged_is_made_anew(cache: Path, tmp_path: Path, content: str) -> None:
     cache.parent.mkdir(parents=True, mode=0o700)

@@ -347,6 +347,7 @@ def test_a_count_that_no_column_of_integers_holds_is_a_decimal(star):
     assert (str(column.type), int(column[0].as_py())) == ("decimal128(38, 0)", result.count)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(("began", "kind"), [("cluster", "dask"), ("cpu", "local")])
 def test_a_run_does_not_leave_its_cluster(config, executing, monkeypatch, began, kind):
     def fail(context):

@@ -341,6 +341,7 @@ def test_pages_of_results_have_checksums(config: dict[str, Any]) -> None:
         result.table()
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", ["journal.jsonl", "journal/00000000.jsonl"])
 def test_a_run_of_an_earlier_version_is_refused_and_may_be_replaced(config: dict[str, Any], name: str) -> None:
     run = begin(config)

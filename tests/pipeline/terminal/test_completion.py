@@ -50,6 +50,7 @@ def test_names_of_patterns() -> None:
     assert "clique-5" in completion.pattern_names("clique-")
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize(
     ("line", "offered"),
     [

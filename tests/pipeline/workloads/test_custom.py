@@ -134,6 +134,7 @@ class Walks(longwall.Algorithm):
         return longwall.Found(len(columns[0])) if len(columns) == self.steps + 1 else None
 
 
+@pytest.mark.slow
 def test_memory_is_short_and_rows_are_spilled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("longwall.pipeline.workloads.custom.phase._STACK_SHARE", 64)
     graph = nx.random_regular_graph(4, 30, seed=1)

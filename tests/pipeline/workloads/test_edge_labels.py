@@ -172,6 +172,7 @@ def test_labels_that_have_no_room_on_a_gpu_are_read_on_the_host(monkeypatch: pyt
     assert longwall.count(data, TRIANGLE, engine="cuda") == len(whole)
 
 
+@pytest.mark.slow
 def test_little_memory_changes_nothing(tmp_path: Path) -> None:
     graph = network(5, 300, 0.1)
     text = "(a)-[:0]-(b)-[:1]-(c)-(d), (a)-(c)"

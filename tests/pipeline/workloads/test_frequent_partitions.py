@@ -260,6 +260,7 @@ def test_a_process_that_comes_late_finds_the_same(lab: Any, monkeypatch: pytest.
     assert mine(lab, graph, Forgetful(), SECTIONS["mni"]) == whole
 
 
+@pytest.mark.slow
 def test_a_task_of_a_level_that_is_finished_is_refused(lab: Any) -> None:
     class Late(InTurn):
         def run(self, phase: Phase, env: Coordinator) -> PhaseRecord:

@@ -247,6 +247,7 @@ def test_the_command_prints_the_sizes(
     ]
 
 
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("name", ["citeseer", "yeast", "ca-GrQc", "socfb-Reed98", "p2p-Gnutella04", "ca-AstroPh"])
 def test_published_counts(data: Path, tmp_path: Path, name: str) -> None:
     import json

@@ -231,7 +231,7 @@ def test_rows_ascend_where_one_read_ends_and_the_next_begins(
     assert tried == 20
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 @pytest.mark.usefixtures("cut")
 def test_every_wrong_neighbour_is_found(tmp_path: Path) -> None:
     """Whichever check it is that finds it."""
@@ -483,6 +483,7 @@ def test_every_byte_of_the_header_of_a_chunk(tmp_path: Path, plain: Graph, byte:
     np.testing.assert_array_equal(opened.indices, plain.indices)
 
 
+@pytest.mark.slow
 @each_case("at", range(6))
 @each_case("value", [0, 1, 16, 2**31, 2**63, 2**64 - 1])
 def test_an_index_of_chunks_that_does_not_fit(

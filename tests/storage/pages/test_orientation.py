@@ -51,6 +51,7 @@ def test_rows_have_the_smaller_neighbours(name: str, at_once: int, monkeypatch: 
     assert arrays.max_degree == arrays.max_out_degree == np.diff(arrays.indptr).max()
 
 
+@pytest.mark.slow
 @each_case("name", list(GRAPHS))
 @each_case("at_once", [1, 40, 1 << 20])
 @each_case("most", [1, 9, 100, 1 << 20])

@@ -66,7 +66,7 @@ def test_paths_through_wide_layers(lab: Any, sizes: list[int]) -> None:
     check(lab, *layered(sizes), path(len(sizes)), prod(sizes), threads=2)
 
 
-@pytest.mark.quick_cases(6)
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("number", AROUND)
 def test_numbers_around_powers_of_two(lab: Any, number: int) -> None:
     edges, labels = paths_of_number(number, 33, 16)
