@@ -33,7 +33,7 @@ class RowReads:
         How often all of it is read.
     prefix : uint32[columns, n] or None
         A vertex' row is read only where a column of these differs from the position before: neighbouring positions
-        that are equal share what is read. None: every vertex' row is.
+        that are equal share a read. None: the row of every vertex is read.
     """
 
     vertices: Array

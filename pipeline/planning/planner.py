@@ -13,10 +13,9 @@ from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.method import Method, Rewrite
 from longwall.pipeline.planning.methods.candidates import CandidateSearch
 from longwall.pipeline.planning.methods.cliques import Cliques
+from longwall.pipeline.planning.methods.cycles import FiveCycles, FourCycles
 from longwall.pipeline.planning.methods.degrees import Degrees
 from longwall.pipeline.planning.methods.diamonds import Diamonds, DiamondsByArcs
-from longwall.pipeline.planning.methods.five_cycles import FiveCycles
-from longwall.pipeline.planning.methods.four_cycles import FourCycles
 from longwall.pipeline.planning.methods.from_triangles import FromTriangles
 from longwall.pipeline.planning.methods.homomorphisms import Homomorphisms, HomomorphismsWithoutLists
 from longwall.pipeline.planning.methods.inclusion_exclusion import InclusionExclusion

@@ -47,7 +47,7 @@ class FromTrianglesPlan(CountPlan):
         return "" if large or facts.residency != "resident" else "memory has the graph, and other ways are quick"
 
     def to_dict(self) -> dict[str, Any]:
-        """Nothing: what is read for the count is no other plan."""
+        """Nothing: the best plan stands in the manifest."""
         return {}
 
     def describe(self) -> str:

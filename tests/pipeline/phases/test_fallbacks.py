@@ -26,7 +26,7 @@ COST = 1e30
 
 @dataclass(frozen=True)
 class Otherwise(CountPlan):
-    """Another plan, which looks at what is handled as it counts: its traceback holds what it came from."""
+    """Another plan; it keeps the exception that is handled while it counts, whose traceback holds the first plan."""
 
     handled: list[BaseException | None] = field(default_factory=list)
 

@@ -1,4 +1,4 @@
-"""The choice of a method: what applies, what is switched off, what is verified, and what says which one counted."""
+"""The choice of a method: those that apply, are switched off, or verify, and results that name the one that counted."""
 
 from __future__ import annotations
 
