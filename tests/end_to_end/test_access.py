@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from conftest import set_page_size
-from selection import emulated
+from selection import emulated, on_device
 
 import longwall
 from longwall.storage.errors import InputError
@@ -75,7 +75,7 @@ def miner(tmp_path_factory: pytest.TempPathFactory) -> Miner:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("share", [0.01, 0.25, 1.5])
+@pytest.mark.parametrize("share", [0.01, on_device(0.25, 0.25, 0.5), 1.5])
 @pytest.mark.parametrize("access", ACCESS)
 @pytest.mark.parametrize("workload", list(WORKLOADS))
 def test_the_answer_does_not_depend_on_access_or_budget(

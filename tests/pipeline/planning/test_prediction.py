@@ -115,7 +115,7 @@ def test_a_small_search_is_predicted_exactly(lab, predict, small, query, countin
 def test_estimates_are_right_on_average(predict, tiny, pattern, labels, induced, counting):
     graph = generate("rmat", scale=7, edge_factor=6, seed=3, **LABELLED)
     plan = plan_match(parse_pattern(pattern, labels), graph.stats, induced=induced, counting=counting)
-    mean, error = mean_over_seeds(predict, graph, plan, seeds=on_device(60, 60, 20))
+    mean, error = mean_over_seeds(predict, graph, plan, seeds=on_device(60, 60, 14))
     _, actual = predict(graph, plan)
     assert np.all(np.abs(mean[1:] - actual()) <= 4.5 * error[1:] + 1e-6)
     assert np.all(error[1:] < 0.2 * np.maximum(mean[1:], 1) + 1)
@@ -133,7 +133,7 @@ def test_a_periodic_graph_is_no_trap(lab, predict, tiny):
     ]
     graph = lab.graph(torus)
     plan = plan_match(parse_pattern("cycle-4"), graph.stats, counting=False)
-    mean, error = mean_over_seeds(predict, graph, plan, seeds=on_device(60, 60, 20))
+    mean, error = mean_over_seeds(predict, graph, plan, seeds=on_device(60, 60, 14))
     assert abs(mean[-1] - side * side) <= 4.5 * error[-1]
 
 
@@ -147,7 +147,7 @@ def test_most_intervals_hold_the_truth(predict, monkeypatch):
     for name in ("clique-4", "clique-5", "diamond", "cycle-4"):
         plan = plan_match(parse_pattern(name), graph.stats, counting=False)
         truth = predict(graph, plan)[1]()
-        for seed in range(25):
+        for seed in range(on_device(25, 25, 5)):
             estimates, _ = predict(graph, plan, effort=0, seed=seed)
             held += sum(one.low <= rows <= one.high for one, rows in zip(estimates[1:], truth, strict=True))
             total += len(truth)
