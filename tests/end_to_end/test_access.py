@@ -75,7 +75,7 @@ def miner(tmp_path_factory: pytest.TempPathFactory) -> Miner:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("share", [0.01, on_device(0.25, 0.25, 0.5), 1.5])
+@pytest.mark.parametrize("share", [0.01, on_device(0.25, 0.25, 0.75), 1.5])
 @pytest.mark.parametrize("access", ACCESS)
 @pytest.mark.parametrize("workload", list(WORKLOADS))
 def test_the_answer_does_not_depend_on_access_or_budget(
