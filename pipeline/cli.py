@@ -50,12 +50,12 @@ from longwall.pipeline.terminal.options import (
     VertexName,
 )
 from longwall.pipeline.terminal.stores import make_store, one_of
-from longwall.storage import signals
-from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError, RunError, reason_of
 from longwall.storage.memory.address_space import require_address_space
-from longwall.storage.paths import user_path
-from longwall.storage.plain_text import harmless, harmless_lines
+from longwall.storage.system import signals
+from longwall.storage.system.arguments import brief
+from longwall.storage.system.paths import user_path
+from longwall.storage.system.plain_text import harmless, harmless_lines
 
 if TYPE_CHECKING:
     from longwall.pipeline.result import Result
@@ -118,7 +118,7 @@ def root(
         with _reporting():
             log_to_stderr(log_level)
     if version:
-        from longwall.storage.version import longwall_version
+        from longwall.storage.system.version import longwall_version
 
         write_stdout(f"longwall {longwall_version()}")
         raise typer.Exit

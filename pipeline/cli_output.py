@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from longwall.pipeline.terminal.tables import table_text
-from longwall.storage.plain_text import harmless, harmless_lines
+from longwall.storage.system.plain_text import harmless, harmless_lines
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import PatternCount

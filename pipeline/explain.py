@@ -17,11 +17,11 @@ from longwall.pipeline.config import RunSpec, load_config
 from longwall.pipeline.inputs import describe_graph, open_beside, open_resources, plan_for, read_graph
 from longwall.pipeline.quoting import round_number
 from longwall.pipeline.run import COMPILING
-from longwall.storage.arguments import brief
-from longwall.storage.concurrency import core_count
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.memory.sizes import round_size
 from longwall.storage.observer import NullObserver, Observer
+from longwall.storage.system.arguments import brief
+from longwall.storage.system.concurrency import core_count
 
 if TYPE_CHECKING:
     from longwall.pipeline.planning.prediction import LevelEstimate

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from longwall.pipeline.cluster.devices import in_processes
 from longwall.pipeline.config import RunSpec
-from longwall.storage.arguments import brief, require_methods, require_type
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.data_notes import CHOICE, DataNote, counts_line, warn_of
 from longwall.storage.observer import NullObserver, Observer
-from longwall.storage.paths import require_path
+from longwall.storage.system.arguments import brief, require_methods, require_type
+from longwall.storage.system.paths import require_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,8 +45,8 @@ def open_resources(spec: RunSpec, *, processes: int = 1, per_device: int = 1) ->
         If this machine does not have the engine, or far fewer cores than threads are wanted.
     """
     from longwall.kernels import Ablation
-    from longwall.storage.concurrency import core_count, most_threads
     from longwall.storage.memory import resources
+    from longwall.storage.system.concurrency import core_count, most_threads
 
     if spec.engine.threads > most_threads():
         raise InputError(
@@ -75,8 +75,8 @@ def open_beside(spec: RunSpec, graph: Graph, resources: Resources) -> SecondEngi
     One core is left to the thread that waits for the device.
     """
     from longwall.pipeline.execution.second_engine import SecondEngine
-    from longwall.storage.concurrency import core_count
     from longwall.storage.streaming.stored_graph import StoredGraph
+    from longwall.storage.system.concurrency import core_count
 
     if spec.engine.kind != "both" or in_processes(spec) or not resources.on_device or isinstance(graph, StoredGraph):
         return None

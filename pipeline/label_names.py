@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from longwall.pipeline.patterns.pattern import ANY_LABEL
-from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError
+from longwall.storage.system.arguments import brief
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import PatternCount

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from longwall.pipeline.config import RunSpec
-from longwall.storage.arguments import require_type
 from longwall.storage.errors import InputError
+from longwall.storage.system.arguments import require_type
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,9 +12,9 @@ from longwall.pipeline.run_store.local_store import LocalStore
 from longwall.pipeline.run_store.manifest import manifest_of
 from longwall.pipeline.run_store.object_store import ObjectStore
 from longwall.pipeline.run_store.run_names import is_own
-from longwall.storage.arguments import require_type
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.stored_files import open_regular
+from longwall.storage.system.arguments import require_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -118,7 +118,7 @@ class Result:
                 yield source, f"{folder}/{file}"
 
     def _repr_html_(self) -> str:
-        from longwall.storage.html import html_table
+        from longwall.storage.system.html import html_table
 
         count = None if self.count is None else f"{'at least ' if self.truncated else ''}{self.count:,}"
         facts = [("workload", self.workload), ("count", count), ("seconds", f"{self.seconds:.2f}")]

@@ -38,11 +38,11 @@ from longwall.pipeline.result import Result
 from longwall.pipeline.result_tables import write_counts
 from longwall.pipeline.run_facts import engine_facts, memory_facts
 from longwall.pipeline.run_store.run_directory import RunDirectory
-from longwall.storage.arguments import brief, require_texts
 from longwall.storage.errors import FinalError, InputError, RunError, reason_of
 from longwall.storage.observer import NullObserver, Observer
-from longwall.storage.paths import require_path
-from longwall.storage.signals import interrupted_by, interrupting, last_signal, undisturbed, unwrapped
+from longwall.storage.system.arguments import brief, require_texts
+from longwall.storage.system.paths import require_path
+from longwall.storage.system.signals import interrupted_by, interrupting, last_signal, undisturbed, unwrapped
 
 if TYPE_CHECKING:
     from longwall.pipeline.cluster.connect import ComingCluster

@@ -79,9 +79,9 @@ def read_rate(work: str) -> float:
     """Return the bytes a second that all cores read from a file in the page cache, with checksums."""
     import numpy as np
 
-    from longwall.storage.concurrency import core_count, map_ordered
     from longwall.storage.memory.resources import open_resources
     from longwall.storage.streaming.list_file import ListFile
+    from longwall.storage.system.concurrency import core_count, map_ordered
 
     items, segments = _PIECE // 4, 128
     with open_resources(host=1 << 28, spill=Path(work) / "spill") as resources:

@@ -93,8 +93,8 @@ def predict(store: str, work: str, name: str, workers: int, engine: str, device:
     from longwall.pipeline.prediction.clock import Clock
     from longwall.pipeline.prediction.costs import predict_cost
     from longwall.pipeline.prediction.predict import demand_of, sample_plan
-    from longwall.storage.concurrency import core_count
     from longwall.storage.observer import NullObserver
+    from longwall.storage.system.concurrency import core_count
 
     spec = load_config(_config(store, work, name, "prediction", engine, device))
     began = time.perf_counter()

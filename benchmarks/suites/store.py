@@ -28,12 +28,12 @@ from longwall.storage.arrays.array_hash import ArrayHash
 from longwall.storage.arrays.array_reader import StoredArray
 from longwall.storage.arrays.blosc_chunks import decode_chunk
 from longwall.storage.arrays.layout import BLOSC, CHUNK_BYTES
-from longwall.storage.concurrency import core_count, map_all
 from longwall.storage.generators.kinds import generate_store
 from longwall.storage.graph.graph import Graph
 from longwall.storage.graph.graph_store import describe_store, open_store
 from longwall.storage.graph.row_checks import RowChecks
 from longwall.storage.graph.store_header import DTYPES
+from longwall.storage.system.concurrency import core_count, map_all
 
 _PIECE = 2**20
 _WANTED = {("write", 16): 2.5, ("open", 16): 5.0, ("open", 2): 1.2}  # GB/s, by the number of cores

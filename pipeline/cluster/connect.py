@@ -28,7 +28,7 @@ from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph.graph import Graph, NewArray
 from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.observer import NullObserver, Observer
-from longwall.storage.version import longwall_version
+from longwall.storage.system.version import longwall_version
 
 _CONNECT_SECONDS, _WORKER_SECONDS = 30, 60
 _RETRIES = 3

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any, TypedDict
 
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.version import longwall_version
+from longwall.storage.system.version import longwall_version
 
 _PATIENCE_SECONDS = 30.0  # with a worker: it may have to import a lot
 

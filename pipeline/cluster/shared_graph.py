@@ -27,11 +27,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.storage.concurrency import core_count, map_all
 from longwall.storage.errors import RunError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.mapping.mapped_arrays import MappedArrays
 from longwall.storage.memory.reservations import MemoryBudget
+from longwall.storage.system.concurrency import core_count, map_all
 
 _UNIT = 64  # bytes, at multiples of which arrays begin
 _PIECE = 1 << 23  # bytes that one thread copies at a time

@@ -38,7 +38,7 @@ from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 from longwall.storage.memory.resources import Resources
 from longwall.storage.observer import NullObserver
 from longwall.storage.remote.urls import is_url
-from longwall.storage.version import longwall_version
+from longwall.storage.system.version import longwall_version
 
 _WAIT_SECONDS = 0.2
 _IDLE_SECONDS = 600.0  # without a request, until everything is released: the coordinator may have been killed

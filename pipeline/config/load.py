@@ -22,9 +22,9 @@ from longwall.pipeline.config.run_spec import RunSpec, spec_of
 from longwall.pipeline.quoting import cut, dotted, quote
 from longwall.pipeline.workloads import workload_kinds
 from longwall.pipeline.workloads.sections import CLUSTER_KEYS, MOST_NAME_BYTES
-from longwall.storage.arguments import brief, require_texts, wrong_type
 from longwall.storage.errors import InputError
-from longwall.storage.paths import path_exists, user_path
+from longwall.storage.system.arguments import brief, require_texts, wrong_type
+from longwall.storage.system.paths import path_exists, user_path
 
 if TYPE_CHECKING:
     from longwall.storage.graph.graph import Graph

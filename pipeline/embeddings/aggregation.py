@@ -14,8 +14,8 @@ from longwall.stages.aggregation.by_key import GROUP_BYTES, LAYOUT, MakeUserKeys
 from longwall.stages.aggregation.by_pattern import AddPatterns, MakePatternKeys, PatternTable, keys_at_once
 from longwall.stages.aggregation.pattern_keys import LABEL_BYTES, PatternKeys
 from longwall.stages.tables import StoredChunks, StoredRows
-from longwall.storage.arguments import require_type
 from longwall.storage.errors import InputError
+from longwall.storage.system.arguments import require_type
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -25,11 +25,11 @@ from longwall.stages.tables import (
     StoredRows,
     WriteRows,
 )
-from longwall.storage.arguments import brief, wrong_type
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.pages.placement import EDGES_PAGE_SHARE
-from longwall.storage.paths import require_path, user_path
+from longwall.storage.system.arguments import brief, wrong_type
+from longwall.storage.system.paths import require_path, user_path
 
 if TYPE_CHECKING:
     pass

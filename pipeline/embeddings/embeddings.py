@@ -9,8 +9,8 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.embeddings.session import Session
 from longwall.stages.extension import unguided_edges
 from longwall.stages.tables import ROW_BYTES, ROW_COLUMN_BYTES, host_parts
-from longwall.storage.arguments import require_package, require_type, wrong_type
 from longwall.storage.graph.graph import Graph
+from longwall.storage.system.arguments import require_package, require_type, wrong_type
 from longwall.storage.tables.chunked_table import ChunkedTable
 from longwall.storage.tables.embedding_table import EmbeddingTable
 
@@ -120,7 +120,7 @@ class Embeddings:
         return plural if self.table.num_levels != 1 else self.kind
 
     def _repr_html_(self) -> str:
-        from longwall.storage.html import html_table
+        from longwall.storage.system.html import html_table
 
         title = f"Embeddings: {len(self):,} rows of {self.table.num_levels} {self._noun}"
         first: list[list[int]] = []

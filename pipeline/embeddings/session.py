@@ -20,7 +20,6 @@ from longwall.stages.base import Stage, stream
 from longwall.stages.extension.candidates import TooManyCandidates, memory_for
 from longwall.stages.source import host_arrays
 from longwall.stages.tables import Collect
-from longwall.storage.arguments import brief, require_type
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.memory.allocator import return_freed_memory
@@ -29,8 +28,9 @@ from longwall.storage.memory.resources import CALL_OPTIONS, EngineChoice, open_r
 from longwall.storage.memory.sizes import parse_size, round_size
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.pages.placement import bring_graph, place_graph
-from longwall.storage.paths import require_path, user_path
 from longwall.storage.sorting.key_sorter import KeySorter
+from longwall.storage.system.arguments import brief, require_type
+from longwall.storage.system.paths import require_path, user_path
 from longwall.storage.tables.chunk_pool import ChunkPool
 from longwall.storage.tables.chunked_table import ChunkedTable
 from longwall.storage.tables.embedding_table import EmbeddingTable, read_only

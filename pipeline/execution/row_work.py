@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import WorkSoFar
-from longwall.storage.concurrency import core_count, map_ordered
+from longwall.storage.system.concurrency import core_count, map_ordered
 
 _BINS = 4096  # whose work is known: ranges end at one of them
 _ROWS_AT_ONCE, _ROW_BYTES = 1 << 18, 64

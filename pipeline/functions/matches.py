@@ -11,11 +11,11 @@ from longwall.pipeline.functions.one_run import KeptRun, Options, Question, requ
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern_of import pattern as pattern_of
 from longwall.pipeline.patterns.pattern_of import source_text
-from longwall.storage.arguments import require_package
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph.graph import Graph
-from longwall.storage.html import html_table
-from longwall.storage.paths import require_path, user_path
+from longwall.storage.system.arguments import require_package
+from longwall.storage.system.html import html_table
+from longwall.storage.system.paths import require_path, user_path
 
 if TYPE_CHECKING:
     import pyarrow as pa

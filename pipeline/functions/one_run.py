@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from longwall.pipeline.config import RunSpec, load_config
 from longwall.pipeline.run import run
-from longwall.storage.arguments import require_methods, type_name
 from longwall.storage.errors import FinalError, InputError, RunError, reason_of
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.data_notes import warn_of
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.observer import NullObserver, Observer
+from longwall.storage.system.arguments import require_methods, type_name
 
 if TYPE_CHECKING:
     from longwall.pipeline.result import Result

@@ -10,7 +10,7 @@ from longwall.pipeline.explain import explain as explain_config
 from longwall.pipeline.functions.one_run import Options, Question, in_words_of_calls
 from longwall.pipeline.patterns.pattern_of import pattern as pattern_of
 from longwall.pipeline.patterns.pattern_of import source_text
-from longwall.storage.html import html_table
+from longwall.storage.system.html import html_table
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,7 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        value: Any = import_module("longwall.storage.version").longwall_version()
+        value: Any = import_module("longwall.storage.system.version").longwall_version()
     elif name in _HOMES:
         module, attribute = _HOMES[name]
         value = getattr(import_module(module), attribute)

@@ -7,12 +7,12 @@ import sys
 from contextlib import suppress
 from io import TextIOWrapper
 
-from longwall.storage.first_signals import NOTHING_LEFT, leave_at_signals
+from longwall.storage.system.first_signals import NOTHING_LEFT, leave_at_signals
 
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
-    from longwall.storage import signals
+    from longwall.storage.system import signals
 
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # they have no say here; to look for some takes 20 ms
     gc.set_threshold(100_000, *gc.get_threshold()[1:])  # what is imported stays: looking through it takes time

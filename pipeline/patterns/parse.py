@@ -8,9 +8,9 @@ from itertools import combinations
 
 from longwall.pipeline.patterns.pattern import MAX_FAMILY, Pattern, make_pattern
 from longwall.pipeline.patterns.pattern_text import is_pattern_text, parse_pattern_text
-from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError
-from longwall.storage.paths import require_path, user_path
+from longwall.storage.system.arguments import brief
+from longwall.storage.system.paths import require_path, user_path
 
 
 def _cycle(k: int) -> list[tuple[int, int]]:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError
+from longwall.storage.system.arguments import brief
 
 MAX_VERTICES = 64
 """A set of vertices is a word of 64 bits in the kernels."""
@@ -91,7 +91,7 @@ class Pattern:
 
     def _repr_html_(self) -> str:
         from longwall.pipeline.patterns.pattern_drawing import draw_pattern
-        from longwall.storage.html import html_table
+        from longwall.storage.system.html import html_table
 
         size = f"{self.num_vertices} vertices, {len(self.edges)} edges"
         return html_table([self.name or "Pattern", size], []) + draw_pattern(self)

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from longwall.pipeline.patterns.pattern import Pattern, make_pattern
-from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.data_notes import DataNotes, Noted
 from longwall.storage.ingest.text.input_file import input_errors, open_input
 from longwall.storage.memory.sizes import round_size
+from longwall.storage.system.arguments import brief
 
 _LARGEST_FILE = 2**20  # bytes; patterns have a few vertices
 

@@ -12,10 +12,10 @@ from longwall.pipeline.patterns.parse import is_pattern_file, parse_pattern
 from longwall.pipeline.patterns.pattern import ANY_LABEL, MAX_VERTICES, Pattern
 from longwall.pipeline.patterns.pattern_files import dropped_edges, dropped_of
 from longwall.pipeline.patterns.pattern_text import label_text, pattern_text
-from longwall.storage.arguments import brief, type_name, wrong_type
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.data_notes import warn_of
-from longwall.storage.paths import user_path
+from longwall.storage.system.arguments import brief, type_name, wrong_type
+from longwall.storage.system.paths import user_path
 
 _EXPECTED = (
     'a name such as "diamond", an edge list such as "0-1,1-2", a text such as "(a:1)-(b:2)", a list of pairs, a graph '

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple, NoReturn
 
 from longwall.pipeline.patterns.pattern import ANY_LABEL, MAX_LABEL, MAX_VERTICES, Pattern, make_pattern
-from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError
+from longwall.storage.system.arguments import brief
 
 Label = int | str
 _TOKEN = re.compile(r'(?P<space>\s+)|(?P<word>\w+)|"(?P<quoted>(?:[^"]|"")*)"|(?P<mark>[(),:\[\]-])')

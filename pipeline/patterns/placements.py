@@ -14,8 +14,8 @@ from itertools import product
 
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
 from longwall.pipeline.patterns.symmetry import are_twins, colours_of, extended_automorphism, isomorphic, orbit
-from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError
+from longwall.storage.system.arguments import brief
 
 Labels = tuple[int | str | None, ...]
 """The label of each vertex, then of each edge; None for any."""

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from longwall.pipeline.patterns.parse import is_pattern_file, is_pattern_name, parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern
-from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.data_notes import counts_line
-from longwall.storage.paths import user_path
+from longwall.storage.system.arguments import brief
+from longwall.storage.system.paths import user_path
 
 MOST_QUERIES = 100_000
 _REMEMBERED = 1 << 11  # patterns: a config reads each when it is checked, and again when it is planned

@@ -20,9 +20,9 @@ from longwall.pipeline.phases.range_count import RangeCount, RangePhase
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.base import Aggregation
 from longwall.stages.range_counting import CountCliques, CountTrianglesOfVertices
-from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.streaming.stored_graph import StoredGraph
+from longwall.storage.system.concurrency import core_count, map_ordered
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Coordinator, Environment

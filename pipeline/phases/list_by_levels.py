@@ -19,8 +19,8 @@ from longwall.pipeline.planning.search.search_plan import MatchPlan
 from longwall.pipeline.run_store.commit_log import PartialResult, PhaseRecord
 from longwall.stages.base import Stage
 from longwall.stages.export import RowLimit
-from longwall.storage.concurrency import ReadAhead
 from longwall.storage.errors import InputError, RunError
+from longwall.storage.system.concurrency import ReadAhead
 from longwall.storage.tables.chunk_file import read_chunk, write_chunk
 from longwall.storage.tables.embedding_table import EmbeddingTable
 

@@ -21,7 +21,7 @@ from longwall.pipeline.planning.search.search_plan import MatchPlan
 from longwall.pipeline.run_store.commit_log import PartialResult, PhaseRecord
 from longwall.stages.base import Stage
 from longwall.stages.export import EmbeddingWriter, RowLimit, WriterMemory
-from longwall.storage.version import longwall_version
+from longwall.storage.system.version import longwall_version
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from longwall.kernels.jit.child_process import python_words
 from longwall.pipeline.quoting import suggestion
-from longwall.storage.concurrency import core_count
 from longwall.storage.errors import InputError
+from longwall.storage.system.concurrency import core_count
 
 if TYPE_CHECKING:
     from longwall.kernels import Engine

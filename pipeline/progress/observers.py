@@ -13,7 +13,7 @@ from typing import TextIO
 
 from longwall.pipeline.progress.progress_text import amount, progress_text
 from longwall.storage.observer import LookAtBudgets, NullObserver, Observer, show_budgets
-from longwall.storage.plain_text import harmless, harmless_lines
+from longwall.storage.system.plain_text import harmless, harmless_lines
 
 SECONDS_BETWEEN_LINES = 5.0
 _STILL = frozenset({"dumb", "unknown"})  # values of TERM: terminals that only print

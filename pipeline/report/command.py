@@ -11,7 +11,7 @@ from longwall.pipeline.report.record import read_record
 from longwall.pipeline.run_store.run_names import REPORT
 from longwall.pipeline.run_store.run_place import place_at
 from longwall.storage.errors import InputError
-from longwall.storage.paths import user_path
+from longwall.storage.system.paths import user_path
 
 if TYPE_CHECKING:
     from longwall.pipeline.run_store.store import RunStore

@@ -11,7 +11,7 @@ from longwall.pipeline.report import numbers
 from longwall.pipeline.report.facts import facts_of
 from longwall.pipeline.report.view import view_of
 from longwall.storage.errors import InputError
-from longwall.storage.plain_text import visible
+from longwall.storage.system.plain_text import visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment

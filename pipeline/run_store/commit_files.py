@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from longwall.pipeline.run_store.store import RunStore
-from longwall.storage.concurrency import map_ordered
 from longwall.storage.errors import FinalError
+from longwall.storage.system.concurrency import map_ordered
 
 FOLDER = "checkpoint/commits/"
 FOLDED = 100  # commits from which on they are folded

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.run_store.run_names import CONFIG, MANIFEST
 from longwall.storage.errors import InputError
-from longwall.storage.version import longwall_version
+from longwall.storage.system.version import longwall_version
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -32,7 +32,7 @@ from longwall.pipeline.run_store.run_names import CHECKPOINT, CONFIG, MANIFEST, 
 from longwall.pipeline.run_store.run_place import RunPlace, place_at
 from longwall.pipeline.run_store.store import require_unchanged
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.signals import undisturbed
+from longwall.storage.system.signals import undisturbed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

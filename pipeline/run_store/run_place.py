@@ -18,8 +18,8 @@ from longwall.pipeline.run_store.run_names import CHECKPOINT, MANIFEST, PUBLISHE
 from longwall.storage.durability import sync_folder
 from longwall.storage.errors import InputError
 from longwall.storage.memory.spill_folder import SpillFolder, hold
-from longwall.storage.paths import missing_folders, remove_empty, user_path
 from longwall.storage.remote.urls import is_url
+from longwall.storage.system.paths import missing_folders, remove_empty, user_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

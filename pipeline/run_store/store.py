@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, Protocol
 from uuid import uuid4
 
-from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.errors import FinalError, InputError, RunError
 from longwall.storage.hashed_file import file_sha256
 from longwall.storage.memory.reservations import MemoryBudget
+from longwall.storage.system.concurrency import core_count, map_ordered
 
 _BLOCK_BYTES = 16 << 20  # that are read at a time from a URL
 

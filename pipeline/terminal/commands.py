@@ -17,7 +17,7 @@ from longwall.pipeline.progress.observers import silence
 from longwall.pipeline.terminal import completion
 from longwall.pipeline.terminal.options import RunFolder
 from longwall.storage.errors import InputError
-from longwall.storage.paths import user_path
+from longwall.storage.system.paths import user_path
 
 Table = Annotated[
     str | None,
@@ -124,7 +124,7 @@ def _examined(disk: Path, *, warm: bool) -> dict[str, str]:
 
 def _lines(facts: dict[str, str]) -> str:
     """Return facts as text, of which nothing controls a terminal."""
-    from longwall.storage.plain_text import harmless
+    from longwall.storage.system.plain_text import harmless
 
     width = max(map(len, facts))
     return "\n".join(f"{name:{width}}  {harmless(fact)}" for name, fact in facts.items())
@@ -133,7 +133,7 @@ def _lines(facts: dict[str, str]) -> str:
 def _show(run: str, table: str | None, limit: int | None, as_csv: bool, for_spreadsheets: bool, tables: bool) -> None:
     from longwall.pipeline.terminal.show import batches, rows_of, tables_of, write_csv
     from longwall.pipeline.terminal.tables import table_text
-    from longwall.storage.plain_text import harmless
+    from longwall.storage.system.plain_text import harmless
 
     store, there = tables_of(run)
     if tables:

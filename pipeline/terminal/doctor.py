@@ -33,7 +33,7 @@ def examine(disk: Path) -> dict[str, str]:
 
     from longwall.storage.memory.machine_budget import default_host_bytes
     from longwall.storage.memory.sizes import round_size
-    from longwall.storage.version import longwall_version
+    from longwall.storage.system.version import longwall_version
 
     memory = psutil.virtual_memory()
     facts = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from longwall.storage.plain_text import harmless
+from longwall.storage.system.plain_text import harmless
 
 if TYPE_CHECKING:
     from longwall.pipeline.patterns.pattern import Pattern

@@ -42,7 +42,7 @@ class _PresentStderr:
     def write(self, text: str) -> None:
         """Write as far as that can be written."""
         from longwall.pipeline.progress.observers import silence
-        from longwall.storage.plain_text import harmless_lines
+        from longwall.storage.system.plain_text import harmless_lines
 
         try:
             sys.stderr.write(harmless_lines(text))

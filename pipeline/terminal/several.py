@@ -7,7 +7,7 @@ from pathlib import Path
 
 from longwall.pipeline.config import load_config
 from longwall.storage.errors import InputError
-from longwall.storage.plain_text import harmless
+from longwall.storage.system.plain_text import harmless
 
 
 def _prepare_first(configs: list[Path], overrides: list[str]) -> None:

@@ -6,8 +6,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from longwall.pipeline.quoting import suggestion
-from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError
+from longwall.storage.system.arguments import brief
 
 
 def shipped_configs() -> dict[str, str]:

@@ -11,7 +11,7 @@ from longwall.pipeline.result import opened_result, result_files
 from longwall.pipeline.run_store.manifest import manifest_of, why_no_run
 from longwall.pipeline.run_store.run_place import place_at
 from longwall.storage.errors import InputError
-from longwall.storage.plain_text import harmless
+from longwall.storage.system.plain_text import harmless
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from longwall.pipeline.cli_output import write_stderr, write_stdout
-from longwall.storage import signals
 from longwall.storage.errors import InputError, RunError, reason_of
-from longwall.storage.paths import user_path
+from longwall.storage.system import signals
+from longwall.storage.system.paths import user_path
 
 if TYPE_CHECKING:
     from longwall.storage.graph.stats import GraphStats

@@ -6,7 +6,7 @@ import shutil
 import sys
 from typing import TYPE_CHECKING, Literal
 
-from longwall.storage.plain_text import harmless
+from longwall.storage.system.plain_text import harmless
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

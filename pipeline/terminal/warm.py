@@ -87,7 +87,7 @@ def warm_kernels(*, on_gpu: bool) -> str:
 
 def do_runs(engines: Sequence[str], observer: Observer, runs: Sequence[Run] = RUNS) -> list[str]:
     """Do runs with each engine, in as many processes as there are cores; return why some failed, each reason once."""
-    from longwall.storage.concurrency import core_count
+    from longwall.storage.system.concurrency import core_count
 
     with tempfile.TemporaryDirectory(prefix="longwall-warm-") as name:
         folder = Path(name)

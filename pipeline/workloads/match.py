@@ -18,7 +18,7 @@ from longwall.pipeline.quoting import quote
 from longwall.pipeline.workloads.base import Workload, count_or_list, plan_pattern
 from longwall.pipeline.workloads.sections import as_tuple
 from longwall.storage.errors import InputError
-from longwall.storage.paths import path_exists, user_path
+from longwall.storage.system.paths import path_exists, user_path
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Coordinator

@@ -26,8 +26,8 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from longwall.pipeline.quoting import quote, suggestion
 from longwall.storage.errors import InputError
 from longwall.storage.memory.sizes import parse_size
-from longwall.storage.paths import user_path
 from longwall.storage.remote.urls import is_url
+from longwall.storage.system.paths import user_path
 
 if TYPE_CHECKING:
     from longwall.storage.graph.graph import Graph

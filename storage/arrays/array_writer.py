@@ -20,8 +20,8 @@ from longwall.storage.arrays.array_hash import ArrayHash
 from longwall.storage.arrays.array_reader import CRC_BYTES, NO_CHUNK, NO_DIGESTS
 from longwall.storage.arrays.blosc_chunks import OVERHEAD, encode_chunks
 from longwall.storage.arrays.layout import Layout
-from longwall.storage.concurrency import core_count
 from longwall.storage.durability import sync_folder
+from longwall.storage.system.concurrency import core_count
 
 Values = npt.NDArray[Any]
 Encoded = tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.arguments import brief, require_type
 from longwall.storage.errors import InputError
 from longwall.storage.generators.random_edges import LABELS, barabasi_albert, erdos_renyi, rmat, word_source
 from longwall.storage.graph.graph import Graph, NewArray
@@ -23,6 +22,7 @@ from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
 from longwall.storage.mapping.mapped_arrays import MappedArrays
 from longwall.storage.memory.resources import Resources, given_or_default
 from longwall.storage.observer import Observer
+from longwall.storage.system.arguments import brief, require_type
 
 _LABELS_A_BLOCK = 2**14
 _NOUNS = {int: "an integer", float: "a number"}

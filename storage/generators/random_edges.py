@@ -10,14 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.arguments import brief
-from longwall.storage.concurrency import core_count, map_all, map_ordered
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.memory.reservations import BudgetExceeded
 from longwall.storage.memory.resources import Resources
 from longwall.storage.memory.sizes import round_size
+from longwall.storage.system.arguments import brief
+from longwall.storage.system.concurrency import core_count, map_all, map_ordered
 
 _BLOCK = 2**20  # edges that share a block of random words
 _PIECE = 2**17  # edges drawn at a time

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.concurrency import core_count
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.memory.reservations import BudgetExceeded
+from longwall.storage.system.concurrency import core_count
 
 if TYPE_CHECKING:
     from longwall.storage.sorting.scratch_arrays import Scratch

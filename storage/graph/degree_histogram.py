@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.concurrency import core_count
 from longwall.storage.graph.degree_buckets import count_in_buckets
 from longwall.storage.lazy_kernel import lazy_kernel
+from longwall.storage.system.concurrency import core_count
 
 if TYPE_CHECKING:
     from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray

@@ -157,8 +157,8 @@ class Graph:
         return f"<longwall.Graph: {self.num_vertices:,} vertices, {self.num_edges:,} edges>"
 
     def _repr_html_(self) -> str:
-        from longwall.storage.html import html_table
         from longwall.storage.memory.sizes import round_size
+        from longwall.storage.system.html import html_table
 
         facts: list[tuple[str, object]] = [("vertices", self.num_vertices), ("edges", self.num_edges)]
         facts += [("largest degree", self.stats.max_degree)] if self.num_vertices else []

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.concurrency import map_all
 from longwall.storage.graph.degree_histogram import DegreeHistogram
 from longwall.storage.graph.stats import GraphStats, summarize_graph
 from longwall.storage.ingest.names.texts import Texts, hash_spans
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.stored_files import Damage
+from longwall.storage.system.concurrency import map_all
 
 Array = npt.NDArray[Any]
 Int64s = npt.NDArray[np.int64]

@@ -18,7 +18,6 @@ from longwall.kernels.interface.engine import Put
 from longwall.storage.arrays import layout
 from longwall.storage.arrays.array_hash import ArrayHash
 from longwall.storage.arrays.array_reader import StoredArray
-from longwall.storage.concurrency import core_count, map_all
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Ahead, Graph, NewArray, no_copies
 from longwall.storage.graph.graph_checks import Facts, GraphChecks, check_distinct, check_names_distinct
@@ -31,6 +30,7 @@ from longwall.storage.ingest.names.texts import Texts
 from longwall.storage.ingest.text.input_file import input_errors
 from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 from longwall.storage.stored_files import Damage
+from longwall.storage.system.concurrency import core_count, map_all
 
 if TYPE_CHECKING:
     from longwall.storage.mapping.mapped_arrays import MappedArrays

@@ -20,7 +20,7 @@ from longwall.storage.ingest.data_notes import Noted
 from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.memory.resources import given_or_default
 from longwall.storage.stored_files import Damage, parse_object, plain_file, read_range
-from longwall.storage.version import longwall_version
+from longwall.storage.system.version import longwall_version
 
 FORMAT = "longwall-graph"
 VERSION = 4

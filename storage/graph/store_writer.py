@@ -17,7 +17,6 @@ from longwall.storage.arrays.array_hash import ArrayHash
 from longwall.storage.arrays.array_reader import StoredArray
 from longwall.storage.arrays.array_writer import ArrayWriter, WritingThreads
 from longwall.storage.arrays.layout import Layout
-from longwall.storage.concurrency import map_ordered
 from longwall.storage.durability import sync_folder
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph.graph_sink import Array, Sink
@@ -25,9 +24,10 @@ from longwall.storage.graph.stats import GraphStats
 from longwall.storage.graph.store_header import DTYPES, write_header
 from longwall.storage.memory.reservations import Reservation
 from longwall.storage.memory.spill_folder import hold
-from longwall.storage.signals import undisturbed
 from longwall.storage.sorting.scratch_arrays import Scratch
 from longwall.storage.stored_files import Damage
+from longwall.storage.system.concurrency import map_ordered
+from longwall.storage.system.signals import undisturbed
 
 if TYPE_CHECKING:
     from longwall.storage.graph.graph import Graph

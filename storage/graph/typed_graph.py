@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.interface.pattern_growth import TypedGraph
-from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.mapping.mapped_arrays import MappedArrays
 from longwall.storage.memory.reservations import MemoryBudget
+from longwall.storage.system.concurrency import core_count, map_ordered
 
 _ARCS_AT_ONCE = 1 << 20
 _ARC_BYTES = 48  # of a block of arcs: the ends' labels, keys, and a sorted copy

@@ -30,8 +30,8 @@ from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.mapping.mapped_arrays import MappedArrays
 from longwall.storage.memory.resources import Resources, given_or_default
 from longwall.storage.observer import NullObserver, Observer
-from longwall.storage.paths import user_path
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
+from longwall.storage.system.paths import user_path
 
 _ROW_BYTES = 24  # of a vertex: where its row begins and is split, and its id
 _SCATTERED = 24  # bytes an id takes while it is put in its place: itself, its rank, a copy of either

@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from longwall.kernels.interface.graph_arrays import MAX_VERTICES
 from longwall.kernels.interface.sorting import KeyLayout
-from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph_sink import Sink
 from longwall.storage.ingest.data_notes import CHOICE
@@ -26,6 +25,7 @@ from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.sorting.key_sorter import ScratchSorter
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
 from longwall.storage.sorting.sorted_keys import KeyBlock, SortedKeys, merging_memory, sort_distinct
+from longwall.storage.system.concurrency import core_count, map_ordered
 
 _SHIFT = np.uint64(32)
 _LOW = np.uint64(0xFFFF_FFFF)

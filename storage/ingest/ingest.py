@@ -8,8 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from longwall.storage.arguments import brief
-from longwall.storage.concurrency import core_count
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Ahead, Graph, NewArray, no_copies
 from longwall.storage.graph.graph_store import open_store
@@ -36,8 +34,10 @@ from longwall.storage.mapping.mapped_arrays import MappedArrays
 from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.memory.resources import Resources, given_or_default
 from longwall.storage.observer import NullObserver, Observer
-from longwall.storage.paths import user_path
 from longwall.storage.remote.urls import is_url, on_disk
+from longwall.storage.system.arguments import brief
+from longwall.storage.system.concurrency import core_count
+from longwall.storage.system.paths import user_path
 
 _FOUND = TableOptions()
 Note = Callable[[str], None]

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.concurrency import core_count, map_all
 from longwall.storage.graph.graph import Graph, NewArray
 from longwall.storage.graph.graph_sink import HASHED, Sink
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.mapping.mapped_arrays import MappedArrays
 from longwall.storage.memory.reservations import BudgetExceeded, Reservation
 from longwall.storage.sorting.scratch_arrays import Scratch
+from longwall.storage.system.concurrency import core_count, map_all
 
 Array = npt.NDArray[Any]
 

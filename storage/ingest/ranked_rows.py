@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.kernels.interface.sorting import KeyLayout
-from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.graph.degree_histogram import DegreeHistogram
 from longwall.storage.ingest.place_transactions import RankedTransactions
 from longwall.storage.ingest.relabel import Rows, sort_by_rank, to_rows
@@ -18,6 +17,7 @@ from longwall.storage.sorting.key_sorter import ScratchSorter, SortedBlock
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
 from longwall.storage.sorting.sorted_keys import SortedKeys, merging_memory
 from longwall.storage.sorting.workspaces import Workspaces
+from longwall.storage.system.concurrency import core_count, map_ordered
 
 _LEAST_PIECE, _LARGEST_PIECE, _FRAGMENT = 2**14, 2**17, 64  # edges; arcs of a bucket in a piece on average, at least
 _PIECES_TOGETHER = 8  # that are a task

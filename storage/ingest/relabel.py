@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.kernels.interface.sorting import KeyLayout
-from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.graph.degree_histogram import table_size
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.sorting.key_sorter import ScratchSorter
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
 from longwall.storage.sorting.sorted_keys import KeyBlock, SortedKeys
+from longwall.storage.system.concurrency import core_count, map_ordered
 
 _RANK = 4
 _SHIFT = np.uint64(32)

@@ -2,8 +2,8 @@
 
 import resource
 
-from longwall.storage.concurrency import core_count
 from longwall.storage.errors import InputError
+from longwall.storage.system.concurrency import core_count
 
 # Small runs need 500 to 600 MiB with two cores, and each further core 48 MiB for the threads of the linear algebra
 # library and of the engine.

@@ -18,8 +18,8 @@ from stat import S_ISDIR
 
 from longwall.storage.durability import add_temporary, discard_temporary
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.paths import missing_folders, remove_empty, user_path
-from longwall.storage.signals import undisturbed
+from longwall.storage.system.paths import missing_folders, remove_empty, user_path
+from longwall.storage.system.signals import undisturbed
 
 _MOST_LOST = 8  # times in a row
 _NAME = re.compile(r"longwall-spill-[0-9a-f]{12}")

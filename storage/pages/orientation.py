@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.storage.concurrency import core_count, map_all
 from longwall.storage.graph.graph import Graph, NewArray
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.pages.oriented_copy import OrientedCopy
+from longwall.storage.system.concurrency import core_count, map_all
 
 _VERTICES_AT_ONCE = 1 << 20
 _LISTS_AT_ONCE = 1 << 16  # where each takes 60 bytes

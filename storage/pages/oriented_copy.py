@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.storage.concurrency import core_count
 from longwall.storage.graph.graph import Graph
 from longwall.storage.lazy_kernel import lazy_kernel
+from longwall.storage.system.concurrency import core_count
 
 _ARCS_AT_ONCE = 1 << 20
 _PARTS_AT_ONCE = 4  # of so many arcs: each takes the reader a moment to begin

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.paths import user_path
+from longwall.storage.system.paths import user_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

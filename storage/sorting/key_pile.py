@@ -6,10 +6,10 @@ from itertools import chain, pairwise
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.concurrency import core_count
 from longwall.storage.memory.reservations import BudgetExceeded
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
 from longwall.storage.sorting.workspaces import Workspaces
+from longwall.storage.system.concurrency import core_count
 
 _SHORT = 2**16  # keys of blocks that wait for others, at most
 _LEAST_PIECE, _LARGEST_PIECE, _FRAGMENT = 2**15, 2**17, 64  # keys; those of a bucket in a piece on average, at least

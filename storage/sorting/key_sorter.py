@@ -23,13 +23,13 @@ from longwall.kernels.interface.sorting import (
     SumOverflow,
     Work,
 )
-from longwall.storage.concurrency import core_count
 from longwall.storage.errors import RunError
 from longwall.storage.memory.reservations import Reservation
 from longwall.storage.memory.resources import Resources
 from longwall.storage.memory.sizes import round_size
 from longwall.storage.sorting.runs import LEAST_MARKS, ORDER_SHARE, ORDERING, NeighbourRange, Run, SortedRuns
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray, may_be_damage
+from longwall.storage.system.concurrency import core_count
 
 _LEAST_WORK, _WORK_SHARE = 256 * 2**20, 8  # of the host: chunks and windows take this, or a share if that is more
 _CHECKPOINTS, _LEAST_CHECKPOINTS, _SPACING = 4096, 32, 1024  # of a chunk; keys for each, where those are fewer

@@ -18,10 +18,10 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.concurrency import core_count, map_all
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.memory.reservations import BudgetExceeded, Reservation
 from longwall.storage.memory.resources import Resources
+from longwall.storage.system.concurrency import core_count, map_all
 
 _LEAST_WORK, _WORK_A_CORE = 256 * 2**20, 128 * 2**20  # what `work` has where the budget has eight times as much
 _WORK_SHARE = 0.75  # of the free host budget

@@ -7,8 +7,8 @@ from queue import Empty, SimpleQueue
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.concurrency import core_count
 from longwall.storage.sorting.scratch_arrays import Scratch
+from longwall.storage.system.concurrency import core_count
 
 _WORD = 8  # bytes
 

@@ -5,12 +5,12 @@ import threading
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.observer import Observer
 from longwall.storage.streaming.list_file import ListFile
 from longwall.storage.streaming.stored_graph import StoredGraph
+from longwall.storage.system.concurrency import core_count, map_ordered
 
 UInt32s = npt.NDArray[np.uint32]
 _ITEM = 4  # bytes of a degree, and of a neighbour

@@ -17,12 +17,12 @@ import numpy.typing as npt
 
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import Targets
-from longwall.storage.concurrency import map_all
 from longwall.storage.errors import RunError
 from longwall.storage.memory.sizes import round_size
 from longwall.storage.streaming.list_file import ListFile
 from longwall.storage.streaming.stored_graph import StoredGraph
 from longwall.storage.streaming.vertex_set import VertexSet
+from longwall.storage.system.concurrency import map_all
 
 Int64s = npt.NDArray[np.int64]
 UInt32s = npt.NDArray[np.uint32]

@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.arrays.array_reader import StoredArray
-from longwall.storage.concurrency import core_count
 from longwall.storage.graph.graph_checks import require
 from longwall.storage.graph.graph_store import StoreReader, opened_store, reading_workers
 from longwall.storage.graph.row_checks import PartialRowChecks, check_sum
@@ -16,6 +15,7 @@ from longwall.storage.observer import Observer
 from longwall.storage.stored_files import Damage
 from longwall.storage.streaming.list_file import ListFile
 from longwall.storage.streaming.stored_graph import ROW_ARRAYS, StoredGraph
+from longwall.storage.system.concurrency import core_count
 
 UInt32s = npt.NDArray[np.uint32]
 _MORE = 6  # bytes for a byte that is read: the rows of a block, the block, and what is copied of it

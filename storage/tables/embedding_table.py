@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from longwall.storage.arguments import brief, wrong_type
+from longwall.storage.system.arguments import brief, wrong_type
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -26,7 +26,7 @@ from numba.core.compiler_lock import global_compiler_lock
 import longwall
 from longwall.__main__ import main
 from longwall.pipeline import run
-from longwall.storage import signals
+from longwall.storage.system import signals
 
 CONFIG = """
 [graph]
@@ -330,7 +330,8 @@ def test_it_may_be_interrupted_as_it_reads_its_arguments(monkeypatch, capsys, by
     assert capsys.readouterr().err == "\ninterrupted: nothing is left behind\n"
 
 
-FIRST, LATER = "longwall.storage.signals", ["longwall.pipeline.cli", "typer.core", "longwall.pipeline.run", "numpy"]
+FIRST = "longwall.storage.system.signals"
+LATER = ["longwall.pipeline.cli", "typer.core", "longwall.pipeline.run", "numpy"]
 
 
 @pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])

@@ -9,8 +9,8 @@ from longwall.pipeline.cluster.started.processes import Met, StartedWorkers
 from longwall.pipeline.cluster.started.worker_main import WorkerStart
 from longwall.pipeline.cluster.worker_process import RunHeader
 from longwall.pipeline.config import SchedulerSection
-from longwall.storage.concurrency import core_count, most_threads
 from longwall.storage.errors import InputError, RunError
+from longwall.storage.system.concurrency import core_count, most_threads
 
 _MOST_WORKERS, _WORKERS_PER_CORE = 16, 4  # of this machine, whichever is more
 _GUARD = 'a Python script has to call longwall.run below `if __name__ == "__main__":`, since they import it'

@@ -21,7 +21,6 @@ from longwall.pipeline.execution.streaming.tabled_worker import TabledWorker
 from longwall.pipeline.execution.streaming.whole_worker import WholeWorker, lists_bytes
 from longwall.stages.range_counting import CountCliques
 from longwall.storage.arrays import array_hash
-from longwall.storage.concurrency import core_count
 from longwall.storage.memory.resources import Resources
 from longwall.storage.streaming.edge_sums import degree_bytes
 from longwall.storage.streaming.estimate import Reads, estimate_reads
@@ -30,6 +29,7 @@ from longwall.storage.streaming.list_file import ListFile
 from longwall.storage.streaming.orient_store import orient_store, orienting_bytes
 from longwall.storage.streaming.stored_graph import StoredGraph
 from longwall.storage.streaming.vertex_set import set_bytes
+from longwall.storage.system.concurrency import core_count
 
 if TYPE_CHECKING:
     from longwall.pipeline.phases.range_count import RangePhase

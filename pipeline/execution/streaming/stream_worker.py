@@ -15,9 +15,9 @@ from longwall.pipeline.execution.phase import Worker
 from longwall.pipeline.execution.streaming.part_sums import PartSums
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.range_counting import Counter, CountRanges
-from longwall.storage.concurrency import map_all
 from longwall.storage.streaming.graph_parts import GraphPart, GraphParts
 from longwall.storage.streaming.stored_graph import StoredGraph
+from longwall.storage.system.concurrency import map_all
 
 _PIECES_PER_WORKER, _LEAST_PIECE = 32, 1 << 12  # of the roots of a part; arcs
 _SHORTER, _LEAST_PART = 0.75, 1 << 10  # what becomes of a part where a workspace does not fit; bytes

@@ -14,10 +14,10 @@ from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import Worker
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.range_counting import CountRanges
-from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.streaming.graph_parts import ARC_BYTES
 from longwall.storage.streaming.list_file import ListFile
 from longwall.storage.streaming.stored_graph import StoredGraph
+from longwall.storage.system.concurrency import core_count, map_ordered
 
 _START_BYTES = 8  # where the list of a vertex begins
 

@@ -26,8 +26,8 @@ from longwall.stages.base import Aggregation, Stage, stream
 from longwall.stages.export import PartFiles, WriterMemory, bytes_per_row
 from longwall.stages.source import Roots
 from longwall.stages.stage_timer import StageTimer
-from longwall.storage.arguments import type_name
 from longwall.storage.errors import FinalError, InputError
+from longwall.storage.system.arguments import type_name
 from longwall.storage.tables.chunk_stack import ChunkStack, trimmed
 from longwall.storage.tables.embedding_table import EmbeddingTable
 

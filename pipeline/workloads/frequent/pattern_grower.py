@@ -31,13 +31,13 @@ from longwall.stages.aggregation.support import Candidates, Support, on_host
 from longwall.stages.extension.grow_patterns import GrowPatterns
 from longwall.stages.extension.pattern_rows import Rows
 from longwall.stages.extension.row_buffer import PatternRows
-from longwall.storage.concurrency import map_ordered
 from longwall.storage.errors import FinalError, RunError
 from longwall.storage.graph.typed_graph import Labels, typed_graph
 from longwall.storage.mapping.mapped_arrays import MappedArrays
 from longwall.storage.memory.reservations import Reservation
 from longwall.storage.memory.sizes import round_size
 from longwall.storage.pages.placement import bring_arrays
+from longwall.storage.system.concurrency import map_ordered
 from longwall.storage.tables.chunk_pool import ChunkPool
 from longwall.storage.tables.chunked_table import ChunkedTable
 from longwall.storage.tables.embedding_table import from_columns

@@ -16,11 +16,11 @@ from longwall.kernels.cpu.device import CpuDevice
 from longwall.kernels.cpu.label_rows import rows_by_label
 from longwall.kernels.interface.graph_arrays import GraphArrays, LabelSlices
 from longwall.kernels.interface.label_rows import KeptEdges, LabelRows, Roles
-from longwall.storage.concurrency import core_count
 from longwall.storage.graph.derived.copied_later import CopiedLater
 from longwall.storage.graph.graph import Graph, NewArray
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.memory.reservations import MemoryBudget, Reservation
+from longwall.storage.system.concurrency import core_count
 
 ANY = -1
 """In place of a label of a vertex or an edge: any. A role of any label has the vertices that no other role has."""

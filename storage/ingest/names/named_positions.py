@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.graph.graph_sink import Sink
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
+from longwall.storage.system.concurrency import core_count, map_ordered
 
 _SEGMENT = 2**20  # bytes of names that are written at once, and lengths
 _PIECE = 2**16  # hashes that a thread looks up at once

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.arguments import type_name
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.id_words import ID_RANGE, id_words
 from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock
 from longwall.storage.ingest.vertex_labels import LabelArrays
+from longwall.storage.system.arguments import type_name
 
 Array = Any  # a NumPy or a CuPy array
 Int64s = npt.NDArray[np.int64]

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from types import NoneType
 from typing import Any
 
-from longwall.storage.arguments import brief, require_type, type_name, wrong_type
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.build import build_in_memory
@@ -19,6 +18,7 @@ from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest
 from longwall.storage.ingest.vertex_labels import LabelSource
 from longwall.storage.memory.resources import given_or_default
 from longwall.storage.observer import NullObserver, Observer
+from longwall.storage.system.arguments import brief, require_type, type_name, wrong_type
 
 _EXPECTED = (
     "a graph of networkx or igraph, a sparse matrix, a table (pandas, polars, Arrow, ...), an array of shape "

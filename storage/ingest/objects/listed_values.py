@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.arguments import type_name
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.names.texts import HashedTexts, Texts, hash_texts
 from longwall.storage.ingest.objects.arrays import edge_blocks, integers
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeNames
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
+from longwall.storage.system.arguments import type_name
 
 Int64s = npt.NDArray[np.int64]
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.arguments import type_name
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.data_notes import DataNotes
 from longwall.storage.ingest.names.label_names import LabelNames
@@ -18,6 +17,7 @@ from longwall.storage.ingest.objects.arrays import edge_blocks
 from longwall.storage.ingest.objects.listed_values import ListedLabels, edges_between, label_numbers
 from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock
 from longwall.storage.ingest.vertex_labels import LabelSource
+from longwall.storage.system.arguments import type_name
 
 _NODES, _NAMES = "the nodes of the graph", "the names of the vertices"
 _BLOCK = 1 << 17  # edges

@@ -3,12 +3,12 @@
 import sys
 from pathlib import Path
 
-from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.data_notes import DataNotes
 from longwall.storage.ingest.names.vertex_names import SAMPLE, look_like_names, may_name, note_names
 from longwall.storage.ingest.readers.xml_elements import GEXF, Dialect, XmlElements
 from longwall.storage.memory.sizes import round_size
+from longwall.storage.system.arguments import brief
 
 _ENTRY_BYTES = 200  # of two dictionaries, for a node
 _LOOKED_AT = 2**20  # bytes, for attributes that look like names

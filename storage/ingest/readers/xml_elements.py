@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, Literal
 from xml.parsers import expat
 
-from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.text.input_file import Progress, Source
+from longwall.storage.system.arguments import brief
 
 _READ = 2**16  # bytes at a time
 _LONGEST_TAG = 2**20

@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.tables.columns import (
     TRANSACTIONS,
@@ -20,6 +19,7 @@ from longwall.storage.ingest.tables.columns import (
 from longwall.storage.ingest.text.parsed_rows import COMMENTS
 from longwall.storage.ingest.text.text_file import TextFile
 from longwall.storage.ingest.text.text_kernel import BLANKS, OWN_SEPARATOR
+from longwall.storage.system.arguments import brief
 
 _LIKE_A_NUMBER = re.compile(r"[-+.]*\d[\d.eE+-]*|[-+]?\d{1,3}(?:[,_' ]\d{3})+")
 _INTEGER = re.compile(r"\d+")

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from longwall.pipeline.cli import app
 from longwall.pipeline.terminal.tables import table_text
-from longwall.storage.plain_text import harmless
+from longwall.storage.system.plain_text import harmless
 
 
 @pytest.fixture(scope="module")

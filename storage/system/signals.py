@@ -14,8 +14,8 @@ from types import FrameType
 from typing import Any
 
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.first_signals import ENDING, PYTHONS, leave
-from longwall.storage.plain_text import harmless_lines
+from longwall.storage.system.first_signals import ENDING, PYTHONS, leave
+from longwall.storage.system.plain_text import harmless_lines
 
 _COMPILING = "numba:compiler_lock"  # a thread takes the lock, or frees it
 _CALLBACKS = "_raw_object_cache_"  # of llvmlite

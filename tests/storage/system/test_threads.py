@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from longwall.storage.concurrency import map_all
+from longwall.storage.system.concurrency import map_all
 
 
 @pytest.mark.parametrize("workers", [1, 3, 8])

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from longwall.storage.arguments import brief, require_type
 from longwall.storage.errors import InputError
+from longwall.storage.system.arguments import brief, require_type
 
 _MOST_NAME_BYTES, _MOST_PATH_BYTES = 255, 4095  # of a file's name, and of a whole path
 

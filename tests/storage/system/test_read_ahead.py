@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longwall.storage.concurrency import ReadAhead
+from longwall.storage.system.concurrency import ReadAhead
 
 
 @settings(max_examples=50, deadline=None)

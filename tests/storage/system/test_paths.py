@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import longwall
 from longwall.pipeline.cli import app
 from longwall.storage.errors import InputError
-from longwall.storage.paths import path_exists, user_path
+from longwall.storage.system.paths import path_exists, user_path
 
 EDGES = "0 1\n1 2\n2 0\n"
 LONG = "x/" * 2500 + "x"

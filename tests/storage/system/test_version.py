@@ -5,7 +5,7 @@ from importlib import metadata
 import pytest
 
 import longwall
-from longwall.storage.version import longwall_version
+from longwall.storage.system.version import longwall_version
 
 
 def test_the_version_is_that_of_the_installed_package() -> None:
@@ -16,5 +16,5 @@ def test_the_version_is_unknown_where_longwall_is_not_installed(monkeypatch: pyt
     def missing(name: str) -> str:
         raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr("longwall.storage.version.version", missing)
+    monkeypatch.setattr("longwall.storage.system.version.version", missing)
     assert longwall_version.__wrapped__() == "unknown"
