@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from longwall.pipeline.cluster.devices import in_processes
 from longwall.pipeline.config import RunSpec
+from longwall.pipeline.workloads.sections import example_file
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.data_notes import CHOICE, DataNote, counts_line, warn_of
 from longwall.storage.observer import NullObserver, Observer
@@ -119,11 +120,11 @@ def read_graph(
         a budget.
     """
     graph = _read_or_stream(spec, observer, resources, adjacency)
-    if spec.graph.path is not None and (line := counts_line(shown_path(spec.graph.path), graph.notes)):
+    if (read := spec.graph.source) is not None and (line := counts_line(shown_path(read), graph.notes)):
         observer.note(line)
     directions = next((note for note in graph.notes if note.kind == "directions"), None)
     if spec.graph.strict and directions is not None:
-        source = "the graph" if spec.graph.path is None else shown_path(spec.graph.path)
+        source = "the graph" if read is None else shown_path(read)
         raise InputError(f"{source}: {directions.text}; remove graph.strict to allow it")
     return graph
 
@@ -196,9 +197,9 @@ def _read_graph(
     from longwall.storage.ingest.ingest import load_graph
     from longwall.storage.ingest.tables.columns import TableOptions
 
-    assert spec.graph.path is not None
+    assert spec.graph.source is not None
     return load_graph(
-        spec.graph.path,
+        spec.graph.source,
         spec.graph.labels or spec.graph.vertices,
         observer,
         transactions=spec.graph.transactions,
@@ -225,7 +226,8 @@ def describe_graph(spec: RunSpec, graph: Graph) -> dict[str, Any]:
     from longwall.storage.ingest.sources import describe_source
 
     in_memory = {"memory": True} if spec.graph.in_memory is not None else None
-    source = in_memory or spec.graph.generator or {"path": describe_source(spec.graph.path or "")}
+    shipped = {"example": spec.graph.example} if spec.graph.example is not None else None
+    source = in_memory or spec.graph.generator or shipped or {"path": describe_source(spec.graph.source or "")}
     choices = [note.text for note in graph.notes if note.kind == CHOICE]
     others = [note.to_dict() for note in graph.notes if note.kind != CHOICE]
     notes = ({"columns": choices} if choices else {}) | ({"notes": others} if others else {})
@@ -336,6 +338,39 @@ def open_graph(
         observer.note(line)
     warn_of(shown_path(path), graph.notes)
     return graph
+
+
+def example(name: Literal["karate"]) -> Graph:
+    """Open a small graph that comes with Longwall, to try functions on.
+
+    Parameters
+    ----------
+    name
+        ``"karate"``: the 34 members of a karate club, numbered from 1, and their 78 friendships, as W. W. Zachary
+        lists them in "An information flow model for conflict and fission in small groups" (1977).
+
+    Returns
+    -------
+    Graph
+        Without labels.
+
+    Raises
+    ------
+    InputError
+        If there is no example of that name.
+
+    Examples
+    --------
+    >>> import longwall
+    >>> karate = longwall.example("karate")
+    >>> karate
+    <longwall.Graph: 34 vertices, 78 edges>
+    >>> longwall.count(karate, "diamond")
+    151
+    """
+    if name != "karate":
+        raise InputError(f'example: expected "karate", not {brief(name)}')
+    return open_graph(example_file(name))
 
 
 def open_observed(path: Path, observer: Observer, **options: Any) -> Graph:

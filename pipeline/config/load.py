@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 DEFAULT_SEED = 1
 _MOST_FAULTS = 20  # that are listed
+_SOURCES = {"path", "generator", "example"}  # keys of [graph], of which one is given
 
 
 def load_config(
@@ -46,9 +47,9 @@ def load_config(
         there, else to the working directory.
     overrides
         ``"section.key=value"`` each, applied before the check. A value is read as TOML; what is not TOML is a string;
-        an empty value removes the key. Setting one of ``graph.path`` and ``graph.generator`` replaces the other;
-        setting the kind, the address or the workers of a cluster removes the keys of `source` that are for another
-        cluster.
+        an empty value removes the key. Setting one of ``graph.path``, ``graph.generator`` and ``graph.example``
+        replaces the others; setting the kind, the address or the workers of a cluster removes the keys of `source`
+        that are for another cluster.
     of_run
         Whether it is the config in the folder of a run, which names files by absolute paths. In another file, the file
         of an algorithm must lie beside it or on the import path: it is code.
@@ -146,9 +147,9 @@ class _Config:
             table.pop(parts[-1], None)
             return
         table[parts[-1]] = given
-        other_source = {"path": "generator", "generator": "path"}
-        if parts[0] == "graph" and parts[1] in other_source:
-            self.data["graph"].pop(other_source[parts[1]], None)
+        if parts[0] == "graph" and parts[1] in _SOURCES:
+            for other in _SOURCES - {parts[1]}:
+                self.data["graph"].pop(other, None)
         self.overridden.add(".".join(parts))
         if parts[0] == "scheduler":
             for other in _meaningless_beside(parts[1], table[parts[-1]]):

@@ -81,4 +81,5 @@ def _section(location: Sequence[str]) -> type[BaseModel]:
 def _literals(location: Sequence[str]) -> tuple[str, ...]:
     """Return the values that the key at a location may take, where they are few."""
     annotation = _section(location[:-1]).model_fields[location[-1]].annotation
-    return tuple(value for value in get_args(annotation) if isinstance(value, str))
+    values = (value for one in get_args(annotation) for value in (get_args(one) or (one,)))  # of `Literal | None`, too
+    return tuple(value for value in values if isinstance(value, str))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from longwall.pipeline.functions.matches import Matches, match, maximal_cliques
     from longwall.pipeline.functions.one_run import Options
     from longwall.pipeline.functions.plans import Plan, explain
-    from longwall.pipeline.inputs import open_graph
+    from longwall.pipeline.inputs import example, open_graph
     from longwall.pipeline.patterns.pattern import Pattern
     from longwall.pipeline.patterns.pattern_of import pattern
     from longwall.pipeline.result import Result
@@ -57,6 +57,7 @@ __all__ = [
     "cliques",
     "count",
     "edges",
+    "example",
     "explain",
     "export",
     "extend_edges",
@@ -98,6 +99,7 @@ _HOMES = {
     "cliques": ("longwall.pipeline.functions.counts", "cliques"),
     "count": ("longwall.pipeline.functions.counts", "count"),
     "edges": ("longwall.pipeline.embeddings.calls", "edges"),
+    "example": ("longwall.pipeline.inputs", "example"),
     "explain": ("longwall.pipeline.functions.plans", "explain"),
     "export": ("longwall.pipeline.embeddings.calls", "export"),
     "extend_edges": ("longwall.pipeline.embeddings.calls", "extend_edges"),

@@ -132,7 +132,7 @@ def demand_of(
     samples: tuple[PhaseSample, ...], spec: RunSpec, graph: Graph, resources: Resources, read_seconds: float
 ) -> Demand:
     """Return what a run asks for, once its phases are sampled."""
-    path = spec.graph.path
+    path = spec.graph.source
     paths = path if isinstance(path, tuple) else () if path is None else (path,)
     return Demand(
         samples=samples,

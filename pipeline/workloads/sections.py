@@ -1,7 +1,7 @@
 """The sections of a config that all workloads share. Each class checks its own keys.
 
 ``[workload]`` has a class for each kind, see `longwall.pipeline.workloads.base`; what concerns two sections is checked
-in `longwall.pipeline.config.run_spec`. The descriptions of the fields are the README's table of keys.
+in `longwall.pipeline.config.run_spec`. The descriptions of the fields are the page of keys.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ _OF_FILES = ("columns", "edge_label", "vertex_label", "vertex_name", "header", "
 
 
 class GraphSection(Section):
-    """``[graph]``: where the data graph comes from; exactly one of `path`, `generator` and `in_memory`."""
+    """``[graph]``: where the data graph comes from; exactly one of `path`, `generator`, `example`, `in_memory`."""
 
     path: Source | None = Field(
         default=None,
@@ -168,6 +168,11 @@ class GraphSection(Section):
     )
     generator: dict[str, Any] | None = Field(
         default=None, description='`{ kind = "rmat", scale = 16, edge_factor = 16, seed = 1 }`, instead of a path'
+    )
+    example: Literal["karate"] | None = Field(
+        default=None,
+        description="a small graph that comes with Longwall, instead of a path: `karate`, the 34 members and 78 "
+        "friendships of Zachary's karate club",
     )
     columns: Annotated[tuple[str | int, str | int] | None, BeforeValidator(_two_columns)] = Field(
         default=None,
@@ -239,9 +244,11 @@ class GraphSection(Section):
 
     @model_validator(mode="after")
     def _has_one_source(self) -> GraphSection:
-        given = [one for one in (self.path, self.generator, self.in_memory) if one is not None]
+        given = [one for one in (self.path, self.generator, self.example, self.in_memory) if one is not None]
         if len(given) != 1:
-            raise ValueError("give exactly one of path (a file or a store) and generator (a table)")
+            raise ValueError("give exactly one of path (a file or a store), generator (a table) and example (a name)")
+        if self.example is not None and (keys := [key for key in _OF_FILES if getattr(self, key) is not None]):
+            raise ValueError(f"an example has no {keys[0]}; remove it, or give a graph file")
         if self.directed and self.strict:
             raise ValueError("the graph is directed, and Longwall drops directions; remove strict to allow it")
         if self.labels is not None and self.vertices is not None:
@@ -249,6 +256,11 @@ class GraphSection(Section):
         if self.in_memory is not None and any(getattr(self, key) is not None for key in _OF_FILES):
             raise ValueError(f"{', '.join(_OF_FILES)} are for files; a graph in memory has its labels already")
         return self
+
+    @property
+    def source(self) -> Path | str | tuple[Path | str, ...] | None:
+        """What is read: `path`, or the file of `example`."""
+        return self.path if self.example is None else example_file(self.example)
 
     @property
     def given(self) -> Graph | None:
@@ -260,6 +272,13 @@ class GraphSection(Section):
         section = self.model_copy()
         section._given = graph
         return section
+
+
+def example_file(name: str) -> Path:
+    """Return the file of an example graph, which lies beside the shipped configs."""
+    from importlib.resources import files
+
+    return Path(str(files("longwall.configs"))) / f"{name}.txt"
 
 
 def _generator_faults(generator: dict[str, Any]) -> list[tuple[str, str]]:

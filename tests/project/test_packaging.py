@@ -32,7 +32,7 @@ def test_kernel_sources_and_configs_are_shipped():
     wanted = {
         path
         for name in (*FLOORS, "configs")
-        for kind in ("*.cu", "*.cuh", "*.toml")
+        for kind in ("*.cu", "*.cuh", "*.toml", "*.txt")
         for path in (ROOT / name).rglob(kind)
     }
     assert wanted <= shipped

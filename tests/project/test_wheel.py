@@ -53,7 +53,7 @@ def test_the_wheel_has_every_file_of_the_packages(wheel: Path) -> None:
         files = [*home.glob("*.py"), *(path for glob in data.get(package, ()) for path in home.glob(glob))]
         wanted |= {f"{package.replace('.', '/')}/{path.relative_to(home).as_posix()}" for path in files}
     assert names == wanted
-    for ending in (".cu", ".cuh", "/py.typed", "/demo.toml"):
+    for ending in (".cu", ".cuh", "/py.typed", "/demo.toml", "/karate.txt"):
         assert any(name.endswith(ending) for name in names), ending
     assert any(name.startswith("longwall/pipeline/report/templates/") for name in names)
 

@@ -90,6 +90,17 @@ LISTED = workload(kind="cliques", k=4, output="embeddings")
             "graph",
             "exactly one of path",
         ),
+        (
+            {"graph": {**GRAPH, "example": "karate"}, "workload": {"kind": "triangles"}},
+            "graph",
+            "exactly one of path",
+        ),
+        ({"graph": {"example": "karat"}, "workload": {"kind": "triangles"}}, "graph.example", "karate"),
+        (
+            {"graph": {"example": "karate", "labels": "labels.txt"}, "workload": {"kind": "triangles"}},
+            "graph",
+            "an example has no labels",
+        ),
         (workload(), "workload.kind", "choose one of cliques, custom, frequent, transactions, match, maximal-cliques"),
         (
             workload(kind="paths"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from cases import each_case
 from config_faults import TRIANGLES, faults
@@ -35,6 +37,13 @@ def test_overrides_are_toml_or_text():
     assert spec.run.name == "quoted"
     assert spec.memory.host == 8 * 2**30
     assert spec.export.limit == 5
+
+
+def test_an_example_replaces_other_sources_and_back():
+    spec = load_config(TRIANGLES, ["graph.example=karate"])
+    assert (spec.graph.example, spec.graph.path) == ("karate", None)
+    spec = load_config({"graph": {"example": "karate"}, "workload": {"kind": "triangles"}}, ["graph.path=g.txt"])
+    assert (spec.graph.example, spec.graph.path) == (None, Path("g.txt"))
 
 
 def test_a_path_replaces_the_generator_and_back():
