@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.run_store.run_names import CONFIG, MANIFEST
 from longwall.storage.errors import InputError
-from longwall.storage.system.version import longwall_version
+from longwall.storage.system.version import longwall_version, source_commit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -138,6 +138,8 @@ def _sha256(text: str) -> str:
 @cache
 def _versions() -> dict[str, str]:
     versions = {"longwall": longwall_version(), "python": platform.python_version()}
+    if commit := source_commit():
+        versions["commit"] = commit
     for name in _LIBRARIES:
         try:
             versions[name] = version(name)
