@@ -15,6 +15,10 @@ ABOUT = """# Command line
 `longwall COMMAND --help` shows the same at a terminal. `longwall --install-completion` lets your shell complete
 commands, configs, runs, tables, patterns, and the keys and values of `--set`. What the program ends with is on the page
 about [exit codes](exit-codes.md).
+
+With `--log-level debug` before its name, a command logs to standard error from that level up (`debug`, `info`,
+`warning`, `error`); in Python the standard library's logger `longwall` does the same. On a terminal progress shows the
+phase, the work, the time left, the rate, and how much of each budget is used. `NO_COLOR` and `TERM=dumb` are respected.
 """
 _CODE = re.compile(r"(?<![\w`-])(--?[a-z][\w-]*|<[\w.]+>(?:/[\w.<>]*[\w>])*|\.[a-z]\w+|[a-z]+\.[a-z]+=[^\s;,]+)(?!\w)")
 

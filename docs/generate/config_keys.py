@@ -1,7 +1,4 @@
-"""The keys of a config, as the descriptions of its fields have them: the README's table, and a page of the site.
-
-``python docs/generate/config_keys.py`` prints the README's table.
-"""
+"""The keys of a config, as the descriptions of its fields have them: a page of the site."""
 
 from __future__ import annotations
 
@@ -18,7 +15,6 @@ from longwall.pipeline.workloads import workload_kinds
 from longwall.pipeline.workloads.sections import SecuritySection
 
 ORDER = ("graph", "workload", "export", "memory", "engine", "scheduler", "run")
-HEAD = ["| key | values | default |", "|---|---|---|"]
 INTRODUCTION = """# Config
 
 A config is a TOML file of up to seven sections. The command line changes a key with `--set section.key=value`, and
@@ -26,7 +22,7 @@ A config is a TOML file of up to seven sections. The command line changes a key 
 refused before anything is read, with exit code 2. [Configs with comments](configs.md) has an example for each workload.
 """
 ABOUT = {
-    "graph": "Where the data graph comes from: a file, or a generator. Give exactly one of `path` and `generator`.",
+    "graph": "Where the data graph comes from. Give exactly one of `path`, `generator` and `example`.",
     "workload": "What is mined. `kind` is needed; which other keys there are depends on it.",
     "export": "How many rows and which columns are written.",
     "memory": "Budgets, and where the rest goes. See [Set budgets](../how-to/budgets.md).",
@@ -34,11 +30,6 @@ ABOUT = {
     "scheduler": "One process or several. See [Several GPUs, or a cluster](../cluster.md).",
     "run": "The folder of the run. See [Limit and resume a run](../how-to/limit-and-resume.md).",
 }
-
-
-def table() -> list[str]:
-    """Return the lines of the README's table."""
-    return [*HEAD, *(f"| `{section}.{key}` | {text} | {default} |" for section, key, text, default in rows())]
 
 
 def page() -> str:
@@ -105,7 +96,3 @@ def default_of(field: FieldInfo) -> str:
     value = str(field.default) if isinstance(field.default, Path) else field.default
     text = tomli_w.dumps({"x": value}).removeprefix("x = ").strip()
     return f"`{text.strip(chr(34))}`"
-
-
-if __name__ == "__main__":
-    print("\n".join(table()))

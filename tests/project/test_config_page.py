@@ -1,22 +1,11 @@
-"""The README's table of keys, and the site's page, are made of the descriptions of the config's fields."""
+"""The site's page of keys is made of the descriptions of the config's fields."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from config_keys import HEAD, ORDER, page, rows, table
+from config_keys import ORDER, page, rows
 
 from longwall.pipeline.config import RunSpec
 from longwall.pipeline.workloads.sections import SecuritySection
-
-README = Path(__file__).parents[2] / "README.md"
-
-
-def test_the_table_of_keys_is_made_of_the_descriptions() -> None:
-    lines = README.read_text().splitlines()
-    begin = lines.index(HEAD[0])
-    end = lines.index("", begin)
-    assert lines[begin:end] == table(), "put what `python docs/generate/config_keys.py` prints into README.md"
 
 
 def test_every_section_and_key_is_in_it() -> None:
