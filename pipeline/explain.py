@@ -61,8 +61,8 @@ def explain(
         If the config, the graph or the machine cannot do what is asked.
     """
     from longwall.kernels.jit.kernel_cache import cache_note
-    from longwall.pipeline.planning.describe_methods import describe_methods
     from longwall.pipeline.prediction.clock import Clock
+    from longwall.pipeline.prediction.describe_methods import describe_methods
     from longwall.stages.source import host_arrays
     from longwall.storage.pages.placement import place_graph
     from longwall.storage.streaming.stored_graph import StoredGraph

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from longwall.pipeline.cluster.work_profile import WorkProfile
 from longwall.pipeline.cluster.worker_process import RangeResult
 from longwall.pipeline.execution.environment import Coordinator
-from longwall.pipeline.execution.phase import DoesNotFit, MergingPhase, Phase, Task
+from longwall.pipeline.execution.phase import MergingPhase, NotEnoughMemory, Phase, Task
 from longwall.pipeline.execution.thread_executor import RANGES
 from longwall.pipeline.run_store.commit_log import (
     Commit,
@@ -135,7 +135,7 @@ class Dispatcher:
 
         Raises
         ------
-        DoesNotFit
+        NotEnoughMemory
             If a worker process has no room for the phase, and the plan has another way.
         InputError, RunError
             If no worker can do a range.
@@ -255,7 +255,7 @@ class Dispatcher:
             self._failed(answer, asked)
         elif "reason" in answer:
             if not answer["fits"]:
-                raise DoesNotFit(answer["reason"])
+                raise NotEnoughMemory(answer["reason"])
             self._executor.refused(answer["address"], answer["reason"])
             self._env.observer.note(f"the worker at {answer['address']} gets no more requests: {answer['reason']}")
         else:

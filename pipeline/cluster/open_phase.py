@@ -110,7 +110,7 @@ class CurrentPhase:
         ------
         RunError
             If a later phase was asked for already, or the run was cancelled.
-        DoesNotFit
+        NotEnoughMemory
             If there is no room for the phase, and the plan has another way.
         """
         opened = self._enter(number, load)

@@ -26,7 +26,7 @@ from longwall.pipeline.config import RunSpec, load_config
 from longwall.pipeline.execution.device_graph import bring_ahead
 from longwall.pipeline.execution.engine_errors import user_errors
 from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.execution.phase import DoesNotFit
+from longwall.pipeline.execution.phase import MethodFailed
 from longwall.pipeline.run_store.commit_log import Range, checkpoint_bytes
 from longwall.pipeline.run_store.local_store import LocalStore
 from longwall.pipeline.run_store.object_store import ObjectStore
@@ -150,7 +150,7 @@ class WorkerProcess:
 
         Raises
         ------
-        DoesNotFit
+        MethodFailed
             If there is no room for the phase, and the plan has another way.
         """
         from distributed.protocol.pickle import loads
@@ -382,8 +382,10 @@ def serve(
         found = process.do(description["graph"], phase, ranges, seconds, files)
     except FinalError:
         raise
-    except DoesNotFit:
-        return WorkerRefusal(reason="the phase does not fit its budgets", address=worker.address, fits=False)
+    except MethodFailed as error:
+        return WorkerRefusal(
+            reason=str(error) or "the phase does not fit its budgets", address=worker.address, fits=False
+        )
     except (RunError, MemoryError, OSError) as error:
         return WorkerRefusal(reason=reason_of(error), address=worker.address, fits=True)
     return found | {"worker": str(worker.name), "address": worker.address}

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from longwall.kernels.interface.engine import ShortOfMemory, WorkspaceTooLarge
-from longwall.pipeline.execution.phase import DoesNotFit
+from longwall.pipeline.execution.engine_errors import no_room
 from longwall.storage.errors import InputError
 from longwall.storage.memory.reservations import BudgetExceeded
 
@@ -37,7 +37,7 @@ class Derivation(ABC, Generic[Made_co]):
     in_place: ClassVar[bool] = False
     """Whether it is a graph that is on the engine in place of the one that it is derived from; only one is kept."""
     optional: ClassVar[bool] = True
-    """Whether the plan has another way: what does not fit the budgets raises `DoesNotFit` then."""
+    """Whether the plan has another way: what does not fit the budgets raises `NotEnoughMemory` then."""
 
     @abstractmethod
     def build(self, env: Environment) -> Made_co:
@@ -49,7 +49,7 @@ def derived(env: Environment, what: Derivation[Made_co]) -> Made_co:
 
     Raises
     ------
-    DoesNotFit
+    NotEnoughMemory
         If a budget has no room for it, and it is optional.
     BudgetExceeded, InputError
         If a budget has no room for it, and it is not.
@@ -66,7 +66,7 @@ def derived(env: Environment, what: Derivation[Made_co]) -> Made_co:
             made = what.build(env)
     except (BudgetExceeded, InputError, ShortOfMemory, WorkspaceTooLarge) as error:
         if what.optional:
-            raise DoesNotFit(str(error)) from error
+            raise no_room(error, env.resources.work) from error
         raise
     env.derived[what] = made
     return made

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from longwall.kernels.interface.engine import Engine, EngineLost, ShortOfMemory, WorkspaceTooLarge
+from longwall.pipeline.execution.phase import NotEnoughMemory
 from longwall.storage.errors import FinalError, InputError, RunError
+from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.memory.sizes import round_size
 
 _SHORT = {
@@ -12,6 +14,16 @@ _SHORT = {
     "device": "the device is out of memory{}: free what other processes take of it, or lower memory.device",
     "limit": "memory.device is too small{}: raise it",
 }
+
+
+def no_room(error: Exception, budget: MemoryBudget) -> NotEnoughMemory:
+    """Return the failure of a method whose worker has no room in the memory that the engine works in."""
+    if isinstance(error, WorkspaceTooLarge):
+        left = f"{budget.option} = {round_size(budget.limit)} has {round_size(budget.free)} left"
+        return NotEnoughMemory(f"a workspace takes {round_size(error.needed)}, and {left}")
+    if isinstance(error, ShortOfMemory):
+        return NotEnoughMemory(_SHORT[error.place].format(""))
+    return NotEnoughMemory(str(error))
 
 
 @contextmanager

@@ -333,7 +333,7 @@ class Executor(Protocol):
 
         Raises
         ------
-        DoesNotFit
+        NotEnoughMemory
             If a process has no room for the phase, and the plan has another way.
         InputError
             If the workspace of a worker does not fit the budget.

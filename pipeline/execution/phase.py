@@ -10,6 +10,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from longwall.storage.errors import RunError
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -138,7 +140,7 @@ class Phase(ABC):
 
         Raises
         ------
-        DoesNotFit
+        NotEnoughMemory
             Where the plan has another way, when the block begins or a worker is made.
         """
 
@@ -152,8 +154,16 @@ class MergingPhase(Phase):
         """Return what replaces some files of commits, with the contents of all."""
 
 
-class DoesNotFit(Exception):
+class MethodFailed(RunError):
+    """A method cannot count here, or not in good time: another one does."""
+
+
+class NotEnoughMemory(MethodFailed):
     """A budget has no room for a phase that the plan can do without."""
+
+
+class TooExpensive(MethodFailed):
+    """A count takes more work than the next plan, or more than was allowed for it."""
 
 
 def host_threads(env: Environment) -> int:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from longwall.pipeline.execution import second_engine
 from longwall.pipeline.execution.engine_errors import user_errors
 from longwall.pipeline.execution.environment import Coordinator, Environment
-from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Phase, Task, Worker
+from longwall.pipeline.execution.phase import MakeWorker, MethodFailed, Phase, Task, Worker
 from longwall.pipeline.execution.second_engine import SecondEngine
 from longwall.pipeline.execution.task_pool import TaskPool, Team
 from longwall.pipeline.run_store import commit_log
@@ -159,7 +159,7 @@ class _Tasks:
             if len(self.teams) > 1:
                 raise
             self._pool.close()
-            if not isinstance(error, (InputError, RunError, DoesNotFit)):  # it may have no room for other phases
+            if not isinstance(error, (InputError, RunError, MethodFailed)):  # it may have no room for other phases
                 self._leave_out(reason_of(error))
         return _LOOK_SECONDS
 
@@ -198,7 +198,7 @@ class _Tasks:
         """Make a worker; None where the second engine has no room for one more."""
         if crew is self._lead:
             return crew.make_worker()
-        with suppress(InputError, RunError, DoesNotFit), user_errors(crew.env.engine):
+        with suppress(InputError, RunError, MethodFailed), user_errors(crew.env.engine):
             return crew.make_worker()
         return None
 
@@ -318,7 +318,7 @@ class _Threads:
         except BaseException as failure:
             self._failures.append(failure)
             self._stop.set()
-            if not isinstance(failure, DoesNotFit):  # after which the run goes on
+            if not isinstance(failure, MethodFailed):  # after which the run goes on
                 self._cancel()
 
     def wait(self, ended: Sequence[threading.Event], look: Callable[[], float] = lambda: _POLL_SECONDS) -> None:

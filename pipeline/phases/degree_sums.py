@@ -107,7 +107,7 @@ def count_by_triangles(pattern: Pattern, env: Coordinator) -> int | None:
 
     Raises
     ------
-    DoesNotFit
+    NotEnoughMemory
         If there is no room for the workspace.
     """
     phase = triangle_phase(pattern, float(env.graph.num_edges))

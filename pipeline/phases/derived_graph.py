@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from longwall.pipeline.execution.derived import Derivation, derived
 from longwall.pipeline.execution.device_graph import forget_graph
 from longwall.pipeline.execution.environment import Coordinator, Environment
-from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Phase, Task
+from longwall.pipeline.execution.phase import MakeWorker, NotEnoughMemory, Phase, Task
 from longwall.pipeline.run_store.commit_log import PhaseRecord
 from longwall.stages.base import Aggregation
 from longwall.storage.graph.graph import Graph
@@ -85,12 +85,12 @@ class GraphDerivation(Derivation[DerivedGraph[Found]]):
 
         Raises
         ------
-        DoesNotFit
+        NotEnoughMemory
             If a budget has no room for the graph, or the graph has no edge.
         """
         there = derived(env, self).env
         if there is None:
-            raise DoesNotFit
+            raise NotEnoughMemory("the derived graph does not fit the device")
         yield there
 
     def opened(self, env: Environment, there: Environment) -> None:

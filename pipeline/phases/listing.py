@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from longwall.pipeline.execution.environment import Coordinator
-from longwall.pipeline.execution.phase import DoesNotFit
+from longwall.pipeline.execution.phase import NotEnoughMemory
 from longwall.pipeline.phases.by_label.laid_out import laid_out
 from longwall.pipeline.phases.by_label.layouts import layout_of
 from longwall.pipeline.phases.list_by_levels import list_by_levels
@@ -57,7 +57,7 @@ def list_matches(plan: MatchPlan, env: Coordinator, *, written: int = 0) -> List
         try:
             there = laid_out(env, layout)
             return _listed(plan, there if there.graph.num_edges else env, written)
-        except DoesNotFit:
+        except NotEnoughMemory:
             env.forget_layout()
             env.observer.note("the budget has no room for the graph by label: searching the whole graph instead")
     return _listed(plan, env, written)

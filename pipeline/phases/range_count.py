@@ -14,8 +14,9 @@ from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.adaptive_batch import make_workspace
 from longwall.pipeline.execution.device_graph import grow_page_cache, growing_page_cache, load_graph
+from longwall.pipeline.execution.engine_errors import no_room
 from longwall.pipeline.execution.environment import Coordinator, Environment
-from longwall.pipeline.execution.phase import ARCS, DoesNotFit, MakeWorker, Phase, Task, WorkSoFar
+from longwall.pipeline.execution.phase import ARCS, MakeWorker, Phase, Task, WorkSoFar
 from longwall.pipeline.execution.row_work import work_of_rows
 from longwall.pipeline.execution.stage_workers import RangeBench
 from longwall.pipeline.execution.task_ranges import range_memory, range_reads, root_tasks, workspace_advice
@@ -123,7 +124,7 @@ class RangePhase(Phase):
             )
         except WorkspaceTooLarge as error:
             if self.count.optional:
-                raise DoesNotFit from error
+                raise no_room(error, env.resources.work) from error
             error.advice = workspace_advice(env, error.needed)
             raise
         bench = RangeBench(env, self.stages, counter, self.take(env))
@@ -160,7 +161,7 @@ class RangeCount(RangePhase):
 
         Raises
         ------
-        DoesNotFit
+        NotEnoughMemory
             If there is no room for an optional stage.
         """
         began = time.perf_counter()

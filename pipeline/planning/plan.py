@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from longwall.pipeline.execution.phase import DoesNotFit
+from longwall.pipeline.execution.phase import MethodFailed, NotEnoughMemory
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.planning.facts import Facts
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Coordinator
     from longwall.pipeline.phases.range_count import RangePhase
     from longwall.pipeline.planning.query import Query
-
-
-class TooExpensive(Exception):
-    """A plan has found that it is not much less work than the next one."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +81,7 @@ class CountPlan(ABC):
 
         Raises
         ------
-        DoesNotFit
+        NotEnoughMemory
             If a budget has no room for it.
         TooExpensive
             If it is tried, and not much less work than the next plan.
@@ -192,24 +188,27 @@ class Choice(CountPlan):
         return tried + sorted((plan for plan in suited if not plan.tried), key=lambda plan: plan.steps(facts))
 
     def _first(self, env: Coordinator, count: Callable[[CountPlan], int]) -> int:
-        failed: CountPlan | None = None
+        failure: type[RunError] = RunError
         reason = f"no method counts {self.pattern.edge_text}: engine.without leaves none"
+        note = ""
         for plan in self._in_turn(Facts.there(env)):
-            if failed is not None:
-                env.observer.note(f"the budget has no room for {failed.needs}: counting by {plan.method} instead")
-                failed = None
+            if note:
+                env.observer.note(f"{note}: counting by {plan.method} instead")
+                note = ""
             began = time.perf_counter()
             try:
                 found = count(plan)
-            except TooExpensive:
-                continue
-            except DoesNotFit as error:
-                failed, reason = plan, str(error)  # the error itself holds what had no room
+            except MethodFailed as error:
+                failure, reason = type(error), str(error) or reason  # the error itself holds what had no room
+                if isinstance(error, NotEnoughMemory):
+                    note = f"the budget has no room for {plan.needs}"
+                elif not plan.tried:
+                    note = f"{plan.method}: {reason}"
                 continue
             env.counted_by = plan.method
             env.metrics.record(f"method {plan.method}", 0, 0, found, time.perf_counter() - began)
             return found
-        raise RunError(reason) if failed is None else DoesNotFit(reason)
+        raise failure(reason)
 
     def verify(self, found: int, env: Coordinator, limit: int | None = None) -> None:
         """Count a second time, by a method that shares as little as possible with the one that has counted.
@@ -234,7 +233,7 @@ class Choice(CountPlan):
         for plan in others:
             try:
                 again = plan.count(env) if limit is None else min(plan.count_up_to(limit, env), limit)
-            except (DoesNotFit, TooExpensive):
+            except MethodFailed:
                 continue
             if again != found:
                 raise RunError(

@@ -115,7 +115,7 @@ def sample_phase(phase: Phase, env: Environment, seconds: float, seed: int = 0) 
 
     Raises
     ------
-    DoesNotFit, InputError, RunError
+    NotEnoughMemory, InputError, RunError
         As of the phase.
     """
     opening = _Opening(phase, env)

@@ -6,7 +6,7 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,16 +15,19 @@ from longwall.pipeline.config import RunSpec
 from longwall.pipeline.execution.device_graph import release_graph
 from longwall.pipeline.execution.engine_errors import user_errors
 from longwall.pipeline.execution.environment import Coordinator, Executor, Metrics
-from longwall.pipeline.execution.phase import Phase
+from longwall.pipeline.execution.phase import NotEnoughMemory, Phase, TooExpensive
+from longwall.pipeline.planning.plan import CountPlan
 from longwall.pipeline.prediction.costs import COMPUTING, Cost, Demand, predict_cost
 from longwall.pipeline.prediction.phase_sample import PhaseSample, sample_phase
 from longwall.pipeline.prediction.rates import own_rates, read_rates
+from longwall.pipeline.prediction.schedule import CUTS, DEVICE_CUTS, simulate
 from longwall.pipeline.quoting import round_number
 from longwall.pipeline.run_store.commit_log import CommitLog, PartialResult, PhaseRecord
 from longwall.pipeline.run_store.local_store import LocalStore
 from longwall.pipeline.run_store.run_files import RunFiles
 from longwall.pipeline.run_store.run_names import RESULTS
 from longwall.pipeline.workloads.frequent.plan import FrequentPlan
+from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.memory.resources import Resources
 from longwall.storage.memory.sizes import round_size
@@ -70,7 +73,8 @@ def sample_plan(plan: Any, spec: RunSpec, graph: Graph, resources: Resources) ->
         raise Unpredictable("what its phases do is known only when those before are done")
     sampler, spec = _Sampler(), _of_all(spec)
     with (
-        _coordinator(spec, graph, resources, sampler) as env,
+        # In the whole graph: a part is less work or none, which only a run finds out.
+        _coordinator(spec, graph, resources, sampler, whole=True) as env,
         user_errors(env.engine),
         suppress(Unpredictable),
     ):
@@ -78,19 +82,79 @@ def sample_plan(plan: Any, spec: RunSpec, graph: Graph, resources: Resources) ->
     return tuple(sampler.samples)
 
 
-class _Sampler:
-    """Samples phases in place of doing them; see `Executor`."""
+@dataclass(frozen=True)
+class CountSample:
+    """What samples of the phases of a count say of it.
 
-    def __init__(self) -> None:
+    Attributes
+    ----------
+    seconds
+        Predicted for this machine.
+    host, device
+        The most bytes of each budget in use at once, beyond those of the graph.
+    whole
+        Whether all phases are known; False: those that follow depend on results of others, and take more.
+    failure
+        Why the count gives way to another method; empty: it does not.
+    """
+
+    seconds: float
+    host: int
+    device: int
+    whole: bool
+    failure: str
+
+
+def sample_count(plan: CountPlan, spec: RunSpec, graph: Graph, resources: Resources, seconds: float) -> CountSample:
+    """Count by one plan with samples in place of its phases, each for at most a given number of seconds.
+
+    Graphs that the plan derives are made, and their seconds are those that it took.
+    """
+    sampler, spec, failure, whole = _Sampler(seconds), _of_all(spec), "", True
+    work = resources.work.watched() if resources.on_device else nullcontext(lambda: 0)
+    with resources.host.watched() as host, work as device:
+        began = time.perf_counter()
+        try:
+            with (
+                _coordinator(spec, graph, resources, sampler, whole=False) as env,
+                user_errors(env.engine),
+            ):
+                plan.count(env)
+                elapsed = time.perf_counter() - began
+        except Unpredictable:
+            whole = False
+        except TooExpensive:
+            failure = "gives way: not much less work than the next one"
+        except (NotEnoughMemory, InputError, RunError) as error:
+            failure = f"no room: {error}"
+        if failure or not whole:
+            elapsed = time.perf_counter() - began
+        slots = 1 if resources.on_device else resources.engine.workers
+        cuts = DEVICE_CUTS if resources.on_device else CUTS
+        predicted = sum(
+            one.open_seconds + simulate([part.seconds for part in one.strata], slots, one.longest, 0.0, cuts).seconds
+            for one in sampler.samples
+        )
+        rest = max(elapsed - sampler.seconds, 0.0)
+        return CountSample(predicted + rest, host(), device(), whole, failure)
+
+
+class _Sampler:
+    """Samples phases in place of doing them, each for at most a given number of seconds; see `Executor`."""
+
+    def __init__(self, most: float = SECONDS) -> None:
         self.samples: list[PhaseSample] = []
         self.engines: set[str] = set()
-        self._began = time.monotonic()
+        self.seconds = 0.0
+        self._most, self._left = most, MOST_SECONDS / SECONDS * most
 
     def run(self, phase: Phase, env: Coordinator) -> PhaseRecord:
         """Sample a phase."""
-        left = MOST_SECONDS - (time.monotonic() - self._began)
-        sample = sample_phase(phase, env, min(SECONDS, max(left, LEAST_SECONDS)), seed=len(self.samples))
+        began = time.monotonic()
+        seconds = min(self._most, max(self._left - self.seconds, LEAST_SECONDS))
+        sample = sample_phase(phase, env, seconds, seed=len(self.samples))
         self.samples.append(sample)
+        self.seconds += time.monotonic() - began
         partials = [PartialResult(_estimated(value, sample.share)) for value in sample.values]
         return _SampledRecord(phase.name, 0, env.log, partials=partials)
 
@@ -188,7 +252,9 @@ def _seconds(seconds: float) -> str:
 
 
 @contextmanager
-def _coordinator(spec: RunSpec, graph: Graph, resources: Resources, executor: Executor) -> Iterator[Coordinator]:
+def _coordinator(
+    spec: RunSpec, graph: Graph, resources: Resources, executor: Executor, *, whole: bool
+) -> Iterator[Coordinator]:
     """Yield what the plan works with; what is written is in the spill folder, and is removed."""
     folder = resources.spill.path / "prediction"
     results = folder / RESULTS.rstrip("/")
@@ -205,7 +271,7 @@ def _coordinator(spec: RunSpec, graph: Graph, resources: Resources, executor: Ex
         log=log,
         metrics=Metrics(),
         executor=executor,
-        whole=True,  # a part is less work or none, which only a run finds out
+        whole=whole,
     )
     try:
         yield env

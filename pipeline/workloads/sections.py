@@ -421,8 +421,8 @@ class EngineSection(Section):
     )
     without: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = Field(
         default=(),
-        description="methods and rewrites that do not count patterns, such as `hub-removal`; `longwall explain --all` "
-        "lists them",
+        description="methods and rewrites that do not count patterns, such as `hub-removal`; the option `--all` of "
+        "`longwall explain` lists them",
     )
 
     @field_validator("devices")

@@ -5,6 +5,8 @@ A budget never waits and never frees anything by itself. A caller that is refuse
 """
 
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from longwall.storage.errors import RunError
@@ -137,3 +139,15 @@ class MemoryBudget:
     def peak(self) -> int:
         """The most bytes that were ever in use at once."""
         return self._peak
+
+    @contextmanager
+    def watched(self) -> Iterator[Callable[[], int]]:
+        """Yield a function that returns the most bytes that the block has had in use, beyond those at its beginning."""
+        with self._lock:
+            before, used = self._peak, self._used
+            self._peak = used
+        try:
+            yield lambda: self._peak - used
+        finally:
+            with self._lock:
+                self._peak = max(before, self._peak)

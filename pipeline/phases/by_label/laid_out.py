@@ -70,7 +70,7 @@ def laid_out(env: Coordinator, layout: LabelLayout) -> Coordinator:
 
     Raises
     ------
-    DoesNotFit
+    NotEnoughMemory
         If a budget has no room for the graph.
     """
     there = derived(env, ByLabel(layout)).env

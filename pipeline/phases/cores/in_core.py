@@ -54,7 +54,7 @@ def core_environment(env: Coordinator, least: int) -> Coordinator | None:
 
     Raises
     ------
-    DoesNotFit
+    NotEnoughMemory
         If a budget has no room for it.
     """
     there = derived(env, KCore(least)).env

@@ -54,7 +54,7 @@ class LeafCount:
 
         Raises
         ------
-        DoesNotFit
+        NotEnoughMemory
             If there is no room for the tables.
         """
         in_core = env if core is None else core

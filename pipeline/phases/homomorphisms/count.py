@@ -13,7 +13,7 @@ from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, Besi
 from longwall.pipeline.execution.derived import Derivation, derived, forget
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.execution.environment import Coordinator, Environment
-from longwall.pipeline.execution.phase import DoesNotFit
+from longwall.pipeline.execution.phase import NotEnoughMemory
 from longwall.pipeline.phases.homomorphisms.given_tables import GivenTables, given_rows
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.planning.homomorphisms.number_bounds import Bound, Sizes, bound_program
@@ -66,7 +66,7 @@ class Tables(Derivation[_TablesOnEngine]):
                 given = opened.enter_context(given_rows(env, self.given, self.modulus))
             graph, free = load_graph(env)
             if graph.pages is not None and self.program.reads_arcs:
-                raise DoesNotFit
+                raise NotEnoughMemory("tables of arcs are for a graph that the device holds whole")
             memory = opened.enter_context(env.resources.work.reserve(free, _WHAT))
             tables = make_tables(env.engine, graph, self.program, self.modulus, free, given)
             memory.resize(tables.nbytes, _WHAT)
@@ -162,7 +162,7 @@ class HomomorphismCount:
 
         Raises
         ------
-        DoesNotFit
+        NotEnoughMemory
             If there is no room for the tables.
         """
         if not env.graph.num_edges:  # no rows, whose totals would be missing

@@ -10,8 +10,8 @@ from typing import Any
 from longwall.kernels.interface.engine import ShortOfMemory, WorkspaceTooLarge
 from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, RowTables, TableProgram
 from longwall.pipeline.execution.device_graph import load_graph
+from longwall.pipeline.execution.engine_errors import no_room
 from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.phases.cores.in_core import core_of
 from longwall.stages.homomorphisms.rows import Totals
 from longwall.stages.homomorphisms.tables import make_tables
@@ -42,7 +42,7 @@ def vertex_tables(env: Environment, program: TableProgram, modulus: int) -> Iter
 
     Raises
     ------
-    DoesNotFit
+    NotEnoughMemory
         If there is no room for them.
     """
     graph, memory = load_graph(env)
@@ -50,7 +50,7 @@ def vertex_tables(env: Environment, program: TableProgram, modulus: int) -> Iter
         with env.resources.work.reserve(memory, "tables of homomorphisms"), env.engine.faults():
             yield make_tables(env.engine, graph, program, modulus, memory)
     except (BudgetExceeded, WorkspaceTooLarge, ShortOfMemory) as error:
-        raise DoesNotFit from error
+        raise no_room(error, env.resources.work) from error
 
 
 @contextmanager
@@ -63,7 +63,7 @@ def given_rows(env: Environment, given: GivenTables, modulus: int) -> Iterator[l
     try:
         reserved = env.resources.work.reserve(size, "tables of homomorphisms")
     except BudgetExceeded as error:
-        raise DoesNotFit from error
+        raise no_room(error, env.resources.work) from error
     with reserved:
         with vertex_tables(whole, given.program, modulus) as tables:
             vertices = xp.asarray(core.vertices.astype("int64"))

@@ -9,7 +9,7 @@ from longwall.kernels.host.queries.candidate_space import CandidateSpace, QueryG
 from longwall.kernels.host.queries.sums.counter import CACHE_BYTES, QuerySum
 from longwall.pipeline.execution.derived import Derivation, derived
 from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.execution.phase import DoesNotFit, host_threads
+from longwall.pipeline.execution.phase import NotEnoughMemory, host_threads
 from longwall.stages.source import host_arrays
 from longwall.storage.memory.reservations import BudgetExceeded
 
@@ -50,7 +50,7 @@ def candidates_of(query: QueryGraph, env: Environment) -> CandidateSpace:
 
     Raises
     ------
-    DoesNotFit
+    NotEnoughMemory
         If the host's budget has no room for them.
     """
     return derived(env, Candidates(query)).space
@@ -61,7 +61,7 @@ def terms_of(query: QueryGraph, env: Environment) -> QuerySum:
 
     Raises
     ------
-    DoesNotFit
+    NotEnoughMemory
         If the host's budget has no room for them.
     """
     found, host = derived(env, Candidates(query)), env.resources.host
@@ -70,5 +70,5 @@ def terms_of(query: QueryGraph, env: Environment) -> QuerySum:
         try:
             found.terms = QuerySum(found.space, host.reserve, cache)
         except BudgetExceeded as error:
-            raise DoesNotFit(str(error)) from None
+            raise NotEnoughMemory(str(error)) from None
     return found.terms

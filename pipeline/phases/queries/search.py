@@ -11,7 +11,16 @@ from longwall.kernels.host.queries.candidate_space import CandidateSpace, QueryG
 from longwall.kernels.host.queries.matcher import QueryMatcher, bytes_for
 from longwall.kernels.host.queries.saturating import HUGE
 from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Phase, Task, Worker, equal_tasks, host_threads
+from longwall.pipeline.execution.phase import (
+    MakeWorker,
+    NotEnoughMemory,
+    Phase,
+    Task,
+    TooExpensive,
+    Worker,
+    equal_tasks,
+    host_threads,
+)
 from longwall.pipeline.phases.queries.candidates import STEPS, TASKS, candidates_of
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.base import Aggregation
@@ -88,7 +97,7 @@ class _QueryWorker(Worker):
         try:
             self._memory = env.resources.host.reserve(bytes_for(space), "a worker's candidates")
         except BudgetExceeded as error:
-            raise DoesNotFit(str(error)) from None
+            raise NotEnoughMemory(str(error)) from None
         self._matcher, self._env, self._limit = QueryMatcher(space), env, limit
         self._patience, self._tried = patience, 0
         self._sum, self._timer, self._level = 0, StageTimer(), space.query.size - 1
@@ -109,12 +118,12 @@ class _QueryWorker(Worker):
         if self._patience is not None:
             steps = min(STEPS, self._patience - self._tried)
             if steps <= 0:
-                raise DoesNotFit("the search takes long")
+                raise TooExpensive("the search takes long")
             self._tried += steps
         try:
             return self._matcher.advance(self._limit.left, steps)
         except OverflowError as error:
-            raise DoesNotFit(str(error)) from None
+            raise NotEnoughMemory(str(error)) from None
 
     def take_partial(self) -> PartialResult:
         """See `Worker`."""

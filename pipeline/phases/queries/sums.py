@@ -13,7 +13,15 @@ from longwall.kernels.host.queries.candidate_space import QueryGraph
 from longwall.kernels.host.queries.sums.counter import QueryAdder, QuerySum, bytes_for
 from longwall.kernels.host.queries.sums.kernel import MOST_KNOWN
 from longwall.pipeline.execution.environment import Coordinator, Environment
-from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Phase, Task, Worker, equal_tasks, host_threads
+from longwall.pipeline.execution.phase import (
+    MakeWorker,
+    NotEnoughMemory,
+    Phase,
+    Task,
+    Worker,
+    equal_tasks,
+    host_threads,
+)
 from longwall.pipeline.phases.queries.candidates import STEPS, TASKS, terms_of
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.base import Aggregation
@@ -80,7 +88,7 @@ class QueryTerms(Phase):
 
         Raises
         ------
-        DoesNotFit
+        NotEnoughMemory
             If the host's budget has no room for the workers.
         """
         found = env.run(self)
@@ -108,7 +116,7 @@ class _SumWorker(Worker):
         try:
             self._memory = env.resources.host.reserve(bytes_for(sums), "a worker's sums")
         except BudgetExceeded as error:
-            raise DoesNotFit(str(error)) from None
+            raise NotEnoughMemory(str(error)) from None
         self._adder, self._modulus, self._env = QueryAdder(sums, modulus), modulus or _WORD, env
         self._sums: Sums = 0, 0.0
         self._timer, self._level = StageTimer(), sums.space.query.size - 1

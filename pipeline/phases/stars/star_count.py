@@ -15,7 +15,16 @@ from longwall.kernels.host.stars.counter import ChoiceCounter, Counter, StarCoun
 from longwall.kernels.host.stars.independent_sets import most_joined
 from longwall.kernels.host.stars.polynomials import Leaves
 from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Phase, Task, Worker, equal_tasks, host_threads
+from longwall.pipeline.execution.phase import (
+    MakeWorker,
+    NotEnoughMemory,
+    Phase,
+    Task,
+    TooExpensive,
+    Worker,
+    equal_tasks,
+    host_threads,
+)
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.base import Aggregation
@@ -121,11 +130,11 @@ class StarCount(Phase):
             edges = int(most_joined(graph.indptr, graph.indices, graph.split, centres(graph, self.star.leaves.number)))
             edges = min(edges, graph.num_edges)
         if edges > _MOST_JOINED:
-            raise DoesNotFit("a vertex may have too many edges between its neighbours")
+            raise TooExpensive("a vertex may have too many edges between its neighbours")
         try:
             memory = env.resources.host.reserve(_FITTING_BYTES * graph.num_vertices, "which leaves vertices can be")
         except BudgetExceeded as error:
-            raise DoesNotFit(str(error)) from None
+            raise NotEnoughMemory(str(error)) from None
         with memory:
             fitting = _fitting(self.star, graph)
             yield lambda: _StarWorker(self, env, fitting, edges)
@@ -167,7 +176,7 @@ class _StarWorker(Worker):
         try:
             self._memory = env.resources.host.reserve(size, "a worker's stars")
         except BudgetExceeded as error:
-            raise DoesNotFit(str(error)) from None
+            raise NotEnoughMemory(str(error)) from None
         most, counter = (
             min(phase.patience, _MOST_STEPS),
             ChoiceCounter(graph.indptr, graph.indices, *fitting, leaves, primes),
@@ -186,10 +195,10 @@ class _StarWorker(Worker):
                 try:
                     first, steps = self._counter.advance(first, last, _STEPS)
                 except TakesLong as error:
-                    raise DoesNotFit("the stars of a vertex take long") from error
+                    raise TooExpensive("the stars of a vertex take long") from error
                 self._left -= steps
                 if self._left < 0:
-                    raise DoesNotFit("the stars take long")
+                    raise TooExpensive("the stars take long")
 
     def take_partial(self) -> PartialResult:
         """See `Worker`."""

@@ -11,7 +11,7 @@ from longwall.kernels.host.queries.candidate_space import QueryGraph
 from longwall.kernels.host.queries.sums.counter import coincidences
 from longwall.pipeline.execution.derived import forget
 from longwall.pipeline.execution.environment import Coordinator
-from longwall.pipeline.execution.phase import DoesNotFit, host_threads
+from longwall.pipeline.execution.phase import MethodFailed, host_threads
 from longwall.pipeline.execution.stage_metrics import record_levels
 from longwall.pipeline.label_names import label_texts
 from longwall.pipeline.phases.queries.candidates import Candidates, candidates_of, terms_of
@@ -99,7 +99,7 @@ class CandidatesPlan(CountPlan):
                 mappings = self._all(env)
             else:
                 mappings = self._search(replace(phase, limit=wanted_left(limit * self.automorphisms, env, phase)), env)
-        except DoesNotFit:
+        except MethodFailed:
             forget(env, Candidates)
             raise
         return embeddings_of(mappings, self.automorphisms)
@@ -109,27 +109,27 @@ class CandidatesPlan(CountPlan):
 
         Raises
         ------
-        DoesNotFit
+        MethodFailed
             If the budget has no room for the candidates.
         """
         phase = self.phase
         if self.induced:
             return self._search(phase, env)
-        with suppress(DoesNotFit):
+        with suppress(MethodFailed):
             return self._search(replace(phase, patience=_PATIENCE), env)
         pairs = len(coincidences(candidates_of(phase.query, env)).pairs())
         if pairs >= _PAIRS:
-            with suppress(DoesNotFit):
+            with suppress(MethodFailed):
                 return self._search(replace(phase, patience=_PATIENCE << min(pairs // _PAIRS, _MOST_SHIFT)), env)
         cost = terms_of(phase.query, env).cost
         patience = int(min(cost, _MOST_COST) * _PATIENT_SHARE) // host_threads(env)
         if patience > _PATIENCE:
-            with suppress(DoesNotFit):
+            with suppress(MethodFailed):
                 return self._search(replace(phase, patience=patience), env)
         if cost <= _MOST_COST:
-            with suppress(DoesNotFit):
+            with suppress(MethodFailed):
                 return self._added(phase, env)
-        with suppress(DoesNotFit):
+        with suppress(MethodFailed):
             return self._search(phase, env)
         return self._added(phase, env)  # without a bound on its steps: numbers are too large for the search
 

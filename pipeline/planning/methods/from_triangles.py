@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from longwall.pipeline.execution.environment import Coordinator
-from longwall.pipeline.execution.phase import DoesNotFit
+from longwall.pipeline.execution.phase import NotEnoughMemory
 from longwall.pipeline.phases.degree_sums import count_by_triangles, triangle_phase
 from longwall.pipeline.phases.range_count import RangePhase
 from longwall.pipeline.planning.facts import Facts
@@ -64,7 +64,7 @@ class FromTrianglesPlan(CountPlan):
         except BudgetExceeded as error:
             if Facts.there(env).residency == "stored":
                 raise
-            raise DoesNotFit(str(error)) from None
+            raise NotEnoughMemory(str(error)) from None
         assert found is not None, "the method proposes it for patterns that it counts"
         return found
 

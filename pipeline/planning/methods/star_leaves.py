@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from longwall.kernels.exact_numbers import PRIMES, combine
 from longwall.pipeline.execution.environment import Coordinator
-from longwall.pipeline.execution.phase import host_threads
+from longwall.pipeline.execution.phase import TooExpensive, host_threads
 from longwall.pipeline.execution.stage_metrics import record_levels
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
@@ -18,7 +18,7 @@ from longwall.pipeline.phases.stars.star_count import Star, StarCount
 from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.method import Rewrite
 from longwall.pipeline.planning.methods.search import steps_to
-from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal, TooExpensive
+from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal
 from longwall.pipeline.planning.query import Query
 from longwall.pipeline.planning.search.search_planner import LEAST_OF_CANDIDATES
 from longwall.pipeline.planning.worth import least_cost, pays_on_engine, worth_making

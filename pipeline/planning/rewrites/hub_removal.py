@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from longwall.pipeline.execution.derived import derived
 from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.phase import TooExpensive
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.derived_graph import DerivedGraph
 from longwall.pipeline.phases.hubs.hub_free import WithoutHubs
@@ -17,7 +18,7 @@ from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.hubs.hub_terms import MAX_VERTICES, hub_terms
 from longwall.pipeline.planning.hubs.parts import TooManyParts
 from longwall.pipeline.planning.method import Rewrite, not_plain
-from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal, TooExpensive, embeddings_of
+from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal, embeddings_of
 from longwall.pipeline.planning.query import Query
 from longwall.pipeline.planning.worth import pays_on_engine, worth_making
 from longwall.storage.graph.derived.hubs import HubFree, count_hubs
@@ -130,7 +131,7 @@ def mappings_around_hubs(
     ------
     TooExpensive
         If this count is not much less work than the alternative.
-    DoesNotFit
+    NotEnoughMemory
         If a budget has no room for the graph without its hubs.
     """
     left = _left(env, hubs)

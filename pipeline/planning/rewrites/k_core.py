@@ -106,7 +106,7 @@ def find_core(env: Coordinator, least: int) -> Coordinator | None:
 
     Raises
     ------
-    DoesNotFit
+    NotEnoughMemory
         If there is no room for it.
     """
     began = time.perf_counter()

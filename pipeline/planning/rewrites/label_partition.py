@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from longwall.pipeline.execution.environment import Coordinator
-from longwall.pipeline.execution.phase import DoesNotFit
+from longwall.pipeline.execution.phase import MethodFailed
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.by_label.label_sums import plan_label_sums
 from longwall.pipeline.phases.by_label.laid_out import laid_out
@@ -63,7 +63,7 @@ class LabelPartitionPlan(CountPlan):
         try:
             there = self._there(env)
             return self.inside.count(there) if there.graph.num_edges else 0
-        except DoesNotFit:
+        except MethodFailed:
             env.forget_layout()
             raise
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.phase import TooExpensive
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.cores.leaf_count import LeafCount
 from longwall.pipeline.planning.facts import Facts
@@ -14,7 +15,7 @@ from longwall.pipeline.planning.homomorphisms.sums import MAX_VERTICES, denser
 from longwall.pipeline.planning.leaves.leaf_sums import plan_leaf_sums
 from longwall.pipeline.planning.method import LABELS, Rewrite
 from longwall.pipeline.planning.methods.homomorphisms import induced_by_denser
-from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal, TooExpensive, embeddings_of
+from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal, embeddings_of
 from longwall.pipeline.planning.query import Query
 from longwall.pipeline.planning.rewrites.k_core import LEAF_CORE, find_core, least_neighbours, no_core
 from longwall.pipeline.planning.worth import pays_on_engine
@@ -93,7 +94,7 @@ def count_with_leaves(
     ------
     TooExpensive
         If that is not much less than `most` steps.
-    DoesNotFit
+    NotEnoughMemory
         If there is no room for it.
     """
     costs = PassCosts(0.0, 0.0, 0.0) if core is None else pass_costs(core.graph.stats)

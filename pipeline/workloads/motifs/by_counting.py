@@ -10,14 +10,14 @@ from typing import Any
 
 from longwall.kernels.host.patterns.pattern_codes import code_edges, connected_codes, spanning_subgraphs
 from longwall.pipeline.execution.environment import Coordinator
-from longwall.pipeline.execution.phase import DoesNotFit
+from longwall.pipeline.execution.phase import NotEnoughMemory, TooExpensive
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.homomorphisms.pattern_core import pass_costs
 from longwall.pipeline.planning.homomorphisms.sums import plan_homomorphisms
-from longwall.pipeline.planning.plan import CountPlan, TooExpensive
+from longwall.pipeline.planning.plan import CountPlan
 from longwall.pipeline.planning.planner import PLANNER, Planner
 from longwall.pipeline.planning.query import Query
 from longwall.pipeline.planning.rewrites.hub_removal import hubs_worth, mappings_around_hubs
@@ -118,7 +118,7 @@ class CountingPlan:
             return {}
         try:
             found = mappings_around_hubs(self.patterns, env, self.hubs, self.cost, self.planner, each=_PART)
-        except DoesNotFit:
+        except NotEnoughMemory:
             env.observer.note("the budget has no room for the graph without its hubs: counting with them")
             return {}
         except TooExpensive:
@@ -135,7 +135,7 @@ class CountingPlan:
             return dict(zip(self.shared, found, strict=True))
         try:
             return dict(zip(self.shared, self.together.mappings(env), strict=True))
-        except DoesNotFit:
+        except NotEnoughMemory:
             env.observer.note("the budget has no room for the tables of all patterns: counting one after the other")
             return {}
 
@@ -146,7 +146,7 @@ class CountingPlan:
             return count_with_leaves(self.shared, env, find_core(env, LEAF_CORE), self.together.sums.cost)
         except TooExpensive:
             return None
-        except DoesNotFit:
+        except NotEnoughMemory:
             env.observer.note("the budget has no room for the 2-core of the graph: counting without it")
             return None
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from longwall.pipeline.cluster import dispatcher
 from longwall.pipeline.cluster.work_profile import WorkProfile
 from longwall.pipeline.execution.environment import Metrics
-from longwall.pipeline.execution.phase import DoesNotFit, MergingPhase, Phase, Task, WorkSoFar
+from longwall.pipeline.execution.phase import MergingPhase, NotEnoughMemory, Phase, Task, WorkSoFar
 from longwall.pipeline.execution.thread_executor import missing_tasks
 from longwall.pipeline.run_store.commit_log import Commit, PhaseRecord
 from longwall.stages.base import Aggregation
@@ -260,7 +260,7 @@ def test_one_worker_without_room_ends_a_phase_that_the_plan_can_do_without():
 
     cluster._answer = answered  # type: ignore[method-assign]
     env = environment()
-    with pytest.raises(DoesNotFit, match="no room"):
+    with pytest.raises(NotEnoughMemory, match="no room"):
         dispatch(cluster, record, [Task(0, 1000, 1000)], env)
     assert not cluster.refusals
     assert not env.cancel.is_set()

@@ -23,7 +23,7 @@ from longwall.pipeline.cluster.worker_process import PickledPhase, RunDescriptio
 from longwall.pipeline.config import load_config
 from longwall.pipeline.execution.derived import Derivation, derived
 from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Phase, Task, Worker, equal_tasks
+from longwall.pipeline.execution.phase import MakeWorker, NotEnoughMemory, Phase, Task, Worker, equal_tasks
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.storage.errors import InputError, RunError
 
@@ -76,7 +76,7 @@ class Noting(Phase):
     @contextmanager
     def open(self, env: Environment) -> Iterator[MakeWorker]:
         if not self.fits:
-            raise DoesNotFit
+            raise NotEnoughMemory
         EVENTS.append(f"open {self.letter}")
         derived(env, Kept())
         try:
@@ -172,7 +172,7 @@ def test_a_phase_that_does_not_fit_leaves_nothing_open(current: CurrentPhase) ->
     with current.entered(0, lambda: Noting("a")):
         pass
     for _ in range(2):
-        with pytest.raises(DoesNotFit), current.entered(1, lambda: Noting("b", fits=False)):
+        with pytest.raises(NotEnoughMemory), current.entered(1, lambda: Noting("b", fits=False)):
             pass
     assert enter(current, 2, "c") == "c"
     assert EVENTS == ["open a", "close a", "open c"]

@@ -9,7 +9,7 @@ import pytest
 
 from longwall.pipeline.execution.derived import Derivation, Reserved, derived, forget, reserved
 from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.execution.phase import DoesNotFit
+from longwall.pipeline.execution.phase import NotEnoughMemory
 from longwall.storage.memory.reservations import BudgetExceeded
 
 SIZE = 100
@@ -101,7 +101,7 @@ def test_what_does_not_fit_says_so_and_leaves_nothing(env: Any) -> None:
     before, much = env.resources.work.used, env.resources.work.free + 1
     with pytest.raises(BudgetExceeded, match="a number"):
         derived(env, Number(7, much))
-    with pytest.raises(DoesNotFit, match="a number"):
+    with pytest.raises(NotEnoughMemory, match="a number"):
         derived(env, OptionalNumber(7, much))
     for kind in (Number, OptionalNumber):
         with pytest.raises(ZeroDivisionError):

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import pytest
 from plans import plan_count
 
-from longwall.pipeline.execution.phase import DoesNotFit
+from longwall.pipeline.execution.phase import NotEnoughMemory
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.planning.facts import Facts
@@ -42,7 +42,7 @@ class Otherwise(CountPlan):
 
 
 def refuse(*_: Any) -> NoReturn:
-    raise DoesNotFit
+    raise NotEnoughMemory
 
 
 def first_of(way: str, query: Query, graph: Any, monkeypatch: pytest.MonkeyPatch) -> CountPlan:
@@ -85,5 +85,5 @@ def test_a_count_that_no_plan_has_room_for_is_refused(lab: Any, monkeypatch: pyt
     query = Query(parse_pattern("path-5"))
     plan = PLANNER.but("search").plan(query, Facts.of(graph))
     monkeypatch.setattr(HomomorphismCount, "mappings", refuse)
-    with pytest.raises(DoesNotFit):
+    with pytest.raises(NotEnoughMemory):
         plan.count(lab.context(graph))

@@ -19,6 +19,7 @@ from longwall.pipeline.planning.kernel_plan import KernelPlan
 from longwall.pipeline.planning.plan import CountPlan, Refusal
 from longwall.pipeline.planning.planner import METHODS, NAMES, PLANNER, REWRITES
 from longwall.pipeline.planning.query import Query
+from longwall.storage.generators.kinds import generate
 from longwall.storage.observer import NullObserver
 
 KARATE = nx.karate_club_graph()
@@ -122,17 +123,37 @@ def test_the_notes_say_if_one_method_alone_answers(tmp_path: Path, kind: str) ->
 def test_explain_lists_all_methods(tmp_path: Path) -> None:
     lines = explain(config(tmp_path, "diamond", engine={"without": ["search"]}), methods=True).splitlines()
     first = next(at for at, line in enumerate(lines) if line.startswith("methods"))
-    words = {line.split()[0]: line for line in lines[first + 1 :]}
+    heads, *rows = lines[first + 1 :]
+    assert heads.split() == ["method", "steps", "seconds", "memory.host"]
+    words = {line.split()[0]: line for line in rows}
     assert set(words) == set(NAMES)
-    assert lines[first + 1].split()[0] == "diamonds"
-    assert "taken" in lines[first + 1]
-    assert [line.split()[0] for line in lines[first + 1 :]][:3] == ["diamonds", "diamonds-by-arcs", "homomorphisms"]
+    assert [line.split()[0] for line in rows][:3] == ["diamonds", "diamonds-by-arcs", "homomorphisms"]
+    name, steps, seconds, size, _unit, taken = rows[0].split()
+    assert (name, taken) == ("diamonds", "taken")
+    assert float(steps) > 1
+    assert 0 < float(seconds) < 60
+    assert 0 < float(size) < 1024
+    assert rows[1].endswith("next")
     assert words["cliques"].endswith("no: the pattern is no clique of three vertices or more")
     assert words["search"].endswith("no: engine.without switches it off")
     assert "homomorphisms" in str(longwall.explain(KARATE, "diamond", all=True, engine="cpu"))
     assert "methods      one alone" in explain(config(tmp_path, "triangle", workload={"output": "edges"}), methods=True)
     several = explain(config(tmp_path, "", workload={"pattern": ["diamond", "house"]}), methods=True)
     assert several.count("methods      for") == 2
+
+
+def test_explain_says_which_methods_have_no_room_or_take_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A method that lacks memory is not taken, and one of a thousand hours is not sampled."""
+    graph = generate("rmat", scale=14, edge_factor=12, seed=2)
+    small = config(tmp_path, "house", memory={"host": "4MiB"}, engine={"without": ["k-core"]}) | {"graph": graph}
+    lines = {line.split()[0]: line for line in explain(small, methods=True).splitlines()}
+    assert "no room: " in lines["homomorphisms"]
+    assert "memory.host" in lines["homomorphisms"]
+    (taken,) = (line for line in lines.values() if line.endswith("taken"))
+    assert "no room" not in taken
+    monkeypatch.setattr("longwall.pipeline.prediction.describe_methods._LONG", 1e-3)
+    lines = {line.split()[0]: line for line in explain(small, methods=True).splitlines()}
+    assert lines["search"].split()[2] == "about"
 
 
 def test_a_limit_is_searched_for_unless_a_formula_is_less_work() -> None:

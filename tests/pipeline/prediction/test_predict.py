@@ -16,7 +16,7 @@ from plans import plan_count, tried_first
 from typer.testing import CliRunner
 
 from longwall.pipeline.cli import app
-from longwall.pipeline.execution.phase import DoesNotFit, Phase
+from longwall.pipeline.execution.phase import NotEnoughMemory, Phase
 from longwall.pipeline.execution.thread_executor import ThreadExecutor
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.homomorphisms.count import Tables
@@ -129,7 +129,7 @@ def test_a_count_in_a_core_is_predicted_as_the_whole(lab: Any, monkeypatch: pyte
 
 def test_what_does_not_fit_is_predicted_by_what_counts_instead(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: Any, env: Any) -> Any:
-        raise DoesNotFit
+        raise NotEnoughMemory
 
     monkeypatch.setattr(predict, "SECONDS", 0.05)
     monkeypatch.setattr(Tables, "build", refuse)

@@ -366,9 +366,11 @@ def test_a_killed_run_goes_on(place: Place, launch: Any, kind: str, more: str) -
 
 def test_explain_says_what_is_read(place: Place) -> None:
     before = sorted(place.folder.rglob("*"))
-    text = explain(place.config("4-cliques", "cpu", BUDGET, "explained"))
+    text = explain(place.config("4-cliques", "cpu", BUDGET, "explained"), methods=True)
     graph, lists = place.graph.nbytes / 1024, 4 * place.graph.num_edges / 1024
     assert f"graph in     its store: it takes {graph:.0f} KiB, and memory.host is 97.7 KiB" in text
+    (taken,) = (line.split() for line in text.splitlines() if line.endswith(" taken"))
+    assert (taken[0], taken[2]) == ("cliques", "about"), "nothing is sampled of a graph in its store"
     (line,) = (line for line in text.splitlines() if line.startswith("streaming "))
     assert f"once from the store, of which {lists:.1f} KiB go to memory.spill; from there about " in line
     assert line.endswith(" ranges of roots")

@@ -255,5 +255,5 @@ def test_the_search_says_up_to_which_limit_it_is_exact(lab: Any) -> None:
     edges, labels = layered([4] * 33)
     context = lab.context(lab.graph(edges, labels))
     phase = plan_of(context, path(33)).best.phase
-    with pytest.raises(search.DoesNotFit):
+    with pytest.raises(search.NotEnoughMemory):
         context.run(phase)
