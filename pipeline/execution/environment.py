@@ -293,6 +293,8 @@ class Coordinator(Environment):
     """Whether patterns are counted in the whole graph, also if a part of it, such as a core, may be less work."""
     counted_by: str = ""
     """The method that took the last count."""
+    rows_written: int = 0
+    """Embeddings that listings of earlier patterns have written: ``export.limit`` is for all patterns together."""
 
     def beside(self, resources: Resources) -> Environment:
         """Return an environment for a second engine of this process."""

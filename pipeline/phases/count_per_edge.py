@@ -22,6 +22,7 @@ from longwall.pipeline.planning.plan import CountPlan
 from longwall.stages.edge_counting import SHAPES, CountOfEdges
 from longwall.storage.errors import RunError
 from longwall.storage.graph.graph import Graph
+from longwall.storage.graph.stats import GraphStats
 from longwall.storage.parquet_files import ParquetSink
 
 if TYPE_CHECKING:
@@ -129,10 +130,10 @@ def _ends(graph: Graph, numbers: NDArray[np.int64], first: int, last: int) -> "t
     return graph.ids_of(owners), graph.ids_of(graph.indices[arcs])
 
 
-def plan_per_edge(pattern: Pattern, shape: EdgeShape, graph: Graph) -> CountOfEveryEdge:
+def plan_per_edge(pattern: Pattern, shape: EdgeShape, stats: GraphStats) -> CountOfEveryEdge:
     """Plan how to count the subgraphs of a shape that contain each edge; `pattern` is the shape."""
     steps = {"triangle": 1.0, "clique-4": 2.0, "cycle-4": 3.0}[shape]
-    return CountOfEveryEdge(pattern, steps * graph.stats.sum_degree_squared / 4, shape)
+    return CountOfEveryEdge(pattern, steps * stats.sum_degree_squared / 4, shape)
 
 
 def edge_shape(pattern: Pattern) -> EdgeShape | None:

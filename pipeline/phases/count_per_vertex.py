@@ -19,7 +19,7 @@ from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.pipeline.run_store.commit_log import PartialResult, PhaseRecord
 from longwall.pipeline.run_store.store import changed
 from longwall.stages.range_counting import CountOfVertices, CountTrianglesOfVertices, VertexCounts
-from longwall.storage.graph.graph import Graph
+from longwall.storage.graph.stats import GraphStats
 from longwall.storage.hashed_file import file_sha256
 
 
@@ -144,6 +144,6 @@ class CountTrianglesPerVertex(CountPlan):
         return total
 
 
-def plan_triangles_per_vertex(pattern: Pattern, graph: Graph) -> CountTrianglesPerVertex:
+def plan_triangles_per_vertex(pattern: Pattern, stats: GraphStats) -> CountTrianglesPerVertex:
     """Plan how to count the triangles of every vertex; `pattern` is a triangle."""
-    return CountTrianglesPerVertex(pattern, sum(plan_match(pattern, graph.stats).rows))
+    return CountTrianglesPerVertex(pattern, sum(plan_match(pattern, stats).rows))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import NotEnoughMemory
 from longwall.pipeline.phases.by_label.laid_out import laid_out
@@ -17,23 +15,8 @@ from longwall.storage.errors import InputError
 from longwall.storage.graph.derived.label_layout import LabelLayout
 
 
-class Listed(NamedTuple):
-    """The result of a listing.
-
-    Attributes
-    ----------
-    rows
-        Rows written.
-    lower_bound
-        Whether there may be more embeddings: the limit was reached.
-    """
-
-    rows: int
-    lower_bound: bool
-
-
-def list_matches(plan: MatchPlan, env: Coordinator, *, written: int = 0) -> Listed:
-    """Write the embeddings of a plan as Parquet.
+def list_matches(plan: MatchPlan, env: Coordinator, *, written: int = 0) -> int:
+    """Write the embeddings of a plan as Parquet, and return how many it has written.
 
     Parameters
     ----------
@@ -71,7 +54,7 @@ def _layout(plan: MatchPlan, env: Coordinator) -> LabelLayout | None:
     return layout_of(plan, env.graph.stats)
 
 
-def _listed(plan: MatchPlan, env: Coordinator, written: int) -> Listed:
+def _listed(plan: MatchPlan, env: Coordinator, written: int) -> int:
     predicted = predict(plan, env)
     if env.spec.scheduler.order == "levels":
         record = list_by_levels(plan, env, written, predicted)
@@ -82,5 +65,4 @@ def _listed(plan: MatchPlan, env: Coordinator, written: int) -> Listed:
     rows: int = sum(record.values)
     if not rows:
         embedding_writer(plan, env, WriterMemory.within(0, 1, 1), RowLimit(None)).write_empty()
-    limit = env.spec.limit
-    return Listed(rows, limit is not None and written + rows >= limit)
+    return rows

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal
-from longwall.pipeline.planning.query import Query
+from longwall.pipeline.planning.query import Query, Want
 
 LABELS = Refusal("the pattern has labels")
 JOINS = Refusal("the search extends by edges")
@@ -17,12 +17,26 @@ ON_PARTS = ("k-core", "pendant-vertices", "hub-removal", "star-leaves")
 """Rewrites that a plan leaves out where it is tried by these already."""
 
 
+_LACKS: dict[Want, Refusal] = {
+    "count": Refusal("it does not count embeddings alone"),
+    "rows": Refusal("it does not list embeddings"),
+    "per_vertex": Refusal("it does not count per vertex"),
+    "per_edge": Refusal("it does not count per edge"),
+}
+
+
 class Named:
-    """What methods and rewrites are called."""
+    """What methods and rewrites are called, and what they can give."""
 
     name: ClassVar[str]
     family: ClassVar[str] = ""
     """What it shares with other methods; a count is verified by one of another family. By default it shares nothing."""
+    wants: ClassVar[tuple[Want, ...]] = ("count",)
+    """What of the embeddings it gives."""
+
+    def lacks(self, query: Query) -> Refusal | None:
+        """Return the refusal of a query that wants what it does not give."""
+        return None if query.want in self.wants else _LACKS[query.want]
 
 
 class Method(Named, ABC):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -211,7 +211,9 @@ class Choice(CountPlan):
         raise failure(reason)
 
     def verify(self, found: int, env: Coordinator, limit: int | None = None) -> None:
-        """Count a second time, by a method that shares as little as possible with the one that has counted.
+        """Count a second time, by a method that shares as little as possible with the one that has answered.
+
+        Embeddings that were listed, and counts per vertex or edge, are verified by their total.
 
         Parameters
         ----------
@@ -229,7 +231,10 @@ class Choice(CountPlan):
         """
         taken, facts = env.counted_by, Facts.there(env)
         own = self.planner.family(taken)
-        others = [plan for plan in self._in_turn(facts) if self.planner.family(plan.method) != own]
+        counts = self
+        if self.query.want != "count":
+            counts = self.planner.plan(replace(self.query, want="count", limit=limit), facts)
+        others = [plan for plan in counts._in_turn(facts) if self.planner.family(plan.method) != own]
         for plan in others:
             try:
                 again = plan.count(env) if limit is None else min(plan.count_up_to(limit, env), limit)

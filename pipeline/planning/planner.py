@@ -1,4 +1,4 @@
-"""The planner: all methods and rewrites that count the embeddings of a pattern, and the choice among them.
+"""The planner: all methods and rewrites that count or list the embeddings of a pattern, and the choice among them.
 
 Each method proposes a plan for a query or says why it does not apply, and plans are ranked by their estimated steps.
 The cheapest one counts; if a budget has no room for it, the next one does.
@@ -19,6 +19,8 @@ from longwall.pipeline.planning.methods.diamonds import Diamonds, DiamondsByArcs
 from longwall.pipeline.planning.methods.from_triangles import FromTriangles
 from longwall.pipeline.planning.methods.homomorphisms import Homomorphisms, HomomorphismsWithoutLists
 from longwall.pipeline.planning.methods.inclusion_exclusion import InclusionExclusion
+from longwall.pipeline.planning.methods.listing import Listing
+from longwall.pipeline.planning.methods.local_counts import CountsOfEdges, TrianglesOfVertices
 from longwall.pipeline.planning.methods.search import Search
 from longwall.pipeline.planning.methods.star_leaves import StarLeaves
 from longwall.pipeline.planning.plan import Choice, CountPlan, Refusal
@@ -42,6 +44,9 @@ METHODS: tuple[Method, ...] = (
     HomomorphismsWithoutLists(),
     InclusionExclusion(),
     Search(),  # counts anything
+    Listing(),  # from here on: embeddings, and counts per vertex and per edge
+    TrianglesOfVertices(),
+    CountsOfEdges(),
 )
 REWRITES: tuple[Rewrite, ...] = (
     LabelPartition(),  # first, as it changes the cost that the others compare with
@@ -89,7 +94,7 @@ class Planner:
         for method in self.methods:
             if method.spare:
                 continue
-            plan = method.propose(query, facts, self)
+            plan = method.lacks(query) or method.propose(query, facts, self)
             if isinstance(plan, CountPlan):
                 found.append(plan)
                 if method.sure and (query.limit is None or plan.stops):
@@ -100,12 +105,12 @@ class Planner:
         """Yield what every method and rewrite says of a count, with its name."""
         base: list[CountPlan] = []
         for method in self.methods:
-            plan = method.propose(query, facts, self)
+            plan = method.lacks(query) or method.propose(query, facts, self)
             if isinstance(plan, CountPlan) and not plan.tried:
                 base.append(plan)
             yield method.name, plan
         for rewrite in self.rewrites if base else ():
-            plan = rewrite.propose(query, facts, self, _cheapest(base))
+            plan = rewrite.lacks(query) or rewrite.propose(query, facts, self, _cheapest(base))
             if isinstance(plan, CountPlan) and not plan.tried:
                 base.insert(0, plan)
             yield rewrite.name, plan
@@ -113,9 +118,9 @@ class Planner:
     def _choice(self, query: Query, facts: Facts, found: list[CountPlan]) -> Choice:
         tried, base = [plan for plan in found if plan.tried], [plan for plan in found if not plan.tried]
         if not base:
-            raise InputError(f"no method counts {query.pattern.edge_text}: take some out of engine.without")
+            raise InputError(f"no method answers for {query.pattern.edge_text}: take some out of engine.without")
         for rewrite in self.rewrites:
-            plan = rewrite.propose(query, facts, self, _cheapest(base))
+            plan = rewrite.lacks(query) or rewrite.propose(query, facts, self, _cheapest(base))
             if isinstance(plan, CountPlan) and plan.tried:
                 tried.insert(0, plan)
             elif isinstance(plan, CountPlan):

@@ -1,4 +1,4 @@
-"""The question: embeddings of a pattern that are counted. It knows no machine."""
+"""The question: the embeddings of a pattern, and what of them is wanted. It knows no machine."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Literal
 from longwall.pipeline.patterns.pattern import Pattern
 
 Join = Literal["vertices", "edges"]
+Want = Literal["count", "rows", "per_vertex", "per_edge"]
 
 
 @dataclass(frozen=True)
 class Query:
-    """The count of a pattern.
+    """A question about the embeddings of a pattern.
 
     Attributes
     ----------
@@ -24,12 +25,15 @@ class Query:
         The number of embeddings after which the count may end; None: all are counted.
     join
         How a search extends embeddings: by a vertex, or by an edge as binary joins do.
+    want
+        Their number, the embeddings themselves, or how many contain each vertex or each edge.
     """
 
     pattern: Pattern
     induced: bool = False
     limit: int | None = None
     join: Join = "vertices"
+    want: Want = "count"
 
     @property
     def plain(self) -> bool:

@@ -14,13 +14,14 @@ from longwall.pipeline.workloads.sections import Section
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Coordinator
     from longwall.pipeline.patterns.pattern import Pattern
-    from longwall.pipeline.planning.plan import CountPlan
+    from longwall.pipeline.planning.plan import Choice, CountPlan
     from longwall.pipeline.planning.planner import Planner
-    from longwall.pipeline.planning.query import Join
-    from longwall.pipeline.planning.search.search_plan import MatchPlan
+    from longwall.pipeline.planning.query import Join, Want
     from longwall.storage.graph.graph import Graph
 
 Output = Literal["count", "embeddings", "vertices", "edges"]
+
+_WANTS: dict[Output, Want] = {"count": "count", "embeddings": "rows", "vertices": "per_vertex", "edges": "per_edge"}
 
 
 class Workload(Section, ABC):
@@ -112,28 +113,18 @@ def plan_pattern(
     induced: bool = False,
     join: Join = "vertices",
     limit: int | None = None,
-) -> CountPlan | MatchPlan:
-    """Plan how to count the embeddings of a pattern, up to a limit, or, where they are the output, how to list them."""
-    if output != "embeddings":
-        from longwall.pipeline.planning.facts import Facts
-        from longwall.pipeline.planning.planner import PLANNER
-        from longwall.pipeline.planning.query import Query
+) -> Choice:
+    """Plan how to give an output for the embeddings of a pattern; counts may end at a limit."""
+    from longwall.pipeline.planning.facts import Facts
+    from longwall.pipeline.planning.planner import PLANNER
+    from longwall.pipeline.planning.query import Query
 
-        return (planner or PLANNER).plan(Query(pattern, induced, limit, join), Facts.of(graph))
-    from longwall.pipeline.planning.search.search_planner import plan_edge_joins, plan_match
-
-    if pattern.edge_labels is not None:
-        from longwall.pipeline.planning.search.edge_labels import plan_labelled_edges
-
-        return plan_labelled_edges(pattern, graph.stats, induced=induced, counting=False, joining=join == "edges")
-    plan = plan_edge_joins if join == "edges" else plan_match
-    return plan(pattern, graph.stats, induced=induced, counting=False)
+    query = Query(pattern, induced, limit if output == "count" else None, join, _WANTS[output])
+    return (planner or PLANNER).plan(query, Facts.of(graph))
 
 
-def count_or_list(
-    plan: CountPlan | MatchPlan, env: Coordinator, *, written: int = 0, limit: int | None = None
-) -> PatternCount:
-    """Count the embeddings of a pattern or, if the plan says so, write them.
+def answer_pattern(plan: CountPlan, env: Coordinator, *, written: int = 0, limit: int | None = None) -> PatternCount:
+    """Count or write what a plan for a pattern says, a second time by another method if the config asks for that.
 
     Parameters
     ----------
@@ -147,24 +138,21 @@ def count_or_list(
         Embeddings after which a count ends.
     """
     from longwall.pipeline.planning.plan import Choice
-    from longwall.pipeline.planning.search.search_plan import MatchPlan
 
-    if isinstance(plan, MatchPlan):
-        from longwall.pipeline.phases.listing import list_matches
-
-        count, lower_bound = list_matches(plan, env, written=written)
-    elif limit is not None:
-        count = min(plan.count_up_to(limit, env), limit)
-        lower_bound = count == limit
-    else:
-        count, lower_bound = plan.count(env), False
+    rows = isinstance(plan, Choice) and plan.query.want == "rows"
+    if rows:
+        env.rows_written, limit = written, None if env.spec.limit is None else max(env.spec.limit - written, 0)
+    count = plan.count(env) if rows or limit is None else min(plan.count_up_to(limit, env), limit)
     method = None
     if isinstance(plan, Choice):
         method = env.counted_by or None
         if env.spec.run.verify:
             plan.verify(count, env, limit)
-    labels = label_texts(plan.pattern.labels, env.graph.label_names)
-    edge_labels = label_texts(plan.pattern.edge_labels, env.graph.edge_label_names)
     return PatternCount(
-        plan.pattern.edge_text, labels, count, lower_bound=lower_bound, edge_labels=edge_labels, method=method
+        plan.pattern.edge_text,
+        label_texts(plan.pattern.labels, env.graph.label_names),
+        count,
+        lower_bound=limit is not None and count >= limit,
+        edge_labels=label_texts(plan.pattern.edge_labels, env.graph.edge_label_names),
+        method=method,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
@@ -15,7 +15,7 @@ from longwall.pipeline.patterns.query_folder import PatternSource, dropped_line,
 from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.planning.query import Join
 from longwall.pipeline.quoting import quote
-from longwall.pipeline.workloads.base import Workload, count_or_list, plan_pattern
+from longwall.pipeline.workloads.base import Workload, answer_pattern, plan_pattern
 from longwall.pipeline.workloads.sections import as_tuple
 from longwall.storage.errors import InputError
 from longwall.storage.system.paths import path_exists, user_path
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from longwall.pipeline.patterns.pattern import Pattern
     from longwall.pipeline.planning.plan import CountPlan
     from longwall.pipeline.planning.planner import Planner
-    from longwall.pipeline.planning.search.search_plan import MatchPlan
     from longwall.storage.graph.graph import Graph
 
 
@@ -42,7 +41,7 @@ def _labels(value: object) -> object:
 class QueriesPlan:
     """A plan for each of several patterns, with what it is called."""
 
-    queries: tuple[tuple[str, CountPlan | MatchPlan], ...]
+    queries: tuple[tuple[str, CountPlan], ...]
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
@@ -163,13 +162,13 @@ class Match(Workload):
         absolute = tuple(map(_absolute, self._sources))
         return self.model_copy(update={"pattern": absolute[0] if isinstance(self.pattern, str) else absolute})
 
-    def plan(self, graph: Graph, planner: Planner | None = None) -> CountPlan | MatchPlan | QueriesPlan:
+    def plan(self, graph: Graph, planner: Planner | None = None) -> CountPlan | QueriesPlan:
         """Plan the matching of the pattern, or of each of several."""
         if self._several:
             return QueriesPlan(tuple((query.name, self._plan(query, graph, planner)) for query in self._queries))
         return self._plan(self._queries[0], graph, planner)
 
-    def execute(self, plan: CountPlan | MatchPlan | QueriesPlan, env: Coordinator) -> list[PatternCount]:
+    def execute(self, plan: CountPlan | QueriesPlan, env: Coordinator) -> list[PatternCount]:
         """Count or list the embeddings."""
         for line in filter(None, (dropped_line(query.source) for query in self._queries)):
             env.observer.note(line)
@@ -194,25 +193,17 @@ class Match(Workload):
     def _queries(self) -> list[PatternSource]:
         return queries_of(self._sources)
 
-    def _plan(self, query: PatternSource, graph: Graph, planner: Planner | None) -> CountPlan | MatchPlan:
+    def _plan(self, query: PatternSource, graph: Graph, planner: Planner | None) -> CountPlan:
         pattern = read_query(query.source, placeholders(self.pattern_labels))
         pattern = with_label_numbers(pattern, self.pattern_labels, graph)
-        if self.output == "edges":
-            from longwall.pipeline.phases.count_per_edge import edge_shape, plan_per_edge
-
-            shape = edge_shape(pattern)
-            assert shape is not None, "the config was checked"
-            return plan_per_edge(pattern, shape, graph)
         if self.count == "subgraphs":
             return self._plan_subgraphs(pattern, graph, planner)
         return self._plan_embeddings(pattern, graph, self._limit(pattern), planner)
 
-    def _plan_embeddings(
-        self, pattern: Pattern, graph: Graph, limit: int | None, planner: Planner | None
-    ) -> CountPlan | MatchPlan:
+    def _plan_embeddings(self, pattern: Pattern, graph: Graph, limit: int | None, planner: Planner | None) -> CountPlan:
         return plan_pattern(pattern, graph, self.output, planner, induced=self.induced, join=self.join, limit=limit)
 
-    def _plan_subgraphs(self, pattern: Pattern, graph: Graph, planner: Planner | None) -> CountPlan | MatchPlan:
+    def _plan_subgraphs(self, pattern: Pattern, graph: Graph, planner: Planner | None) -> CountPlan:
         """Plan the count of distinct subgraphs: the count of embeddings, if each subgraph has one embedding."""
         from longwall.pipeline.patterns.placements import subgraph_terms
         from longwall.pipeline.phases.by_label.subgraphs import CountSubgraphs
@@ -225,7 +216,7 @@ class Match(Workload):
         ]
         if not others:
             return whole
-        plans = tuple((c, cast("CountPlan", plan)) for c, plan in ((1, whole), *others))
+        plans = ((1, whole), *others)
         return CountSubgraphs(pattern, sum(plan.cost for _, plan in plans), plans, most)
 
     def _limit(self, pattern: Pattern) -> int | None:
@@ -234,9 +225,9 @@ class Match(Workload):
             return self.limit
         return -(-self.limit // automorphism_count(pattern))
 
-    def _answer(self, plan: CountPlan | MatchPlan, env: Coordinator) -> PatternCount:
+    def _answer(self, plan: CountPlan, env: Coordinator) -> PatternCount:
         """Count or list the embeddings of one pattern."""
-        found = count_or_list(plan, env, limit=self._limit(plan.pattern))
+        found = answer_pattern(plan, env, limit=self._limit(plan.pattern))
         if self.count == "mappings" and found.count is not None:
             count = found.count * plan.automorphisms
             if self.limit is not None:

@@ -15,13 +15,12 @@ from pydantic import Field
 from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.patterns.pattern import MAX_FAMILY, Pattern
 from longwall.pipeline.patterns.symmetry import isomorphic
-from longwall.pipeline.workloads.base import Workload, count_or_list, plan_pattern
+from longwall.pipeline.workloads.base import Workload, answer_pattern, plan_pattern
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Coordinator
     from longwall.pipeline.planning.plan import CountPlan
     from longwall.pipeline.planning.planner import Planner
-    from longwall.pipeline.planning.search.search_plan import MatchPlan
     from longwall.storage.graph.graph import Graph
 
 _MAX_MISSING = 4  # 20 patterns; 5 would be 46
@@ -31,7 +30,7 @@ _MAX_MISSING = 4  # 20 patterns; 5 would be 46
 class QuasiCliquePlan:
     """A plan for each pattern, densest first."""
 
-    patterns: tuple[CountPlan | MatchPlan, ...]
+    patterns: tuple[CountPlan, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
@@ -67,7 +66,7 @@ class QuasiCliques(Workload):
         """Count or list the embeddings of each pattern; ``export.limit`` is for all of them together."""
         found: list[PatternCount] = []
         for one in plan.patterns:
-            found.append(count_or_list(one, env, written=sum(before.count or 0 for before in found)))
+            found.append(answer_pattern(one, env, written=sum(before.count or 0 for before in found)))
         return found
 
 

@@ -61,17 +61,19 @@ class Search(Method):
 
 
 def search_of(query: Query, stats: GraphStats) -> MatchPlan:
-    """Compile the search for a count.
+    """Compile the search for a query.
 
     A search with a limit counts the last vertex of the pattern alone as a number: more vertices may lead to numbers
     that 64 bits do not hold, long after the limit.
     """
-    pattern, induced = query.pattern, query.induced
+    pattern, induced, counting = query.pattern, query.induced, query.want == "count"
     if pattern.edge_labels is not None:
         joining = query.join == "edges"
-        return plan_labelled_edges(pattern, stats, induced=induced, counting=True, joining=joining)
+        return plan_labelled_edges(pattern, stats, induced=induced, counting=counting, joining=joining)
     if query.join == "edges":
-        return plan_edge_joins(pattern, stats, induced=induced, counting=True)
+        return plan_edge_joins(pattern, stats, induced=induced, counting=counting)
+    if not counting:
+        return plan_match(pattern, stats, induced=induced, counting=False)
     return plan_match(pattern, stats, induced=induced, longest_suffix=MAX_SUFFIX if query.limit is None else 1)
 
 

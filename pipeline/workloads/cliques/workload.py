@@ -10,13 +10,12 @@ from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import MAX_FAMILY
 from longwall.pipeline.quoting import quote
-from longwall.pipeline.workloads.base import Workload, count_or_list, plan_pattern
+from longwall.pipeline.workloads.base import Workload, answer_pattern, plan_pattern
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Coordinator
     from longwall.pipeline.planning.plan import CountPlan
     from longwall.pipeline.planning.planner import Planner
-    from longwall.pipeline.planning.search.search_plan import MatchPlan
     from longwall.pipeline.workloads.cliques.plan import CliquePlan
     from longwall.storage.graph.graph import Graph
 
@@ -69,21 +68,16 @@ class Cliques(Workload):
         """Number of columns of the embeddings."""
         return self.k if isinstance(self.k, int) else None
 
-    def plan(self, graph: Graph, planner: Planner | None = None) -> CountPlan | MatchPlan | CliquePlan:
+    def plan(self, graph: Graph, planner: Planner | None = None) -> CountPlan | CliquePlan:
         """Plan for this size, or for every size."""
         if isinstance(self.k, int) and self.k <= MAX_FAMILY and self.output != "vertices":
-            pattern = parse_pattern(f"clique-{self.k}")
-            if self.output == "edges":
-                from longwall.pipeline.phases.count_per_edge import plan_per_edge
-
-                return plan_per_edge(pattern, "triangle" if self.k == 3 else "clique-4", graph)
-            return plan_pattern(pattern, graph, self.output, planner)
+            return plan_pattern(parse_pattern(f"clique-{self.k}"), graph, self.output, planner)
         from longwall.pipeline.workloads.cliques.plan import plan_cliques
 
         return plan_cliques(self.k if isinstance(self.k, int) else None, graph, per_vertex=self.output == "vertices")
 
-    def execute(self, plan: CountPlan | MatchPlan | CliquePlan, env: Coordinator) -> list[PatternCount]:
+    def execute(self, plan: CountPlan | CliquePlan, env: Coordinator) -> list[PatternCount]:
         """Count or list the cliques; where every size is wanted there is a count for each."""
         from longwall.pipeline.workloads.cliques.plan import CliquePlan
 
-        return plan.execute(env) if isinstance(plan, CliquePlan) else [count_or_list(plan, env)]
+        return plan.execute(env) if isinstance(plan, CliquePlan) else [answer_pattern(plan, env)]

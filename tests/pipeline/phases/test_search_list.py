@@ -70,7 +70,7 @@ def listed(lab, engine_kind, tmp_path_factory):
         pattern = make_pattern(query.edges, query.labels)
         plan = plan_match(pattern, graph.stats, induced=query.induced, counting=False)
         context["workload"] = workload_of(query)
-        rows = listing.list_matches(plan, lab.context(graph, engine=engine_kind, folder=folder, **context)).rows
+        rows = listing.list_matches(plan, lab.context(graph, engine=engine_kind, folder=folder, **context))
         return rows, read(folder)
 
     return by_plan
@@ -164,7 +164,7 @@ def test_long_results_are_cut_into_several_files(lab, engine_kind, tmp_path, mon
     query = naive.Query(3, ((0, 1), (0, 2)))
     graph = lab.graph(DENSE)
     plan = plan_match(make_pattern(query.edges), graph.stats, counting=False)
-    written = listing.list_matches(plan, lab.context(graph, engine=engine_kind, folder=tmp_path, threads=2)).rows
+    written = listing.list_matches(plan, lab.context(graph, engine=engine_kind, folder=tmp_path, threads=2))
     sizes = [pq.read_metadata(file).num_rows for file in (tmp_path / "results.partial").glob("embeddings-*.parquet")]
     assert min(sizes) >= 1
     assert max(sizes) == 50, "however many rows come at a time"
@@ -189,7 +189,7 @@ def test_intermediate_results_of_a_hundred_times_the_budget(lab, engine_kind, tm
         workload=workload_of(query),
         export={"columns": ["v0"]},
     )
-    rows = listing.list_matches(plan, context).rows
+    rows = listing.list_matches(plan, context)
     near = naive.adjacency(edges)
     middles = sum((len(near[u]) - 1) * (len(near[v]) - 1) for u, v in edges)
     assert rows == middles - sum(naive.triangles_per_vertex(edges).values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from longwall.pipeline.explain import explain
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.kernel_plan import KernelPlan
-from longwall.pipeline.planning.plan import CountPlan, Refusal
+from longwall.pipeline.planning.plan import Choice, CountPlan, Refusal
 from longwall.pipeline.planning.planner import METHODS, NAMES, PLANNER, REWRITES
 from longwall.pipeline.planning.query import Query
 from longwall.storage.generators.kinds import generate
@@ -69,7 +70,7 @@ def test_one_method_after_the_other_is_switched_off(lab: Any) -> None:
         plan = plan_count(pattern, graph, without=tuple(without))
         found[plan.method] = plan.count(lab.context(graph))
         without += [plan.method] if plan.method != "homomorphisms" else ["homomorphisms", "homomorphisms-without-lists"]
-    with pytest.raises(longwall.InputError, match="no method counts 0-1,"):
+    with pytest.raises(longwall.InputError, match="no method answers for 0-1,"):
         plan_count(pattern, graph, without=tuple(without))
     assert list(found)[:2] == ["diamonds", "diamonds-by-arcs"]
     assert set(found) >= {"homomorphisms", "search"}
@@ -111,13 +112,46 @@ def test_a_wrong_count_fails_the_run_that_verifies_it(tmp_path: Path, monkeypatc
         longwall.run(config(tmp_path, "cycle-4", run={"name": "verified", "verify": True}))
 
 
-@pytest.mark.parametrize("kind", ["triangles", "motifs"])
-def test_the_notes_say_if_one_method_alone_answers(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize("workload", [{"kind": "motifs", "k": 4}, {"kind": "cliques", "k": "all"}])
+def test_the_notes_say_if_one_method_alone_answers(tmp_path: Path, workload: dict[str, Any]) -> None:
     observer, sections = Notes(), config(tmp_path, "", run={"verify": True})
-    workload = {"kind": "motifs", "k": 4} if kind == "motifs" else {"kind": "triangles", "output": "edges"}
     longwall.run(sections | {"workload": workload}, observer=observer)
     (note,) = (note for note in observer.notes if "verified" in note)
-    assert note.startswith(f"not verified: one method alone answers {kind}, output = ")
+    assert note.startswith(f"not verified: one method alone answers {workload['kind']}, output = ")
+
+
+WANTS = {
+    "embeddings": "listing: {'kind': 'match', 'pattern': 'house', 'output': 'embeddings'}",
+    "embeddings up to a limit": "listing: {'kind': 'match', 'pattern': 'house', 'output': 'embeddings', 'limit': 7}",
+    "induced embeddings": "listing: {'kind': 'match', 'pattern': 'cycle-4', 'output': 'embeddings', 'induced': True}",
+    "edges": "counts-of-edges: {'kind': 'match', 'pattern': 'cycle-4', 'output': 'edges'}",
+    "triangles of edges": "counts-of-edges: {'kind': 'triangles', 'output': 'edges'}",
+    "triangles of vertices": "triangles-of-vertices: {'kind': 'triangles', 'output': 'vertices'}",
+}
+
+
+@pytest.mark.parametrize("want", WANTS)
+def test_listings_and_counts_per_vertex_and_edge_are_verified_by_a_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, want: str
+) -> None:
+    name, _, text = WANTS[want].partition(": ")
+    observer, sections = Notes(), config(tmp_path, "") | {"workload": ast.literal_eval(text)}
+    result = longwall.run(sections | {"run": {**sections["run"], "name": "right", "verify": True}}, observer=observer)
+    assert result.patterns[0].method == name
+    (note,) = (note for note in observer.notes if "verified" in note)
+    assert note.startswith("verified: ")
+    assert note.endswith(f" counts the same as {name}")
+    answers = Choice.count
+    wrong = lambda self, env: answers(self, env) + 1  # noqa: E731 - one of the rows or counts is lost
+    monkeypatch.setattr(Choice, "count", wrong)
+    with pytest.raises(longwall.RunError, match=rf"run.verify: .*: {name} counts \d+, .* counts \d+: one of them"):
+        longwall.run(sections | {"run": {**sections["run"], "name": "wrong", "verify": True}})
+
+
+def test_a_listing_is_refused_without_its_method(tmp_path: Path) -> None:
+    sections = config(tmp_path, "house", workload={"output": "embeddings"}, engine={"without": ["listing"]})
+    with pytest.raises(longwall.InputError, match=r"no method answers for 0-1.*take some out of engine\.without"):
+        longwall.run(sections)
 
 
 def test_explain_lists_all_methods(tmp_path: Path) -> None:
@@ -137,7 +171,12 @@ def test_explain_lists_all_methods(tmp_path: Path) -> None:
     assert words["cliques"].endswith("no: the pattern is no clique of three vertices or more")
     assert words["search"].endswith("no: engine.without switches it off")
     assert "homomorphisms" in str(longwall.explain(KARATE, "diamond", all=True, engine="cpu"))
-    assert "methods      one alone" in explain(config(tmp_path, "triangle", workload={"output": "edges"}), methods=True)
+    edges = explain(config(tmp_path, "triangle", workload={"output": "edges"}), methods=True).splitlines()
+    (taken,) = (line.split() for line in edges if line.endswith(" taken"))
+    assert taken[0] == "counts-of-edges"
+    assert sum(line.endswith("no: it does not count per edge") for line in edges) == len(NAMES) - 1
+    alone = config(tmp_path, "") | {"workload": {"kind": "motifs", "k": 4}}
+    assert "methods      one alone" in explain(alone, methods=True)
     several = explain(config(tmp_path, "", workload={"pattern": ["diamond", "house"]}), methods=True)
     assert several.count("methods      for") == 2
 

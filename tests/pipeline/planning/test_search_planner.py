@@ -90,7 +90,7 @@ def test_cliques_and_four_cycles_have_kernels_of_their_own(lab):
 def test_plans_print_the_stages_that_run(lab):
     graph = lab.graph(combinations(range(12), 2))
     cliques, cycles = (plan_count(parse_pattern(name), graph) for name in ("clique-5", "cycle-4"))
-    triangles = plan_triangles_per_vertex(parse_pattern("triangle"), graph)
+    triangles = plan_triangles_per_vertex(parse_pattern("triangle"), graph.stats)
     for plan in (cliques.best, cycles.best, triangles):
         source, count = plan.phase.stages
         assert plan.describe().splitlines()[1:] == [source.describe(), count.describe()]

@@ -157,7 +157,7 @@ def test_a_name_is_a_pattern_also_where_a_folder_has_it(tmp_path: Path, monkeypa
 def test_an_interrupted_run_goes_on_with_the_next_query(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from longwall.pipeline.workloads import match
 
-    answer, asked = match.count_or_list, []
+    answer, asked = match.answer_pattern, []
 
     def interrupted(plan: Any, env: Any, **options: Any) -> Any:
         asked.append(plan.pattern.edge_text)
@@ -165,7 +165,7 @@ def test_an_interrupted_run_goes_on_with_the_next_query(folder: Path, monkeypatc
             raise KeyboardInterrupt
         return answer(plan, env, **options)
 
-    monkeypatch.setattr(match, "count_or_list", interrupted)
+    monkeypatch.setattr(match, "answer_pattern", interrupted)
     with pytest.raises(KeyboardInterrupt) as stopped:
         longwall.run(config(folder, {"pattern": f"{folder}/queries", "count": "mappings"}))
     run = str(stopped.value)

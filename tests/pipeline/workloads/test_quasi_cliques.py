@@ -16,7 +16,7 @@ from strategies import graphs
 
 import longwall
 from longwall.pipeline.explain import explain
-from longwall.pipeline.workloads.base import count_or_list
+from longwall.pipeline.workloads.base import answer_pattern
 from longwall.pipeline.workloads.quasi_cliques import quasi_cliques
 
 
@@ -96,9 +96,9 @@ def test_a_run_that_failed_between_two_patterns_is_resumed(
         patterns.append(plan)
         if len(patterns) == 3:
             raise longwall.RunError("the test ends it")
-        return count_or_list(plan, context, **options)
+        return answer_pattern(plan, context, **options)
 
-    monkeypatch.setattr("longwall.pipeline.workloads.quasi_cliques.count_or_list", failing)
+    monkeypatch.setattr("longwall.pipeline.workloads.quasi_cliques.answer_pattern", failing)
     with pytest.raises(longwall.RunError, match="the test ends it"):
         longwall.run(config(tmp_path, "cpu", k=4, missing=3), overrides=[*overrides, "run.name=one"])
     monkeypatch.undo()
