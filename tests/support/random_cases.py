@@ -24,7 +24,7 @@ from longwall.pipeline.planning.method import ON_PARTS
 from longwall.pipeline.planning.methods.homomorphisms import HomomorphismsPlan, induced_by_denser
 from longwall.pipeline.planning.methods.search import search_of
 from longwall.pipeline.planning.methods.star_leaves import StarLeavesPlan
-from longwall.pipeline.planning.plan import CountPlan
+from longwall.pipeline.planning.plan import Choice, CountPlan
 from longwall.pipeline.planning.planner import PLANNER
 from longwall.pipeline.planning.query import Query
 from longwall.pipeline.planning.rewrites.hub_removal import HubRemovalPlan
@@ -179,6 +179,9 @@ def methods(case: Case, graph: Graph) -> dict[str, Count]:
         if isinstance(plan, CountPlan)
     }
     plans["chosen"] = chosen
+    for want in ("rows", "per_vertex", "per_edge"):  # the total of each is the count
+        answers = PLANNER.proposals(replace(asked, want=want), facts)
+        plans |= {name: plan for name, plan in answers if isinstance(plan, CountPlan)}
     for name, other in (("search, one vertex counted", {"limit": 1}), ("joins", {"join": "edges"})):
         plans[name] = replace(plans["search"], search=search_of(replace(asked, **other), graph.stats))
     for name, plan in _forced(asked, graph):
@@ -187,6 +190,13 @@ def methods(case: Case, graph: Graph) -> dict[str, Count]:
     if query.labels is None and query.size > 2:
         found |= _motifs(pattern, graph, induced=induced)
     return {name: plan.count for name, plan in plans.items()} | found
+
+
+def limited(case: Case, graph: Graph) -> tuple[int, Choice]:
+    """Return a limit for a case, and the plan that counts up to it."""
+    limit = 10 ** random.Random(case.seed).randrange(5)
+    query = Query(Pattern(case.query.size, case.query.edges, case.query.labels), case.query.induced, limit)
+    return limit, PLANNER.plan(query, Facts.of(graph))
 
 
 def _forced(query: Query, graph: Graph) -> Iterator[tuple[str, CountPlan]]:

@@ -11,9 +11,12 @@ from typing import Any
 
 import naive
 import pytest
-from random_cases import Case, draw_case, methods
+from random_cases import Case, draw_case, limited, methods
 from selection import on_device
 
+from longwall.pipeline.planning.facts import Facts
+from longwall.pipeline.planning.planner import PLANNER
+from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph.graph import Graph
 
 SLICES = 20
@@ -33,18 +36,33 @@ def check(lab: Any, case: Case, engine: str) -> Counter[str]:
     """Count a case by all methods; return their names."""
     want, each = answer(case), len(naive.automorphisms(case.query))
     graph: Graph = lab.graph(case.edges, case.graph_labels)
-    found = {}
-    for name, count in methods(case, graph).items():
-        # A folder for each: the log of a run answers for phases of a name that is in it.
-        folder = Path(tempfile.mkdtemp(prefix="longwall-test-", dir=_SHARED if _SHARED.is_dir() else None))
-        try:
-            run = lab.context(graph, engine=engine, folder=folder)
-            found[name] = count(run) * each
-            run.close()
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+    found = {name: in_run(lab, graph, count, engine) * each for name, count in methods(case, graph).items()}
     assert found == dict.fromkeys(found, want), case
+    limit, plan = limited(case, graph)
+    up_to = in_run(lab, graph, lambda env: plan.count_up_to(limit, env), engine)
+    assert min(up_to, limit) == min(want // each, limit), case
+    with_little_memory = PLANNER.plan(plan.query, Facts.of(graph)).count
+    for power in range(12, 21):  # of the bytes beside the graph
+        try:
+            found["with little memory"] = each * in_run(lab, graph, with_little_memory, engine, host=1 << power)
+            break
+        except (InputError, RunError) as error:
+            refusal = str(error)
+        assert "memory." in refusal, case
+    assert found.get("with little memory", want) == want, case
     return Counter(found)
+
+
+def in_run(lab: Any, graph: Graph, count: Callable[[Any], int], engine: str, host: int = 1 << 30) -> int:
+    """Count in a run of its own: the log of a run answers for phases of a name that is in it."""
+    folder = Path(tempfile.mkdtemp(prefix="longwall-test-", dir=_SHARED if _SHARED.is_dir() else None))
+    try:
+        run = lab.context(graph, engine=engine, folder=folder, host=host + graph.nbytes)
+        found = count(run)
+        run.close()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return found
 
 
 @pytest.mark.slow
