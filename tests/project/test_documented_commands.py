@@ -399,6 +399,7 @@ def test_every_source_shows_commands() -> None:
     few = {source for source, steps in SOURCES.items() if sum(step.kind == "command" for step in steps) < 4}
     bare = (
         "architecture",
+        "benchmarks",
         "decisions",
         "exactness",
         "faults",
