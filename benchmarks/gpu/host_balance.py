@@ -16,6 +16,7 @@ import numpy as np
 
 from longwall.kernels.cuda.device import WARP, Device, exact
 from longwall.kernels.cuda.runtime.compile import OPTIONS
+from longwall.kernels.cuda.runtime.constants import constants_header
 from longwall.kernels.cuda.search.search import BLOCKS_PER_MULTIPROCESSOR, PATIENCE, WARPS_PER_BLOCK
 from longwall.kernels.cuda.search.search_header import Variant, program_header, stored_sets
 from longwall.kernels.interface.graph_arrays import GraphArrays
@@ -34,6 +35,7 @@ _INCLUDE = re.compile(r'^#include "([\w/]+\.cuh)"\n', re.MULTILINE)
 def kernel_text(generated: str) -> str:
     """Return the source of the kernel, with every header in its place."""
     here, product, seen = Path(__file__).parent, files("longwall.kernels.cuda"), set()
+    written = {"constants.cuh": constants_header(), "generated.cuh": generated}
 
     def read(name: str) -> str:
         if name in seen:
@@ -41,7 +43,7 @@ def kernel_text(generated: str) -> str:
         seen.add(name)
         own = {"host_balance.cu": "host_balance.cu", "search/task_ring.cuh": "host_list.cuh"}.get(name)
         file = here / own if own else product / ("" if "/" in name else "include") / name
-        text = generated if name == "generated.cuh" else file.read_text()
+        text = written[name] if name in written else file.read_text()
         return _INCLUDE.sub(lambda match: read(match[1]), text.replace("#pragma once\n", ""))
 
     return read("host_balance.cu")

@@ -49,14 +49,14 @@ VARIANTS = [Variant(), Variant(4), Variant(1), Variant(8, blocks=4), Variant(4, 
 @contextmanager
 def in_place(variant: Variant) -> Iterator[None]:
     """Compile the kernel as the variant says."""
-    text, blocks, share = compiler.source_text, triangles._SHORT_BLOCKS, triangles._SHARE
+    text, blocks, share = compiler.source_text, triangles._SHORT_BLOCKS, triangles.TABLE_SHARE
 
     def changed(name: str, generated: str = "") -> tuple[str, tuple[str, ...]]:
         code, options = text(name, generated)
         if name == "local_counts/warp_triangles.cu":
             for old, new in (
                 ("kAhead = 4;", f"kAhead = {variant.ahead};"),
-                ("kShare = 4;", f"kShare = {variant.share};"),
+                ("kTableShare = 4;", f"kTableShare = {variant.share};"),
                 ("__launch_bounds__(256, 6)", f"__launch_bounds__(256, {variant.blocks})"),
             ):
                 assert old in code
@@ -66,13 +66,13 @@ def in_place(variant: Variant) -> Iterator[None]:
     forget = compiler.forget
 
     compiler.source_text = changed
-    triangles._SHORT_BLOCKS, triangles._SHARE = variant.blocks, variant.share
+    triangles._SHORT_BLOCKS, triangles.TABLE_SHARE = variant.blocks, variant.share
     forget()
     try:
         yield
     finally:
         compiler.source_text = text
-        triangles._SHORT_BLOCKS, triangles._SHARE = blocks, share
+        triangles._SHORT_BLOCKS, triangles.TABLE_SHARE = blocks, share
         forget()
 
 

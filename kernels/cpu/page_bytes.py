@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cpu.device import CpuDevice
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.pages import RowReads
+from longwall.kernels.interface.pages import NeighbourRange, RowReads
 from longwall.kernels.jit.compile import compiled
 
-_SMALLER, _LARGER = 1, 2  # frontier.Part
+_SMALLER, _LARGER = int(NeighbourRange.SMALLER), int(NeighbourRange.LARGER)
 
 
 @compiled

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cuda.runtime.compile import kernel
+from longwall.kernels.cuda.runtime.constants import THREADS as THREADS
+from longwall.kernels.cuda.runtime.constants import WARP as WARP
 from longwall.kernels.cuda.runtime.errors import cuda_faults
 from longwall.kernels.cuda.runtime.memory import DeviceMemory
 from longwall.kernels.exact_numbers import exact_number
@@ -16,8 +18,6 @@ from longwall.kernels.interface.engine import Ablation, WorkspaceTooLarge
 
 Array = Any  # a CuPy array
 
-WARP = 32
-THREADS = 256  # of a block, where no other number is better
 _BLOCKS = 8  # per multiprocessor: as many such threads as it holds
 _SHARED_WITHOUT_ASKING = 48 << 10
 

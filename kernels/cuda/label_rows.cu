@@ -33,6 +33,7 @@ struct Totals {
   u64 kept, arcs, max_degree, max_out_degree, squares, numbered;
   u64 role_arcs[1];  // [roles]: up to the last vertex of each role that has some
 };
+static_assert(sizeof(Totals) == 8 * (kLabelTotals + 1));
 
 template <typename T>
 DEVICE T inclusive_sum(T value) {

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cuda.device import WARP, Device
+from longwall.kernels.cuda.runtime.constants import LABEL_TOTALS
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.label_rows import KeptEdges, LabelRows, NewArray, Roles, WrongSizes
 
@@ -20,7 +21,6 @@ Array = Any  # a CuPy array
 SMALL = 16 << 20  # bytes of the neighbours that there may be at most
 _THREADS = 128  # of a block that numbers
 _LEAST_CHUNK, _MOST_CHUNKS = 128, 2048  # what one warp numbers; each adds up what all chunks before its own have
-_TOTALS = 6  # words of Totals before those of the roles
 _NONE = np.uintp(0)
 
 
@@ -55,9 +55,9 @@ class _Layout:
         self._chunk, self._chunks = _chunks(n)
         self._new_chunk, self._new_chunks = _chunks(self._number)
         words = _words(roles, kept)
-        zeros = _TOTALS + self._roles + 2 * self._new_chunks
+        zeros = LABEL_TOTALS + self._roles + 2 * self._new_chunks
         sizes = {
-            "totals": 8 * (_TOTALS + self._roles),
+            "totals": 8 * (LABEL_TOTALS + self._roles),
             "sums": 16 * self._new_chunks,
             "place": 4 * n,
             "origin": 4 * self._number,
@@ -162,7 +162,7 @@ class _Layout:
     def _totals(self) -> NDArray[np.uint64]:
         """Wait for the kernels; return what they found. See `exact`."""
         self._device.synchronize()
-        found: NDArray[np.uint64] = self._room[: 8 * (_TOTALS + self._roles)].get().view(np.uint64)
+        found: NDArray[np.uint64] = self._room[: 8 * (LABEL_TOTALS + self._roles)].get().view(np.uint64)
         return found
 
 

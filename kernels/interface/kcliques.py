@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.workspaces import ArrayCounter, Device, RangeCounter, Targets, Workspace
+from longwall.kernels.interface.workspaces import NARROW, ArrayCounter, Device, RangeCounter, Targets, Workspace
 
 ALL_SIZES = 0
 """Stands for every size where kernels take one."""
 
 _LIMB_BITS = 64
+PIVOT_LEVELS = NARROW // 2 + 2
+"""Levels of a search among `NARROW` candidates: each has two candidates less than the one before."""
 ROOTED_FROM = 6
 """Vertices of the smallest cliques that are counted in root subgraphs: bitmaps of an arc's candidates that are numbered
 anew: below an arc four vertices are missing, which are counted by their complement."""

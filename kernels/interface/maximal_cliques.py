@@ -7,10 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.workspaces import ArrayCounter, Device, Workspace
+from longwall.kernels.interface.workspaces import NARROW, ArrayCounter, Device, Workspace
 
 Array = Any  # a NumPy or a CuPy array
 
+COUNT, VERTICES, LIST = 0, 1, 2
+"""The result of a search: cliques by size, by vertex, or the cliques."""
+FINDER_LEVELS = NARROW + 2
+"""Levels of a search among `NARROW` candidates."""
 _BYTES_PER_VERTEX, _BYTES_PER_EDGE = 24, 4  # for a while three numbers per vertex
 
 

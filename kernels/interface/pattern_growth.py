@@ -9,12 +9,10 @@ direction and a type; those of a batch of patterns are numbered.
 from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
-import numpy as np
-
 from longwall.kernels.interface.workspaces import Device
 
 Array = Any  # a NumPy or a CuPy array
-NO_EXTENSION = np.iinfo(np.int64).min
+NO_EXTENSION = -(2**63)
 """In place of the first number where a pattern has no extension."""
 
 

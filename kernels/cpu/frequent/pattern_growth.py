@@ -10,7 +10,6 @@ from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.pattern_growth import NO_EXTENSION, GrowthBatch, Images, TypedGraph
 from longwall.kernels.jit.compile import compiled
 
-_NO_EXTENSION = int(NO_EXTENSION)
 _ONE = np.uint32(1)
 
 
@@ -92,13 +91,13 @@ def _count(
         _load(rows, row, columns[p], size, vertices)
         for place in range(path_sizes[p]):
             base = forward[p, place]
-            if base == _NO_EXTENSION and not (place == 0 and path_sizes[p] > 2):
+            if base == NO_EXTENSION and not (place == 0 and path_sizes[p] > 2):
                 continue
             at = paths[p, place]
             _edge_types(
                 runs, types, begins, indices, targets, known[p], labels[p], size, place, at, vertices, found
             )  # fmt: skip
-            if base != _NO_EXTENSION:
+            if base != NO_EXTENSION:
                 u = vertices[at]
                 for run in range(runs[u], runs[u + 1]):
                     new = _new_vertices(types, begins, run, size, found)
@@ -107,7 +106,7 @@ def _count(
             if place == 0:
                 for other in range(2, path_sizes[p]):
                     edge = found[paths[p, other]]
-                    if backward[p, other] != _NO_EXTENSION and edge >= 0:
+                    if backward[p, other] != NO_EXTENSION and edge >= 0:
                         counts[backward[p, other] + edge] += 1
 
 
@@ -131,7 +130,7 @@ def _mark_groups(
                 runs, types, begins, indices, targets, known[p], labels[p], size, place, at, vertices, found
             )  # fmt: skip
             base = forward[p, place]
-            if base != _NO_EXTENSION:
+            if base != NO_EXTENSION:
                 u = vertices[at]
                 for run in range(runs[u], runs[u + 1]):
                     number = alive[base + types[run]]
@@ -140,7 +139,7 @@ def _mark_groups(
             if place == 0:
                 for other in range(2, path_sizes[p]):
                     edge = found[paths[p, other]]
-                    if backward[p, other] != _NO_EXTENSION and edge >= 0:
+                    if backward[p, other] != NO_EXTENSION and edge >= 0:
                         number = alive[backward[p, other] + edge]
                         if number >= 0:
                             images[number, word] |= bit
@@ -178,7 +177,7 @@ def _mark_images(
     size = sizes[p]
     for place in range(path_sizes[p]):
         at, base = paths[p, place], forward[p, place]
-        if base == _NO_EXTENSION and not (place == 0 and path_sizes[p] > 2):
+        if base == NO_EXTENSION and not (place == 0 and path_sizes[p] > 2):
             continue
         for row in range(begin, end):
             if left[0] == 0 or (row & 1023 == 0 and stop[0]):
@@ -188,7 +187,7 @@ def _mark_images(
                 runs, types, begins, indices, targets, known[p], labels[p], size, place, at, vertices, found
             )  # fmt: skip
             u = vertices[at]
-            if base != _NO_EXTENSION:
+            if base != NO_EXTENSION:
                 before = np.int64(seen[u]) - stamp
                 for run in range(runs[u], runs[u + 1]):
                     extension = base + types[run]
@@ -222,7 +221,7 @@ def _mark_images(
             if place == 0:
                 for other in range(2, path_sizes[p]):
                     edge = found[paths[p, other]]
-                    if backward[p, other] != _NO_EXTENSION and edge >= 0:
+                    if backward[p, other] != NO_EXTENSION and edge >= 0:
                         for y in range(size):
                             _add_image(
                                 backward[p, other] + edge, y, vertices[y], alive, sets, wanted, left_open, left
@@ -247,7 +246,7 @@ def _grow(
         out = offsets[row] if writing else 0
         for place in range(path_sizes[p]):
             base = forward[p, place]
-            if base == _NO_EXTENSION and not (place == 0 and path_sizes[p] > 2):
+            if base == NO_EXTENSION and not (place == 0 and path_sizes[p] > 2):
                 continue
             at = paths[p, place]
             _edge_types(
@@ -256,13 +255,13 @@ def _grow(
             if place == 0:
                 for other in range(2, path_sizes[p]):
                     edge = found[paths[p, other]]
-                    if backward[p, other] == _NO_EXTENSION or edge < 0 or alive[backward[p, other] + edge] < 0:
+                    if backward[p, other] == NO_EXTENSION or edge < 0 or alive[backward[p, other] + edge] < 0:
                         continue
                     if writing:
                         numbers[out] = alive[backward[p, other] + edge]
                         new[out] = vertices[paths[p, other]]
                     out += 1
-            if base == _NO_EXTENSION:
+            if base == NO_EXTENSION:
                 continue
             u = vertices[at]
             for run in range(runs[u], runs[u + 1]):

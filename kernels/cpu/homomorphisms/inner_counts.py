@@ -14,8 +14,7 @@ from longwall.kernels.interface.homomorphism_program import Inner, RowTables
 from longwall.kernels.jit.bits import popcount
 from longwall.kernels.jit.compile import compiled
 
-# Codes of longwall.kernels.interface.homomorphism_program.Inner.
-_TRIANGLES, _PAWS, _CYCLES, _DIAMONDS = range(4)
+_TRIANGLES, _PAWS, _CYCLES = int(Inner.TRIANGLES), int(Inner.PAWS), int(Inner.CYCLES)
 
 
 def inner_counts(

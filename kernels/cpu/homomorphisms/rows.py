@@ -8,9 +8,11 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import FLOATING, Domain, Op, RowProgram, RowTables
 from longwall.kernels.jit.compile import compiled
 
-# Codes of longwall.kernels.interface.homomorphism_program.Op.
-_ONES, _PULL, _SCATTER, _MULTIPLY, _WEIGH, _PUSH, _COPY_DENSE, _MULTIPLY_DENSE, _WEIGH_DENSE = range(9)
-_WIDEN, _SUM, _SUM_DENSE, _GATHER, _LOAD, _WEIGH_ARC, _STORE_LOCAL, _PUSH_EDGES, _WEIGH_ACROSS = range(9, 18)
+_ONES, _PULL, _SCATTER, _MULTIPLY = int(Op.ONES), int(Op.PULL), int(Op.SCATTER), int(Op.MULTIPLY)
+_WEIGH, _PUSH, _COPY_DENSE, _MULTIPLY_DENSE = int(Op.WEIGH), int(Op.PUSH), int(Op.COPY_DENSE), int(Op.MULTIPLY_DENSE)
+_WEIGH_DENSE, _WIDEN, _SUM, _SUM_DENSE = int(Op.WEIGH_DENSE), int(Op.WIDEN), int(Op.SUM), int(Op.SUM_DENSE)
+_GATHER, _LOAD, _WEIGH_ARC, _STORE_LOCAL = int(Op.GATHER), int(Op.LOAD), int(Op.WEIGH_ARC), int(Op.STORE_LOCAL)
+_PUSH_EDGES, _WEIGH_ACROSS = int(Op.PUSH_EDGES), int(Op.WEIGH_ACROSS)
 
 
 def row_counter(

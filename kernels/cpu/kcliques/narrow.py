@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.workspaces import NARROW
+from longwall.kernels.interface.kcliques import PIVOT_LEVELS
 from longwall.kernels.jit.bits import popcount, trailing_zeros
 from longwall.kernels.jit.compile import compiled
 
-LEVELS = NARROW // 2 + 2
+LEVELS = PIVOT_LEVELS
 """Each level has two candidates less than the one before: the pivot, and one that is not adjacent to it."""
 
 

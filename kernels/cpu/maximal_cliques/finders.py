@@ -5,22 +5,19 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cpu.device import CpuDevice, fitting
 from longwall.kernels.cpu.maximal_cliques.narrow import (
-    COUNT,
     DEPTH,
     FILL,
     LEVELS,
-    LIST,
     ROOT,
     ROWS,
     STATES,
-    VERTICES,
     WIDE,
     Found,
     Narrow,
 )
 from longwall.kernels.cpu.maximal_cliques.search import WIDE_NUMBERS, Wide, find_cliques
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.maximal_cliques import DegeneracyOrder
+from longwall.kernels.interface.maximal_cliques import COUNT, LIST, VERTICES, DegeneracyOrder
 from longwall.kernels.interface.workspaces import NARROW
 
 _EXACT_BELOW = 2.0**62

@@ -12,11 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from longwall.kernels.interface.maximal_cliques import COUNT, FINDER_LEVELS, LIST, VERTICES
 from longwall.kernels.jit.bits import popcount, trailing_zeros
 from longwall.kernels.jit.compile import compiled
-
-COUNT, VERTICES, LIST = 0, 1, 2
-"""What is wanted: cliques by size, by vertex, or the cliques."""
 
 ROOT, DEPTH, WIDE, WORDS, TOTAL, PEAK, ROWS, FILL = range(8)
 """Places of the state of a search: the next root, the levels of both stacks (-1: none), the words of a wide bitmap; for
@@ -25,7 +23,7 @@ STATES = 8
 
 P, UNTRIED, X = range(3)  # of a level's words: candidates, those that are still to be tried, excluded ones
 ALIVE, LENGTH, START, _TOTAL, _PEAK = range(5)  # of a level's numbers: see `Narrow`
-LEVELS = 66
+LEVELS = FINDER_LEVELS
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
 # Typed, since Numba compiles a function again for a literal.
 NONE, SOME = np.int64(0), np.int64(1)

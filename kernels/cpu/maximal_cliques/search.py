@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from longwall.kernels.cpu.maximal_cliques.narrow import (
     ALIVE,
     LENGTH,
-    LIST,
     NONE,
     PEAK,
     ROOT,
@@ -21,7 +20,6 @@ from longwall.kernels.cpu.maximal_cliques.narrow import (
     START,
     TOTAL,
     UNTRIED,
-    VERTICES,
     WIDE,
     WORDS,
     P,
@@ -36,6 +34,7 @@ from longwall.kernels.cpu.maximal_cliques.narrow import (
     renumbered,
     search_narrow,
 )
+from longwall.kernels.interface.maximal_cliques import LIST, VERTICES
 from longwall.kernels.interface.workspaces import NARROW
 from longwall.kernels.jit.bits import popcount, trailing_zeros
 from longwall.kernels.jit.compile import compiled

@@ -17,12 +17,21 @@ from longwall.kernels.interface.frontier import frontier
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.pages import RowReads
 from longwall.kernels.interface.search import Extension
-from longwall.kernels.interface.search_program import ProgramArrays, SearchProgram, in_slices, pack, to_count, to_extend
+from longwall.kernels.interface.search_program import (
+    ProgramArrays,
+    SearchProgram,
+    SetKind,
+    in_slices,
+    pack,
+    to_count,
+    to_extend,
+)
 from longwall.kernels.jit.compile import compiled
 
 # Columns of ProgramArrays.sets.
 _KIND, _SOURCE, _ADJACENT, _BELOW, _ABOVE, _LABEL, _REQUIRED, _SIZE_ONLY, _MARK = 1, 2, 3, 4, 5, 6, 7, 8, 9
-_ADJACENCY, _LABELLED, _INTERSECT, _NO_LIMIT = 0, 1, 2, 2**63 - 1
+_ADJACENCY, _LABELLED, _INTERSECT = int(SetKind.ADJACENCY), int(SetKind.LABELLED), int(SetKind.INTERSECT)
+_NO_LIMIT = 2**63 - 1
 
 
 def searcher(device: CpuDevice, graph: GraphArrays, program: SearchProgram, memory: int) -> "CpuSearcher":

@@ -2,8 +2,6 @@
 #include "common.cuh"
 #include "generated.cuh"
 
-constexpr i64 kNoExtension = -9223372036854775807LL - 1;
-constexpr u32 kNoRow = 0xffffffffu;
 
 struct Graph {
   const i64* runs;

@@ -7,6 +7,7 @@ from typing import Any
 
 from longwall.kernels.cuda.device import WARP, Device
 from longwall.kernels.cuda.runtime.compile import constants
+from longwall.kernels.cuda.runtime.constants import NO_ROW
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.pattern_growth import GrowthBatch, Images, TypedGraph
 
@@ -14,7 +15,6 @@ Array = Any  # a CuPy array
 
 _SOURCE = "frequent/pattern_growth.cu"
 _LOCAL_COUNTS = 4096  # whose counters fit the shared memory that a block has without asking
-_NO_ROW = 0xFFFFFFFF
 
 
 def grower(device: Device, graph: TypedGraph, memory: int) -> "CudaGrower":
@@ -67,7 +67,7 @@ class CudaGrower:
         for pattern in range(low, high, at_once):
             last = min(pattern + at_once, high)
             begin, end = int(bounds[pattern - low]), int(bounds[last - low])
-            seen = xp.full((last - pattern) * width * n, _NO_ROW, xp.uint32)
+            seen = xp.full((last - pattern) * width * n, NO_ROW, xp.uint32)
             self._launch("mark_rows", rows, growth, (begin, end, n, pattern, seen, *into), end - begin)
             self._launch("mark_runs", rows, growth, (n, seen.size, seen, *into), seen.size)
             self._launch("mark_rest", rows, growth, (begin, end, n, pattern, seen, *into), end - begin)

@@ -6,13 +6,14 @@ import numpy as np
 
 from longwall.kernels.cuda.device import THREADS, Device, sum_of_parts
 from longwall.kernels.cuda.local_counts.arc_triangles import ArcTasks, arc_tasks
+from longwall.kernels.cuda.runtime.constants import LAUNCH_STATE_WORDS
 from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
 
 Array = Any  # a CuPy array
 
-_STATE_WORDS, _RESULT_WORDS = 3, 2  # of LaunchState; of a result
+_RESULT_WORDS = 2
 
 
 def diamond_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaDiamondCounter":  # noqa: ARG001
@@ -22,8 +23,8 @@ def diamond_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaDia
 
 def launch_state(device: Device) -> tuple[Array, Array]:
     """Make what the blocks of a launch share, and what the last of them writes; see ``row_bitmap.cuh``."""
-    both = device.xp.zeros(_STATE_WORDS + _RESULT_WORDS, np.uint64)
-    return both[:_STATE_WORDS], both[_STATE_WORDS:]
+    both = device.xp.zeros(LAUNCH_STATE_WORDS + _RESULT_WORDS, np.uint64)
+    return both[:LAUNCH_STATE_WORDS], both[LAUNCH_STATE_WORDS:]
 
 
 class RowPairs:

@@ -3,9 +3,10 @@
 from collections import Counter
 from dataclasses import dataclass
 
+from longwall.kernels.cuda.runtime.constants import FusedOp
 from longwall.kernels.interface.homomorphism_program import Op, RowProgram
 
-SUM_PRODUCT, SUM_EDGES = 18, 19  # of homomorphisms/row_program.cuh: operations that only this engine has
+SUM_PRODUCT, SUM_EDGES = int(FusedOp.SUM_PRODUCT), int(FusedOp.SUM_EDGES)
 _Operation = tuple[int, int, int, int]
 _DENSE_SOURCE = {Op.PULL, Op.COPY_DENSE, Op.MULTIPLY_DENSE, Op.WIDEN, Op.SUM_DENSE, Op.GATHER}
 _DENSE_TARGET = {Op.SCATTER, Op.PUSH, Op.COPY_DENSE, Op.MULTIPLY_DENSE, Op.WEIGH_DENSE, Op.WIDEN, Op.PUSH_EDGES}

@@ -5,9 +5,6 @@
 // with a row each read different banks.
 #include "common.cuh"
 
-// Codes of longwall.kernels.interface.homomorphism_program.Inner.
-enum { TRIANGLES, PAWS, CYCLES, DIAMONDS };
-
 struct Lists {
   const i64* starts;
   const u32* common;

@@ -5,9 +5,6 @@
 // with a row each read different banks.
 #include "common.cuh"
 
-// Codes of longwall.kernels.interface.homomorphism_program.Beside.
-enum { CHERRY, TRIANGLE, PATH, PAW, CYCLE, ENDS, FORK, ZIGZAG, TAIL, STAR, CROSS, SPLIT };
-
 struct Graph {
   const i64* indptr;
   const u32* indices;

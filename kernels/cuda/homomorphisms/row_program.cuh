@@ -2,12 +2,6 @@
 #pragma once
 #include "common.cuh"
 
-enum Op {
-  ONES, PULL, SCATTER, MULTIPLY, WEIGH, PUSH, COPY_DENSE, MULTIPLY_DENSE, WEIGH_DENSE, WIDEN, SUM, SUM_DENSE,
-  GATHER, LOAD, WEIGH_ARC, STORE_LOCAL, PUSH_EDGES, WEIGH_ACROSS,
-  SUM_PRODUCT, SUM_EDGES  // of longwall.kernels.cuda.homomorphisms.fused_rows
-};
-
 struct RowOp {
   int code, target, source, weight;
 };

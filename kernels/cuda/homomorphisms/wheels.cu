@@ -5,7 +5,6 @@
 #include "common.cuh"
 
 constexpr i64 kArcs = 8;  // that a block takes at once: those of the first hubs are millions of walks each
-constexpr i64 kWarpCounters = 512;  // neighbours of r up to which an arc is one warp's work
 
 struct Lists {
   const i64* starts;

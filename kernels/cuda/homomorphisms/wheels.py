@@ -1,11 +1,11 @@
 """Wheels of four spokes on the device: counters of walks, and launches of ``wheels.cu``."""
 
 from longwall.kernels.cuda.device import THREADS, WARP, Device, sum_of_parts, units_that_fit
+from longwall.kernels.cuda.runtime.constants import WARP_COUNTERS
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import RowTables
 
 _BLOCKS = 8  # per multiprocessor
-_WARP_COUNTERS = 512  # kWarpCounters
 _CONTROL_BYTES = 16
 
 
@@ -21,7 +21,7 @@ class CudaWheelCounter:
 
     def __init__(self, device: Device, graph: GraphArrays, tables: RowTables, memory: int):
         self._device, self._graph, self._tables = device, graph, tables
-        self._words = THREADS // WARP * _WARP_COUNTERS
+        self._words = THREADS // WARP * WARP_COUNTERS
         most = (device.shared_memory - _CONTROL_BYTES) // 4
         self._window = min(graph.max_degree, most)
         self._words = max(self._words, self._window)

@@ -5,11 +5,12 @@ using u32 = unsigned int;
 using u64 = unsigned long long;
 using i64 = long long;
 
+// Numbers that Python needs, too: written by longwall.kernels.cuda.runtime.constants.
+#include "constants.cuh"
+
 #define DEVICE __device__ __forceinline__
 
 constexpr u32 kAll = 0xffffffffu;
-constexpr u32 kNoVertex = 0xffffffffu;  // larger than any vertex id
-constexpr i64 kSmaller = 1, kLarger = 2;  // frontier.Part
 
 // All shared memory is dynamic: its size follows the graph.
 extern __shared__ __align__(16) u32 dynamic_shared[];

@@ -60,6 +60,7 @@ struct LaunchState {
   u32 next, done;
   u64 parts[2];
 };
+static_assert(sizeof(LaunchState) == 8 * kLaunchStateWords);
 
 // Add the lanes' counts, those of a block in the first 16 bytes of its shared memory, so that few add to the same place of
 // the device's memory; the last block writes the sum to result, and clears what is shared.

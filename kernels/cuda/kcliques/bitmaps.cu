@@ -13,7 +13,7 @@ constexpr int kLightWords = (kLight + 31) / 32;
 
 // A warp's workspace.
 struct Workspace {
-  u32* queue;   // u32[kQueue]
+  u32* queue;   // u32[kTableQueue]
   u32* levels;  // u32[kWalked][width]
   int width;
   const u32* stop;
@@ -63,8 +63,8 @@ extern "C" __global__ void __launch_bounds__(256, 4)
   const Rows graph = {indptr, indices, split, places};
   const Tables tables = {table_words, table_starts, first_table};
   const VertexRange range = vertices_of_slots(indptr, num_vertices, first, last);
-  u32* table = dynamic_shared + warp_in_block() * (most_words + kQueue + kWalked * kLightWords);
-  const Workspace workspace = {table + most_words, table + most_words + kQueue, kLightWords, stop};
+  u32* table = dynamic_shared + warp_in_block() * (most_words + kTableQueue + kWalked * kLightWords);
+  const Workspace workspace = {table + most_words, table + most_words + kTableQueue, kLightWords, stop};
   u64 total = 0;
   for (;;) {
     const i64 from = range.begin + take(next, 8);
@@ -96,11 +96,10 @@ extern "C" __global__ void __launch_bounds__(256, 4)
   add_parts(result, total);
 }
 
-constexpr int kControlWords = kRooted ? 8 + kRowsPerPart / 2 : 4;
-static_assert(sizeof(BlockCounters) == 32);
+static_assert(sizeof(BlockCounters) == 4 * kBlockCounterWords);
 
 // The arcs of a part that have root subgraphs: those of words from the front, those of bitmaps from the end.
-DEVICE u16* root_list() { return reinterpret_cast<u16*>(dynamic_shared + 8); }
+DEVICE u16* root_list() { return reinterpret_cast<u16*>(dynamic_shared + kBlockCounterWords); }
 DEVICE BlockCounters* block_counters() { return reinterpret_cast<BlockCounters*>(dynamic_shared); }
 
 // Put arc i of a vertex on the list, by a warp, if its root subgraph pays.
@@ -154,8 +153,8 @@ DEVICE u64 count_part(const Rows& graph, i64 a, int degree, int from, int to, in
                       u32* workspace_words, u32* table, const u32* made, const u32* stop) {
   const int warps = blockDim.x >> 5;
   const int width = row_words(degree);
-  u32* own = workspace_words + warp_in_block() * (kQueue + kWalked * width);
-  const Workspace workspace = {own, own + kQueue, width, stop};
+  u32* own = workspace_words + warp_in_block() * (kTableQueue + kWalked * width);
+  const Workspace workspace = {own, own + kTableQueue, width, stop};
   if (threadIdx.x == 0) *counter = 0;
   if (kRooted && threadIdx.x == 0) block_counters()->words = block_counters()->bitmaps = block_counters()->first = 0;
   if (!made) {
@@ -202,7 +201,7 @@ extern "C" __global__ void __launch_bounds__(512, 2)
     const int from = static_cast<int>(max(a, first) - a), to = static_cast<int>(min(split[v], last) - a);
     const i64 place = place_of_list(places, a, degree);
     const int part = tasks[2 * task + 1], parts = (degree + kRowsPerPart - 1) / kRowsPerPart;
-    const i64 workspace_words = warps * (kQueue + kWalked * row_words(degree));
+    const i64 workspace_words = warps * (kTableQueue + kWalked * row_words(degree));
     u32* made = table_words ? tables.of(v) : nullptr;
     const bool fits = used_words + workspace_words + row_start(degree) <= shared_words;
     u64 found;
@@ -219,7 +218,7 @@ extern "C" __global__ void __launch_bounds__(512, 2)
     if constexpr (kRooted) {
       u32* words = fits ? dynamic_shared + used_words : own_store;
       search.table = fits ? words + workspace_words : made ? made : words + workspace_words;
-      search.queue = words + warp_in_block() * (kQueue + kWalked * row_words(degree));
+      search.queue = words + warp_in_block() * (kTableQueue + kWalked * row_words(degree));
       search.tally = count_in_roots(search, shared_store, shared_root_words, own_store + store_words - root_words);
     }
   }

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 
 from longwall.kernels.cuda.device import WARP, Device, sum_of_parts, units_that_fit
-from longwall.kernels.cuda.kcliques.heavy_tasks import LIGHT, WARPS, heavy_tasks
+from longwall.kernels.cuda.kcliques.heavy_tasks import LIGHT, ROWS_PER_PART, WARPS, heavy_tasks
 from longwall.kernels.cuda.kcliques.tables_ahead import Tables, TablesAhead
 from longwall.kernels.cuda.local_counts.triangles import CudaTriangleCounter, triangle_counter
 from longwall.kernels.cuda.runtime.compile import constants
+from longwall.kernels.cuda.runtime.constants import BLOCK_COUNTER_WORDS, TABLE_QUEUE, WORD_ROOT_WORDS
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.kcliques import ADJACENT, MOST_ROOTED, OF, ROOTED_FROM
@@ -17,11 +18,6 @@ Array = Any  # a CuPy array
 
 NO_TABLES: Tables = (np.uintp(0), np.uintp(0), 0)
 
-# Table rows that are one block's work above. Every part builds its table anew: 6-cliques of R-MAT scale 20 take 2.7 s
-# with 32 rows and 2.1 s with 256.
-_ROWS_PER_PART = 512
-
-_WORD_ROOT_WORDS = 160  # kWordRootWords
 # Of the memory, that tables of many vertices may take, and the largest cliques that gain by these: 6-cliques of R-MAT
 # 18 took 236 ms with them and 211 without, 5-cliques 10.1 and 12.5 (H200).
 _AHEAD_SHARE, _AHEAD_TO = 3 / 4, 5
@@ -40,13 +36,19 @@ def clique_header(k: int) -> str:
         {
             "kCliqueSize": k,
             "kLight": LIGHT,
-            "kRowsPerPart": _ROWS_PER_PART,
+            "kRowsPerPart": ROWS_PER_PART,
             "kRootedFrom": ROOTED_FROM,
             "kMostRooted": MOST_ROOTED,
             "kAdjacent": ADJACENT,
             "kOf": OF,
+            "kControlWords": _control_words(k),
         }
     )
+
+
+def _control_words(k: int) -> int:
+    """Return the words of a block before its tables: its counters, and the arcs of a part that have root subgraphs."""
+    return BLOCK_COUNTER_WORDS + ROWS_PER_PART // 2 if k >= ROOTED_FROM else 4
 
 
 def _root_words(k: int, max_out_degree: int, warps: int) -> tuple[int, int]:
@@ -56,7 +58,7 @@ def _root_words(k: int, max_out_degree: int, warps: int) -> tuple[int, int]:
     size = min(max_out_degree, MOST_ROOTED)
     words, half = (size + 31) // 32, (size + 1) // 2
     bitmaps = size * (words | 1) + half + words + warps * ((k - 6) * words + half)
-    least = warps * _WORD_ROOT_WORDS
+    least = warps * WORD_ROOT_WORDS
     return max(bitmaps + bitmaps % 2, least), least
 
 
@@ -73,7 +75,6 @@ class CudaCliqueCounter:
 
     _THREADS = 512
     _BLOCKS = 2  # per multiprocessor
-    _QUEUE = 64  # kQueue
 
     def __init__(self, device: Device, graph: GraphArrays, k: int, memory: int, *, tabled: bool = False):
         self._device, self._graph = device, graph
@@ -87,15 +88,15 @@ class CudaCliqueCounter:
         walked = max(k - 5, 0)
         light_words = (LIGHT + 31) // 32
         table_words = 16 * light_words * (light_words + 1)
-        self._light_shared = WARPS * (table_words + self._QUEUE + walked * light_words) * 4
+        self._light_shared = WARPS * (table_words + TABLE_QUEUE + walked * light_words) * 4
         # Tables are in shared memory as far as they fit there, and in global memory beyond: the block's own, or where
         # they were made before. Root subgraphs take what is left there.
         warps, width = self._THREADS // WARP, (graph.max_out_degree + 31) // 32
         group, rest = divmod(graph.max_out_degree, 32)
-        queues, table = warps * (self._QUEUE + walked * width), (16 * group + rest) * (group + 1)
+        queues, table = warps * (TABLE_QUEUE + walked * width), (16 * group + rest) * (group + 1)
         words = queues + table
         most = device.shared_memory // self._BLOCKS // 4 - 512
-        control = 8 + _ROWS_PER_PART // 2 if k >= ROOTED_FROM else 4
+        control = _control_words(k)
         wanted, least = _root_words(k, graph.max_out_degree, warps)
         self._shared_roots = _shared_root_words(wanted, least, most - control, words)
         control += self._shared_roots
@@ -130,7 +131,7 @@ class CudaCliqueCounter:
         device, graph = self._device, self._graph
         light_root, heavy_task, num_tasks = device.xp.zeros((3, 1), device.xp.uint32)
         arrays = (graph.indptr, graph.indices, graph.split, places_of(graph), *tables)
-        tasks = heavy_tasks(device, graph, (first, last), self._heavy_from, _ROWS_PER_PART, num_tasks)
+        tasks = heavy_tasks(device, graph, (first, last), self._heavy_from, ROWS_PER_PART, num_tasks)
         device.launch(
             "kcliques/bitmaps.cu",
             "count_heavy",

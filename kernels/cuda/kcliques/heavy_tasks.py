@@ -8,9 +8,12 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 Array = Any  # a CuPy array
 
 WARPS = 8  # per block of the kernels for light vertices
-# Out-degree up to which a vertex is one warp's work; kLight. On small graphs the warps with the longest rows end last:
+# Out-degree up to which a vertex is one warp's work. On small graphs the warps with the longest rows end last:
 # 5-cliques of ca-AstroPh take 1.6 ms with 64 and 0.4 ms with 24. It makes little difference on large graphs.
 LIGHT = 16
+# Table rows that are one block's work above. Every part builds its table anew: 6-cliques of R-MAT scale 20 take 2.7 s
+# with 32 rows and 2.1 s with 256.
+ROWS_PER_PART = 512
 
 
 def heavy_tasks(

@@ -8,22 +8,21 @@
 constexpr int kLightWords = (kLight + 31) / 32;
 constexpr int kLightTable = 16 * kLightWords * (kLightWords + 1);
 constexpr int kLightPath = kLight + 2;
-constexpr int kNumbers = 5;  // of a level: held vertices, pivots, the pivot, words of its bitmaps, branches of all
-constexpr int kEachLevels = 6;  // of the first levels, whose candidates may all be held in turn
 enum Number { kHeld, kPivots, kPivot, kSpan, kEach };
+static_assert(kEach + 1 == kLevelNumbers);
 static_assert(sizeof(NarrowState) == kStateBytes && kStateBytes % 8 == 0);
 
 struct WideSearch : NarrowSearch {
   const u32* table;
   const u32* neighbours;
   u32* sets;     // u32[levels][2][width]: candidates, and those that will be held
-  int* numbers;  // int[levels][kNumbers]
+  int* numbers;  // int[levels][kLevelNumbers]
   u32* degrees;  // u32[32 * width]
   int width;
 
   DEVICE u32* candidates(int level) const { return sets + 2 * level * width; }
   DEVICE u32* untried(int level) const { return candidates(level) + width; }
-  DEVICE int& number(int level, int which) const { return numbers[level * kNumbers + which]; }
+  DEVICE int& number(int level, int which) const { return numbers[level * kLevelNumbers + which]; }
 
   DEVICE static int count(const u32* chosen, int words) {
     int size = 0;
@@ -309,7 +308,7 @@ extern "C" __global__ void __launch_bounds__(512, 2)
   search.sets = own;
   search.degrees = own + 2 * levels * width;
   search.numbers = reinterpret_cast<int*>(search.degrees + 32 * width);
-  search.held_path = search.degrees + 32 * width + levels * kNumbers;
+  search.held_path = search.degrees + 32 * width + levels * kLevelNumbers;
   search.pivot_path = search.held_path + 32 * width + 2;
   clear_cells(shared_cells);
   for (;;) {

@@ -6,8 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cuda.device import WARP, Device, sum_of_parts, units_that_fit
-from longwall.kernels.cuda.kcliques.heavy_tasks import LIGHT, WARPS, heavy_tasks
+from longwall.kernels.cuda.kcliques.heavy_tasks import LIGHT, ROWS_PER_PART, WARPS, heavy_tasks
 from longwall.kernels.cuda.runtime.compile import constants
+from longwall.kernels.cuda.runtime.constants import (
+    EACH_LEVELS,
+    LEVEL_NUMBERS,
+    PIVOT_LEVELS,
+    SHARED_HELD,
+    SHARED_PIVOTS,
+    TABLE_QUEUE,
+)
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.interface.engine import EngineLost, WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
@@ -16,11 +24,8 @@ from longwall.kernels.interface.workspaces import NARROW
 
 Array = Any  # a CuPy array
 
-_ROWS_PER_PART = 512  # as for bitmaps: every part of a vertex builds its table anew
-_LEVELS = NARROW // 2 + 2  # kLevels
-_STATE_BYTES = 8 * NARROW + 28 * _LEVELS + 4 * NARROW + 4 * NARROW  # of NarrowState
-_SHARED_LEAVES = 16 * 64  # kSharedLeaves
-_NUMBERS, _EACH_LEVELS = 5, 6  # kNumbers, kEachLevels
+_STATE_BYTES = 8 * NARROW + 28 * PIVOT_LEVELS + 4 * NARROW + 4 * TABLE_QUEUE  # of NarrowState
+_SHARED_LEAVES = SHARED_HELD * SHARED_PIVOTS
 _THREADS, _BLOCKS = 512, 2  # of a block, and blocks per multiprocessor
 _LARGEST_SIGNED = (1 << 63) - 1
 
@@ -39,7 +44,7 @@ def clique_vertex_counter(
 
 def leaf_header(limbs: int) -> str:
     """Write the ``generated.cuh`` that ``leaves.cu`` includes."""
-    return constants({"kLimbs": limbs, "kLight": LIGHT, "kRowsPerPart": _ROWS_PER_PART, "kStateBytes": _STATE_BYTES})
+    return constants({"kLimbs": limbs, "kLight": LIGHT, "kRowsPerPart": ROWS_PER_PART, "kStateBytes": _STATE_BYTES})
 
 
 class _Search:
@@ -53,8 +58,8 @@ class _Search:
         self._generated = leaf_header(limbs)
         self._heavy_from = max(LIGHT, k - 2)
         self._width = (most + 31) // 32
-        self._levels = max(most - NARROW, 0) // 2 + 2 + _EACH_LEVELS
-        self._own_words = (2 * self._levels * self._width + 32 * self._width + self._levels * _NUMBERS) + (
+        self._levels = max(most - NARROW, 0) // 2 + 2 + EACH_LEVELS
+        self._own_words = (2 * self._levels * self._width + 32 * self._width + self._levels * LEVEL_NUMBERS) + (
             2 * (32 * self._width + 2) if limbs else 0
         )
         warps = _THREADS // WARP
@@ -96,7 +101,7 @@ class _Search:
 
     def _work(self, first: int, last: int) -> tuple[Array, Array]:
         state = self._device.xp.zeros((3, 1), self._device.xp.uint32)
-        tasks = heavy_tasks(self._device, self._graph, (first, last), self._heavy_from, _ROWS_PER_PART, state[0])
+        tasks = heavy_tasks(self._device, self._graph, (first, last), self._heavy_from, ROWS_PER_PART, state[0])
         return tasks, state
 
     def _start(self, first: int, last: int, work: tuple[Array, Array]) -> None:

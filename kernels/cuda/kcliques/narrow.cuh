@@ -9,10 +9,7 @@
 // a vertex is one warp's work), kRowsPerPart (of a table: one block's work above), kStateBytes (of NarrowState)
 #include "generated.cuh"
 
-constexpr int kNarrow = 64;
-constexpr int kLevels = kNarrow / 2 + 2;  // each has two candidates less than the one before
-constexpr int kSharedHeld = 16, kSharedPivots = 64;  // leaves that are counted per block
-constexpr int kSharedLeaves = kLimbs ? 0 : kSharedHeld * kSharedPivots;
+constexpr int kSharedLeaves = kLimbs ? 0 : kSharedHeld * kSharedPivots;  // that are counted per block
 // Triangles are counted one by one, which takes 1 / 4 of a lane's step for each edge, or by branches of 16 steps.
 constexpr int kEdgesPerBranch = 64;
 constexpr u32 kStepsBetweenStops = 64;
@@ -27,9 +24,9 @@ DEVICE u64 ballot_pair(bool low, bool high) {
 // What a warp is at, in shared memory.
 struct NarrowState {
   u64 adjacent[kNarrow];
-  u64 candidates[kLevels], untried[kLevels];
-  int held[kLevels], pivots[kLevels], pivot[kLevels];
-  u32 queue[kQueue];
+  u64 candidates[kPivotLevels], untried[kPivotLevels];
+  int held[kPivotLevels], pivots[kPivotLevels], pivot[kPivotLevels];
+  u32 queue[kTableQueue];
   u32 ids[kNarrow];
 };
 

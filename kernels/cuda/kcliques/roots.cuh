@@ -11,7 +11,6 @@
 
 constexpr bool kRooted = kCliqueSize >= kRootedFrom;
 constexpr int kRootLevels = kRooted ? kCliqueSize - 6 : 0;  // whose candidates are stored per warp
-constexpr int kWordRootWords = 160;                         // of a WordRoot
 
 // Words that a root of so many candidates takes for a block.
 DEVICE u32 bitmap_root_words(int size, int warps) {
@@ -28,7 +27,7 @@ struct BlockCounters {
 
 struct RootSearch {
   const u32* table;
-  u32* queue;  // u32[kQueue] of the warp
+  u32* queue;  // u32[kTableQueue] of the warp
   const u32* stop;
   Tally tally;
 

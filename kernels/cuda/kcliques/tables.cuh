@@ -4,7 +4,6 @@
 #pragma once
 #include "pages.cuh"
 
-constexpr int kQueue = 64;
 
 DEVICE int row_words(int i) { return (i + 31) >> 5; }
 

@@ -3,7 +3,7 @@
 #pragma once
 #include "row_bitmap.cuh"
 
-constexpr int kWarps = 8;      // of a block
+constexpr int kWarps = kThreads / 32;
 constexpr int kFew = 32;       // entries of a row that are searched, by a warp
 constexpr i64 kManyArcs = 64;  // of a vertex, that are too many for a warp
 

@@ -4,8 +4,7 @@
 #include "hash_table.cuh"
 #include "pages.cuh"
 
-constexpr i64 kLight = 512;  // wedges up to which a vertex is one warp's work
-constexpr u32 kWarpSlots = 2 * kLight;
+constexpr u32 kWarpSlots = 2 * kLightWedges;
 constexpr u32 kAlone = 8;  // entries of a part that a lane reads alone: where columns are few, most parts are short
 
 // The parts of the lists of the vertices behind `low` that are in the columns low to high - 1, one behind the other.
@@ -99,7 +98,7 @@ DEVICE void for_each_end(const Rows& graph, const Columns& columns, i64 y, i64 l
 }
 
 // Number of wedges of each y from `first` to `last` - 1, or more where y is among the columns: sizes[y - first]. Those of
-// more than kLight are written to `heavy`, in no order.
+// more than kLightWedges are written to `heavy`, in no order.
 extern "C" __global__ void __launch_bounds__(256, 4)
     measure_wedges(const i64* indptr, const u32* indices, const i64* split, const i64* places, const u32* arcs,
                    const u32* ends, i64 low, i64 high, i64 first, i64 last, i64* sizes, u32* heavy, u32* num_heavy) {
@@ -115,7 +114,7 @@ extern "C" __global__ void __launch_bounds__(256, 4)
     found = warp_sum(found);
     if (lane_id() == 0) {
       sizes[y - first] = found;
-      if (found > kLight) heavy[atomicAdd(num_heavy, 1u)] = static_cast<u32>(y);
+      if (found > kLightWedges) heavy[atomicAdd(num_heavy, 1u)] = static_cast<u32>(y);
     }
   }
 }
@@ -136,7 +135,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
     const i64 own = from + lane_id();
     const i64 size = own < last ? sizes[own - first] : 0;
     // A single wedge makes no cycle.
-    for (u32 wanted = __ballot_sync(kAll, size > 1 && size <= kLight); wanted; wanted &= wanted - 1) {
+    for (u32 wanted = __ballot_sync(kAll, size > 1 && size <= kLightWedges); wanted; wanted &= wanted - 1) {
       const int i = __ffs(wanted) - 1;
       const u32 slots = table_slots(static_cast<u32>(__shfl_sync(kAll, size, i)), 2);
       for (u32 slot = lane_id(); slot < slots; slot += 32) {

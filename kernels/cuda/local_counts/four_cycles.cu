@@ -3,8 +3,7 @@
 #include "hash_table.cuh"
 #include "wedge_windows.cuh"
 
-constexpr i64 kLight = 512;  // wedges up to which a vertex is one warp's work
-constexpr u32 kWarpSlots = 2 * kLight;
+constexpr u32 kWarpSlots = 2 * kLightWedges;
 
 struct Rows {
   const i64* indptr;
@@ -38,7 +37,7 @@ DEVICE void for_each_end(const Rows& graph, i64 v, int warp, int warps, Visit vi
 }
 
 // Number of wedges per smallest vertex, for the vertices first to last - 1, a warp each: sizes[v - first]. Those of
-// more than kLight are written to `heavy`, in no order.
+// more than kLightWedges are written to `heavy`, in no order.
 extern "C" __global__ void __launch_bounds__(256, 4)
     measure_wedges(const i64* indptr, const u32* indices, const i64* split, i64 first, i64 last, i64* sizes,
                    u32* heavy, u32* num_heavy) {
@@ -54,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(256, 4)
     found = warp_sum(found);
     if (lane_id() == 0) {
       sizes[v - first] = found;
-      if (found > kLight) heavy[atomicAdd(num_heavy, 1u)] = static_cast<u32>(v);
+      if (found > kLightWedges) heavy[atomicAdd(num_heavy, 1u)] = static_cast<u32>(v);
     }
   }
 }
@@ -73,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
     const i64 own = from + lane_id();
     const i64 size = own < last ? sizes[own - first] : 0;
     // A single wedge makes no cycle.
-    u32 wanted = __ballot_sync(kAll, size > 1 && size <= kLight);
+    u32 wanted = __ballot_sync(kAll, size > 1 && size <= kLightWedges);
     while (wanted) {
       const int i = __ffs(wanted) - 1;
       wanted &= wanted - 1;

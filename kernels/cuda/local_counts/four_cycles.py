@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from longwall.kernels.cuda.device import WARP, Device, exact, units_that_fit
+from longwall.kernels.cuda.runtime.constants import LIGHT_WEDGES
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.engine import WorkspaceTooLarge
@@ -45,7 +46,6 @@ class CudaFourCycleCounter:
 
     workspace_bytes = 0
 
-    _LIGHT = 512  # kLight
     _THREADS = 1024
 
     def __init__(self, device: Device, graph: GraphArrays, memory: int):
@@ -113,7 +113,7 @@ class CudaFourCycleCounter:
             (*arrays, sizes, first, last, light_root, device.stop_flag, result),
             blocks=device.multiprocessors * 2,
             threads=_WARPS * WARP,
-            shared=2 * 2 * self._LIGHT * _WARPS * 4,
+            shared=2 * 2 * LIGHT_WEDGES * _WARPS * 4,
         )
 
 
@@ -128,7 +128,6 @@ class CudaColumnCycleCounter:
 
     workspace_bytes = 0
 
-    _LIGHT = 512  # kLight
     _THREADS = 1024
 
     def __init__(self, device: Device, graph: GraphArrays, memory: int):
@@ -195,5 +194,5 @@ class CudaColumnCycleCounter:
             (*arrays, last, sizes, light_root, device.stop_flag, result),
             blocks=device.multiprocessors * 2,
             threads=_WARPS * WARP,
-            shared=2 * 2 * self._LIGHT * _WARPS * 4,
+            shared=2 * 2 * LIGHT_WEDGES * _WARPS * 4,
         )

@@ -12,6 +12,7 @@ import numpy as np
 
 from longwall.kernels.cuda.device import THREADS, WARP, Device
 from longwall.kernels.cuda.local_counts.arc_triangles import ArcTasks
+from longwall.kernels.cuda.runtime.constants import PREFIX_BYTES, PREFIX_CONTROL_WORDS, PREFIX_TASKS
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import Targets
@@ -25,10 +26,9 @@ _ARCS_SHARE = 5 / 6  # of the memory; the rest says where those of each vertex b
 _LEAST = 1 << 10  # arcs and vertices of a part, whatever the memory
 _MOST = (1 << 32) - 1  # arcs of a part: places of 32 bits
 _BLOCKS = 8  # per multiprocessor
-_PREFIX_BYTES = 64 + 40 * THREADS  # kPrefixWords
+_PREFIXES_BYTES = 4 * PREFIX_CONTROL_WORDS + PREFIX_BYTES * THREADS
 _MOST_BYTES = 36 << 10  # with a block's bitmap: six blocks fit, and lists have few of the vertices beyond it
 _STATES, _TOGETHER = 1 << 6, 1 << 5  # numbers that are 0 until they are used; ranges whose arcs are made together
-_TASKS = 4  # kTasks
 
 
 class LargerArcs(NamedTuple):
@@ -56,11 +56,11 @@ class LargerArcs(NamedTuple):
 
     def tasks(self, device: Device, graph: GraphArrays, words_each: int = 1) -> ArcTasks:
         """Cut them into tasks of blocks, with a bitmap of so many words for every 32 vertices."""
-        room = min(device.shared_memory, _MOST_BYTES) - _PREFIX_BYTES
+        room = min(device.shared_memory, _MOST_BYTES) - _PREFIXES_BYTES
         words = min(-(-graph.num_vertices // 32), room // (4 * words_each))
-        shared = _PREFIX_BYTES + 4 * words_each * words
+        shared = _PREFIXES_BYTES + 4 * words_each * words
         blocks = max(min(_BLOCKS, device.shared_memory // (shared + 1024)), 1) * device.multiprocessors
-        size = min(max(self.arcs // (blocks * _TASKS), WARP), THREADS)
+        size = min(max(self.arcs // (blocks * PREFIX_TASKS), WARP), THREADS)
         return ArcTasks(size, words, shared, min(blocks, max(-(-self.arcs // size), 1)))
 
 

@@ -19,7 +19,6 @@ constexpr int kMasks = 1 << kPrefix;              // of the members of a prefix
 constexpr int kPerLane = (kMasks + 31) / 32;      // masks that a lane counts
 constexpr int kTotals = kClasses << (kSize - 1);  // counters: by class and mask
 constexpr u32 kMember = 0x80;                     // mark of a vertex that is in the set
-constexpr u32 kNoRoot = 0xffffffffu;
 constexpr u32 kRootsAtOnce = 8;
 
 struct Shared {

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cuda.device import WARP, Device, exact, units_that_fit
 from longwall.kernels.cuda.runtime.compile import constants
+from longwall.kernels.cuda.runtime.constants import NO_ROOT
 from longwall.kernels.interface.graph_arrays import GraphArrays
 
 Array = Any  # a CuPy array
@@ -17,7 +18,7 @@ _MARKS = 64 << 20  # bytes of all blocks' marks that the caches can hold more or
 _SHARED_TOTALS = 1024  # counters that a block may have of its own
 # Candidates of a job that are taken at a time; each is a whole subtree where k is more than 4.
 _CHUNK, _LAST_CHUNK = 16, 1024
-_NO_JOB = np.uint64(0xFFFFFFFF << 32)
+_NO_JOB = np.uint64(NO_ROOT << 32)
 _MOST_ARCS = 1 << 32
 
 

@@ -11,7 +11,6 @@
   const i64 *larger_ptr, const u32 *larger_vertices, const i64 *larger_split, i64 number, i64 base, const u64 *pairs, \
       const u64 *number_of_pairs
 
-constexpr int kTasks = 4;  // that a block has at least, if there are enough
 constexpr int kAhead = 4;  // entries that a lane reads before it looks them up
 
 // Arcs between a vertex u and larger ones v, those of the same u together: of a whole graph, in which the larger neighbours
@@ -39,7 +38,7 @@ struct LargerArcs {
     if (ptr) return {ptr[0], ptr[number], size, words, next, stop};
     // The host does not know how many there are: all blocks should have some.
     const i64 all = static_cast<i64>(*number_of_pairs);
-    size = min(max(all / (gridDim.x * kTasks), i64(32)), size);
+    size = min(max(all / (gridDim.x * kPrefixTasks), i64(32)), size);
     return {0, all, size, words, next, stop};
   }
 
@@ -70,10 +69,10 @@ struct Prefix {
   u32 v, u;
   int size, length;  // of the prefix, which is the place of u in the list; of the out-neighbours of u
 };
-static_assert(sizeof(Prefix) == 40);
+static_assert(sizeof(Prefix) == kPrefixBytes);
 
 constexpr int kMostPrefixes = 32 * kWarps;  // of a task: one for each thread of a block
-constexpr int kControlWords = 16, kPrefixWords = kControlWords + kMostPrefixes * sizeof(Prefix) / 4;
+constexpr int kPrefixWords = kPrefixControlWords + kMostPrefixes * kPrefixBytes / 4;
 
 // The bitmap of a block, and what is behind it.
 DEVICE u32* prefix_bits() { return dynamic_shared + kPrefixWords; }
@@ -83,7 +82,7 @@ DEVICE u32* prefix_bits() { return dynamic_shared + kPrefixWords; }
 template <typename Kind>
 DEVICE int take_prefixes(const Rows& rows, const LargerArcs& larger, i64 from, i64 to, Kind& kind) {
   const int warp = warp_in_block(), lane = lane_id();
-  Prefix* prefixes = reinterpret_cast<Prefix*>(dynamic_shared + kControlWords);
+  Prefix* prefixes = reinterpret_cast<Prefix*>(dynamic_shared + kPrefixControlWords);
   Prefix own = {nullptr, nullptr, 0, 0, 0, 0, 0};
   bool wanted = larger.ends(from, to, own.u, own.v);
   if (wanted) {
@@ -95,7 +94,7 @@ DEVICE int take_prefixes(const Rows& rows, const LargerArcs& larger, i64 from, i
     wanted = own.size > 0 && kind.wants(own);
   }
   const u32 mask = __ballot_sync(kAll, wanted);
-  u32* numbers = dynamic_shared + kControlWords - kWarps;
+  u32* numbers = dynamic_shared + kPrefixControlWords - kWarps;
   if (lane == 0) numbers[warp] = __popc(mask);
   __syncthreads();
   u32 before = 0, all = 0;
@@ -113,7 +112,7 @@ DEVICE int take_prefixes(const Rows& rows, const LargerArcs& larger, i64 from, i
 template <bool PLACES, typename Kind>
 DEVICE void for_prefixes(const Rows& rows, const LargerArcs& larger, const ArcTasks& tasks, Kind& kind) {
   const int warp = warp_in_block(), lane = lane_id();
-  const Prefix* prefixes = reinterpret_cast<const Prefix*>(dynamic_shared + kControlWords);
+  const Prefix* prefixes = reinterpret_cast<const Prefix*>(dynamic_shared + kPrefixControlWords);
   u32 *bits = prefix_bits(), *before = bits + tasks.words;
   for (i64 w = threadIdx.x; w < tasks.words; w += blockDim.x) bits[w] = 0;
   for (;;) {

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from longwall.kernels.cuda.device import THREADS, WARP, Device, sum_of_parts, units_that_fit
 from longwall.kernels.cuda.homomorphisms.diamonds import RowPairs, launch_state
 from longwall.kernels.cuda.local_counts.in_arcs import InArcs, LargerArcs
+from longwall.kernels.cuda.runtime.constants import TABLE_SHARE
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.interface.engine import EngineLost
 from longwall.kernels.interface.graph_arrays import GraphArrays
@@ -23,7 +24,7 @@ _WARPS = 8  # per block of the kernel for short lists
 # Of the memory, for arcs from their smaller ends: of a graph in pages, which says how many there are; of another one;
 # and beside counts of vertices.
 _IN_PAGES_SHARE, _IN_ARCS_SHARE, _IN_ARCS_BESIDE = 1 / 4, 1 / 2, 1 / 8
-_SHORT, _SHARE = 128, 4  # most smaller neighbours of a vertex where each is a warp's work; kShare
+_SHORT = 128  # most smaller neighbours of a vertex where each is a warp's work
 _SHORT_BLOCKS = 6  # per multiprocessor, of that kernel: all at once
 MOST_HITS = 4096  # out-neighbours of a vertex whose counts are in shared memory
 _MOST_PASSES = 16  # over the edges, to count triangles per vertex
@@ -45,7 +46,7 @@ class ShortTriangles:
     def __init__(self, device: Device, graph: GraphArrays):
         self._device, self._graph = device, graph
         self._state, self._result = launch_state(device)
-        slots = 1 << (max(_SHARE * graph.max_out_degree, WARP) - 1).bit_length()
+        slots = 1 << (max(TABLE_SHARE * graph.max_out_degree, WARP) - 1).bit_length()
         self._slots, self._shared = slots, 16 + 4 * _WARPS * (slots + WARP)
         self._blocks = min(device.multiprocessors * _SHORT_BLOCKS, max(-(-graph.num_vertices // _WARPS), 1))
 

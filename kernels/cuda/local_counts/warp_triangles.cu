@@ -3,7 +3,6 @@
 #include "hash_table.cuh"
 #include "row_bitmap.cuh"
 
-constexpr u32 kShare = 4;  // slots of a table for each of its entries
 constexpr int kAhead = 4;  // windows of 32 entries that are read before one is looked up
 
 // Non-empty lists of up to 32 vertices, one after the other; u32 starts[32], for a warp.
@@ -73,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(256, 6)
     const i64 begin = max(a, first), end = min(z, last);
     const int degree = static_cast<int>(z - a);
     if (degree > 1 && begin < end) {
-      const u32 slots = table_slots(degree, kShare);
+      const u32 slots = table_slots(degree, kTableShare);
       for (u32 slot = lane; slot < slots; slot += 32) table[slot] = kNoVertex;
       __syncwarp();
       for (i64 arc = a + lane; arc < z; arc += 32) insert(table, slots, indices[arc]);

@@ -149,7 +149,7 @@ extern "C" __global__ void __launch_bounds__(256, kBlocks)
     }
     if (!search(finder)) break;
     __syncwarp();
-    if (kMode == kVertices && state->total)
+    if (kMode == kCountVertices && state->total)
       note_path(finder.found, finder.store.path, 0, state->base, state->total, state->peak);
     __syncwarp();
     if (lane == 0) {
@@ -159,7 +159,7 @@ extern "C" __global__ void __launch_bounds__(256, kBlocks)
     __syncwarp();
   }
   __syncwarp();
-  if (kMode == kList)
+  if (kMode == kListCliques)
     for (int w = lane; w < state_words; w += 32) saved[w] = reinterpret_cast<u32*>(state)[w];
   add_result(result, 0, finder.estimate);
   __syncthreads();

@@ -7,15 +7,13 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cuda.device import WARP, Device, exact
 from longwall.kernels.cuda.runtime.compile import constants
+from longwall.kernels.cuda.runtime.constants import FILL_BITS, FINDER_LEVELS, GIFT_HEAD_WORDS, WIDE_NUMBERS
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.maximal_cliques import DegeneracyOrder
+from longwall.kernels.interface.maximal_cliques import COUNT, LIST, VERTICES, DegeneracyOrder
 from longwall.kernels.interface.workspaces import NARROW
 
 Array = Any  # a CuPy array
-
-COUNT, VERTICES, LIST = 0, 1, 2
-"""What is wanted: cliques by size, by vertex, or the cliques."""
 
 _WARPS = 8  # of a block, as in the kernel's launch bounds
 _BLOCKS, _WIDE_BLOCKS = 4, 2  # per multiprocessor; where bitmaps are wide, kernels need more registers
@@ -24,12 +22,9 @@ _GIFT_ROWS = 512  # of excluded vertices that are handed over with a task
 _LEAST_GIFT = 12  # candidates of a node that is
 _PATIENCE = 10_000  # cycles that a warp works before it gives a part of its work away
 _STEPS = 32  # nodes of the search between two looks at the other warps
-_LEVELS = NARROW + 2
-_WIDE_NUMBERS = 7  # kWideNumbers
 _SHARED_SIZES = 512  # sizes of cliques that are counted per block
 _CONTROL_WORDS = 4
 _NO_CLIQUE = np.uint64(0xFFFFFFFFFFFFFFFF)
-_FILL_BITS = 36
 # Few vertices have more neighbours, and with theirs every warp's store would be large: they have a launch of their own.
 _MOST_DEGREE = 2048
 
@@ -72,6 +67,7 @@ def clique_finder_header(mode: int, longest: int) -> str:
             "kSharedSizes": _shared_sizes(longest),
             "kStateBytes": _state_bytes(mode),
             "kGiftRows": _GIFT_ROWS,
+            "kGiftWords": _slot_words(longest),
             "kLeastGift": _LEAST_GIFT,
             "kBlocks": _blocks(longest),
             "kPatience": _PATIENCE,
@@ -89,13 +85,20 @@ def _shared_sizes(longest: int) -> int:
 
 
 def _state_bytes(mode: int) -> int:
-    return 24 * _LEVELS + 8 * NARROW + 8 * _LEVELS + 4 * NARROW + 56 + 16 * (_LEVELS if mode == VERTICES else 1)
+    return (
+        24 * FINDER_LEVELS
+        + 8 * NARROW
+        + 8 * FINDER_LEVELS
+        + 4 * NARROW
+        + 56
+        + 16 * (FINDER_LEVELS if mode == VERTICES else 1)
+    )
 
 
 def _slot_words(longest: int) -> int:
-    """Words of a slot of the ring; `kSlotWords` in the kernel."""
-    narrow = ((10 + longest + 2 + NARROW + 1) & ~1) + 2 * NARROW + 2 * _GIFT_ROWS
-    return max(narrow, (10 + 3 * (longest // 32) + 1) & ~1)
+    """Return the words of a slot of the ring; gifts.cuh says how they are laid out."""
+    narrow = ((GIFT_HEAD_WORDS + longest + 2 + NARROW + 1) & ~1) + 2 * NARROW + 2 * _GIFT_ROWS
+    return max(narrow, (GIFT_HEAD_WORDS + 3 * (longest // 32) + 1) & ~1)
 
 
 def _layout(mode: int, longest: int, rows: int, wide_words: int) -> tuple[list[int], int]:
@@ -110,7 +113,7 @@ def _layout(mode: int, longest: int, rows: int, wide_words: int) -> tuple[list[i
         longest * words if wide else 0,
         wide_words if wide else 0,
         (wide + 2) * 3 * words if wide else 0,
-        (wide + 2) * _WIDE_NUMBERS if wide else 0,
+        (wide + 2) * WIDE_NUMBERS if wide else 0,
         _state_bytes(mode) // 4 if mode == LIST else 0,
     ]
     ends = np.cumsum(sizes).tolist()
@@ -315,7 +318,7 @@ class CudaCliqueLister(_Finder):
             if self._fresh:
                 self._searched += 1
             last = min(taken, refused)
-            rows, fill = last >> _FILL_BITS, last & ((1 << _FILL_BITS) - 1)
+            rows, fill = last >> FILL_BITS, last & ((1 << FILL_BITS) - 1)
             if rows:
                 return self._offsets[: rows + 1].get(), self._members[:fill].get()
         return None

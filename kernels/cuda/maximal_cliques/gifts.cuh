@@ -16,12 +16,14 @@ struct GiftControl {
 // Words of a slot: its number (p: free for gift p, p + 1: holds it), the root, and the length of the path, which is 0
 // where bitmaps follow, or else what the narrow search is at.
 enum Field { kNumber, kRoot, kGiftLength, kGiftAlive, kGiftSets, kGiftData = kGiftSets + 6 };
+static_assert(kGiftData == kGiftHeadWords);
 constexpr u32 kGiftIds = kGiftData + kLongest + 2;             // u32[64], behind the path
 constexpr u32 kGiftAdjacent = (kGiftIds + kNarrow + 1) & ~1u;  // u64[64]
 constexpr u32 kGiftRowsAt = kGiftAdjacent + 2 * kNarrow;       // u64[kGiftRows]
 constexpr u32 kBitmapWords = kGiftData + 3 * kWords;
 constexpr u32 kSearchWords = kGiftRowsAt + 2 * kGiftRows;
 constexpr u32 kSlotWords = kSearchWords > kBitmapWords ? kSearchWords : (kBitmapWords + 1) & ~1u;
+static_assert(kSlotWords == kGiftWords);
 
 struct Finder : Beginner {
   GiftControl* control;
@@ -242,7 +244,7 @@ struct Finder : Beginner {
         const bool over = load_volatile(&control->outstanding) == 0;
         got = load_volatile(number) == at + 1;
         if (got) state->phase ^= kHoldsTicket;
-        if (over || load_volatile(stop) || (kMode == kList && load_volatile(&found.listing[1]) != ~0ull)) break;
+        if (over || load_volatile(stop) || (kMode == kListCliques && load_volatile(&found.listing[1]) != ~0ull)) break;
         if (!got) __nanosleep(nap);
       }
       __threadfence();

@@ -37,7 +37,7 @@ struct NarrowSearch {
     const int lane = lane_id(), size = length + __popcll(rest);
     if (size < found.min_size) return true;
     const bool low = rest >> lane & 1, high = rest >> (lane + 32) & 1;
-    if (kMode == kList) {
+    if (kMode == kListCliques) {
       const i64 at = take_room(found, size);
       if (at < 0) return false;
       for (int i = lane; i < length; i += 32) found.members[at + i] = store.path[i];
@@ -47,7 +47,7 @@ struct NarrowSearch {
     }
     count_size(found, size, 1);
     estimate += lane == 0;
-    if (kMode == kVertices) {
+    if (kMode == kCountVertices) {
       count_totals(1, size);
       note_path(found, store.path, known, length, 1, size);
       if (low) note(found, state->ids[lane], 1, size);
@@ -63,7 +63,7 @@ struct NarrowSearch {
     const u64 times = bit_at(pairs);
     count_size(found, size, times);
     estimate += lane == 0 ? static_cast<double>(times) : 0;
-    if (kMode == kVertices) {
+    if (kMode == kCountVertices) {
       count_totals(times, size);
       note_path(found, store.path, known, length, times, size);
       if (rest >> lane & 1) note(found, state->ids[lane], times >> 1, size);
@@ -151,7 +151,7 @@ struct NarrowSearch {
       // None has all candidates that are left, and these were all: it would have been seen before.
       filter_rows(node, universal);
     }
-    if (kMode != kList && node.alive == 0 && node.excluded == 0) {
+    if (kMode != kListCliques && node.alive == 0 && node.excluded == 0) {
       const bool many = (!low_in || low_common == size - 2) && (!high_in || high_common == size - 2);
       if (__all_sync(kAll, many)) {
         __syncwarp();
@@ -179,7 +179,7 @@ struct NarrowSearch {
       state->alive[level] = node.alive;
       state->length[level] = node.length;
     }
-    if (kMode == kVertices) push_totals(level, node.known);
+    if (kMode == kCountVertices) push_totals(level, node.known);
     __syncwarp();
   }
 
@@ -190,7 +190,7 @@ struct NarrowSearch {
     const u64 todo = state->untried[level];
     const int length = state->length[level];
     if (!todo) {
-      if (kMode == kVertices)
+      if (kMode == kCountVertices)
         pop_totals(state->start[level], length, state->total_before[level], state->peak_before[level]);
       __syncwarp();
       if (lane == 0) state->depth = level - 1;

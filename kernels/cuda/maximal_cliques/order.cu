@@ -10,8 +10,8 @@ struct PeelControl {
   u32 stopped;
   u32 unused;
 };
-
-constexpr u32 kNoLevel = 0xffffffffu;
+static_assert(sizeof(PeelControl) == 4 * kPeelControlWords);
+static_assert(__builtin_offsetof(PeelControl, next_level) == 4 * kPeelNextLevel);
 
 // Wait for all blocks, which are on the device at once. What the last one finds is the same for all then.
 DEVICE void wait_for_all(PeelControl* control, const u32* stop) {

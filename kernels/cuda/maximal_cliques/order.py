@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 
 from longwall.kernels.cuda.device import WARP, Device
+from longwall.kernels.cuda.runtime.constants import NO_LEVEL, PEEL_CONTROL_WORDS, PEEL_NEXT_LEVEL
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.maximal_cliques import DegeneracyOrder
 from longwall.kernels.interface.workspaces import NARROW
 
 _SOURCE = "maximal_cliques/order.cu"
 _PEEL_THREADS = 1024  # of a block, one per multiprocessor: blocks wait for each other
-_CONTROL_WORDS = 8
 
 
 def degeneracy_order(device: Device, graph: GraphArrays, later: Any = None) -> DegeneracyOrder:
@@ -19,8 +19,8 @@ def degeneracy_order(device: Device, graph: GraphArrays, later: Any = None) -> D
     xp, n = device.xp, graph.num_vertices
     rank, indptr = xp.empty(n, np.uint32), xp.zeros(n + 1, np.int64)
     degree, queue = xp.empty(n, np.uint32), xp.empty(n, np.uint32)
-    control = xp.zeros(_CONTROL_WORDS, np.uint32)
-    control[4] = 0xFFFFFFFF  # next_level
+    control = xp.zeros(PEEL_CONTROL_WORDS, np.uint32)
+    control[PEEL_NEXT_LEVEL] = NO_LEVEL
     device.launch(
         _SOURCE,
         "peel",

@@ -143,7 +143,7 @@ struct WideSearch : NarrowSearch {
       own[kAlive] = alive;
       own[kLength] = node.length;
       own[kSize] = node.size;
-      if (kMode == kVertices) {
+      if (kMode == kCountVertices) {
         own[kStart] = node.known;
         own[kPeakBefore] = state->peak;
         own[kTotalBefore] = static_cast<int>(state->total);
@@ -157,7 +157,7 @@ struct WideSearch : NarrowSearch {
 
   DEVICE void pop_wide(int level) {
     const int* own = numbers(level);
-    if (kMode == kVertices) {
+    if (kMode == kCountVertices) {
       const u64 before = joined(static_cast<u32>(own[kTotalBefore]), static_cast<u32>(own[kTotalBefore + 1]));
       pop_totals(own[kStart], own[kLength], before, own[kPeakBefore]);
     }

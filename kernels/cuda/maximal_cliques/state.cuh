@@ -2,16 +2,13 @@
 #pragma once
 #include "common.cuh"
 
-// constexpr int kMode (kCount, kVertices or kList), kSharedSizes (sizes of cliques that are counted per block),
-// kLongest (most later neighbours of a vertex), kStateBytes (of State), kGiftRows (most rows that are handed over),
+// constexpr int kMode (kCountCliques, kCountVertices or kListCliques), kSharedSizes (sizes of cliques that are counted per block),
+// kLongest (most later neighbours of a vertex), kStateBytes (of State), kGiftRows (most rows that are handed over), kGiftWords (of a slot for them),
 // kLeastGift (least candidates of a node that is), kBlocks (per multiprocessor); constexpr u32 kPatience (cycles between
 // gifts), kStepsBetweenPauses
 #include "generated.cuh"
 
-constexpr int kCount = 0, kVertices = 1, kList = 2;
-constexpr int kNarrow = 64;  // candidates of a narrow search
-constexpr int kLevels = kNarrow + 2;
-constexpr int kVertexLevels = kMode == kVertices ? kLevels : 1;
+constexpr int kVertexLevels = kMode == kCountVertices ? kFinderLevels : 1;
 constexpr int kWords = (kLongest + 31) / 32 > 0 ? (kLongest + 31) / 32 : 1;  // of a bitmap of later neighbours
 
 constexpr int kWideLevels = kLongest > kNarrow ? kLongest - kNarrow + 2 : 0;
@@ -46,10 +43,10 @@ struct OrderedGraph {
 // a list is full.
 struct State {
   // A narrow search: its levels, and the candidates with those that each is adjacent to.
-  u64 candidates[kLevels], untried[kLevels], excluded[kLevels];
+  u64 candidates[kFinderLevels], untried[kFinderLevels], excluded[kFinderLevels];
   u64 adjacent[kNarrow];
   u64 total_before[kVertexLevels];
-  int alive[kLevels], length[kLevels];
+  int alive[kFinderLevels], length[kFinderLevels];
   int start[kVertexLevels], peak_before[kVertexLevels];
   u32 ids[kNarrow];
   // The root or task that is worked on; roots that were taken and not begun.
@@ -85,7 +82,7 @@ struct Store {
 };
 
 constexpr int kAlive = 0, kLength = 1, kSize = 2, kStart = 3, kPeakBefore = 4, kTotalBefore = 5;  // and 6
-constexpr int kWideNumbers = 7;
+static_assert(kTotalBefore + 2 == kWideNumbers);
 
 // What is found.
 struct Found {
@@ -94,13 +91,11 @@ struct Found {
   u64* sizes;         // u64[kLongest + 2]
   u64* vertices;      // u64[2][num_vertices]
   i64 num_vertices;
-  u64* listing;  // rows << 36 | vertices that were listed; the same of the first clique that found no room
+  u64* listing;  // rows << kFillBits | vertices that were listed; the same of the first clique that found no room
   i64 room;
   i64* offsets;
   u32* members;
 };
-
-constexpr int kFillBits = 36;
 
 // Count cliques for one of their vertices; each lane for a vertex of its own.
 DEVICE void note(const Found& found, u32 vertex, u64 times, int size) {
@@ -118,7 +113,7 @@ DEVICE void count_size(const Found& found, int size, u64 times) {
 
 // Whether a list is full: no clique is listed before the next launch.
 DEVICE bool is_full(const Found& found) {
-  return kMode == kList && __shfl_sync(kAll, load_volatile(&found.listing[1]), 0) != ~0ull;
+  return kMode == kListCliques && __shfl_sync(kAll, load_volatile(&found.listing[1]), 0) != ~0ull;
 }
 
 // Find room for a clique in the list: where its first vertex goes, -1 if it is full.

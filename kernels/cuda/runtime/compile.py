@@ -9,6 +9,8 @@ from importlib.resources import files
 from threading import Lock
 from typing import Any
 
+from longwall.kernels.cuda.runtime.constants import constants_header
+
 OPTIONS = ("-std=c++17",)
 _INCLUDE = re.compile(r'^#include "([\w/]+\.cuh)"\n', re.MULTILINE)
 
@@ -33,17 +35,17 @@ def source_text(name: str, generated: str = "") -> tuple[str, tuple[str, ...]]:
         Options for NVRTC or nvcc.
     """
     folder = files("longwall.kernels.cuda")
+    written = {"constants.cuh": constants_header(), "generated.cuh": generated}
     seen: set[str] = set()
 
     def read(file: str) -> str:
         if file in seen:
             return ""
         seen.add(file)
-        text = (
-            generated
-            if file == "generated.cuh"
-            else folder.joinpath("include" if "/" not in file and file.endswith(".cuh") else "", file).read_text()
-        )
+        if file in written:
+            text = written[file]
+        else:
+            text = folder.joinpath("include" if "/" not in file and file.endswith(".cuh") else "", file).read_text()
         return _INCLUDE.sub(lambda match: read(match[1]), text.replace("#pragma once\n", ""))
 
     return read(name), OPTIONS

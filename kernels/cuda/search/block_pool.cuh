@@ -2,8 +2,6 @@
 #pragma once
 #include "common.cuh"
 
-constexpr u32 kBlockValues = 2048;  // 8 KiB, as in GAMMA
-constexpr int kUsedBits = 12;       // of a packed position; the others are the block's number
 constexpr u32 kNoBlock = 0xffffffffu;
 
 // Where a warp writes next: behind the first `used` values of a block.

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from longwall.kernels.cuda.device import WARP, Device
+from longwall.kernels.cuda.runtime.constants import BLOCK_VALUES, USED_BITS
 from longwall.kernels.interface.engine import ShortOfMemory, WorkspaceTooLarge
 from longwall.kernels.interface.search import Extension
 
@@ -12,10 +13,8 @@ Array = Any  # a CuPy array
 
 WARPS_PER_BLOCK = 8  # of threads, as below
 BLOCKS_PER_MULTIPROCESSOR = 4  # as in the kernels' launch bounds
-BLOCK_VALUES = 2048  # kBlockValues
 LEAST_BLOCKS = 4  # a warp takes one when it begins, and again for rows with long sets
-USED_BITS = 12  # kUsedBits
-_MOST_BLOCKS = 1 << 20  # a packed position has 20 bits for the block's number
+_MOST_BLOCKS = 1 << (32 - USED_BITS)  # a packed position has the other bits for the block's number
 _BLOCK_WORDS = BLOCK_VALUES + 1  # with its link to the next one
 BLOCK_BYTES = 4 * _BLOCK_WORDS
 

@@ -6,7 +6,6 @@
 // once, and nothing is compacted.
 #include "common.cuh"
 
-constexpr i64 kSegment = 1024;        // new edges that a warp writes at once
 constexpr u32 kNoMore = 0xffffffffu;  // behind the positions that are left out of a list
 
 // Rows of edges, column by column, `stride` apart. An edge is its larger end << 32 | its smaller end.
@@ -186,8 +185,8 @@ extern "C" __global__ void __launch_bounds__(256)
   };
   const i64 before = begin_of(first * num_ends), total = begin_of(last * num_ends), number = last * num_ends;
   i64* const edges = out - before;
-  for (i64 at = before + (thread >> 5) * kSegment; at < total; at += (threads >> 5) * kSegment) {
-    const i64 stop = min(at + kSegment, total);
+  for (i64 at = before + (thread >> 5) * kEdgeSegment; at < total; at += (threads >> 5) * kEdgeSegment) {
+    const i64 stop = min(at + kEdgeSegment, total);
     i64 done = at, list = first * num_ends;
     list += lower_bound(list_ends + list, number - list, at + 1);
     while (done < stop) {

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from longwall.kernels.cuda.device import THREADS, WARP, Device
+from longwall.kernels.cuda.runtime.constants import EDGE_SEGMENT
 from longwall.kernels.cuda.runtime.staging.by_turns import StagingByTurns
 from longwall.kernels.cuda.runtime.staging.staging import RowLists, places
 from longwall.kernels.interface.graph_arrays import GraphArrays
@@ -15,7 +16,6 @@ from longwall.kernels.interface.search import Cut
 Array = Any  # a CuPy array
 
 _STAGING_SHARE = 2  # the part of the memory that lists from the host have, at least
-_SEGMENT = 1024  # kSegment
 _MOST_LISTS = 1 << 31  # kernels number them in 32 bits
 _MOST_CUTS = 64  # at once
 
@@ -157,7 +157,7 @@ class CudaEdgeExtender:
         begins, _ = places(lists)
         self._launch(
             "write_edges",
-            max(-(-cut.number // _SEGMENT) * WARP, offsets.size),
+            max(-(-cut.number // EDGE_SEGMENT) * WARP, offsets.size),
             (
                 graph.indptr,
                 graph.indices,

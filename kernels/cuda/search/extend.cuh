@@ -1,6 +1,5 @@
 // Extend rows of partial embeddings by one level: what the ways of writing the new vertices share.
 #pragma once
-#include "search/row_counts.cuh"
 #include "search/search.cuh"
 
 struct ExtensionInput {

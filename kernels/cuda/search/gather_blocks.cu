@@ -1,6 +1,5 @@
 // Empty a pool of blocks: bring each row's values to where the rows before it end.
 #include "search/block_pool.cuh"
-#include "search/row_counts.cuh"
 
 // What is kept of the rows that were extended.
 struct Kept {

@@ -5,16 +5,14 @@
 // number of kept nodes before each group, a node's new place is a few population counts away.
 #include "common.cuh"
 
-constexpr int kSteps = 4;       // levels that one launch climbs
-constexpr int kGroupWords = 8;  // a bit for each node of a group
-constexpr int kGroupBits = 8;   // 256 nodes
+constexpr int kGroupWords = (1 << kTreeGroupBits) / 32;  // a bit for each node of a group
 
 // The levels that a launch climbs, upwards; no nodes where there are no more. Children of node i begin at offsets[i].
 template <typename T>
 struct Steps {
-  const i64* offsets[kSteps];
-  i64 nodes[kSteps];
-  T* data[kSteps];
+  const i64* offsets[kTreeSteps];
+  i64 nodes[kTreeSteps];
+  T* data[kTreeSteps];
 };
 
 #define STEPS(T)                                                                                                 \
@@ -67,7 +65,7 @@ DEVICE i64 warp_inclusive_sum(i64 value) {
 // Levels without data are climbed only. A warp climbs from a group of rows, `first` on.
 template <typename T>
 DEVICE void climb(i64 first, i64 num_rows, const T* last, T* flat, i64 column, const Steps<const T>& steps) {
-  i64 low = first, high = min(first + (1 << kGroupBits), num_rows) - 1;
+  i64 low = first, high = min(first + (1 << kTreeGroupBits), num_rows) - 1;
   i64 node[kGroupWords];
 #pragma unroll
   for (int j = 0; j < kGroupWords; ++j) {
@@ -75,7 +73,7 @@ DEVICE void climb(i64 first, i64 num_rows, const T* last, T* flat, i64 column, c
     if (last && row < num_rows) flat[(column + 1) * num_rows + row] = last[row];
   }
 #pragma unroll
-  for (int s = 0; s < kSteps; ++s) {
+  for (int s = 0; s < kTreeSteps; ++s) {
     if (!steps.nodes[s]) return;
     const i64* offsets = steps.offsets[s];
     const T* values = steps.data[s];
@@ -94,15 +92,15 @@ DEVICE void climb(i64 first, i64 num_rows, const T* last, T* flat, i64 column, c
 extern "C" __global__ void __launch_bounds__(256)
     climb_32(i64 num_rows, const u32* last, u32* flat, i64 column, STEPS(const u32)) {
   const Steps<const u32> steps = GIVEN_STEPS;
-  for (i64 group = warp_in_grid(); group << kGroupBits < num_rows; group += warps_of_grid())
-    climb(group << kGroupBits, num_rows, last, flat, column, steps);
+  for (i64 group = warp_in_grid(); group << kTreeGroupBits < num_rows; group += warps_of_grid())
+    climb(group << kTreeGroupBits, num_rows, last, flat, column, steps);
 }
 
 extern "C" __global__ void __launch_bounds__(256)
     climb_64(i64 num_rows, const u64* last, u64* flat, i64 column, STEPS(const u64)) {
   const Steps<const u64> steps = GIVEN_STEPS;
-  for (i64 group = warp_in_grid(); group << kGroupBits < num_rows; group += warps_of_grid())
-    climb(group << kGroupBits, num_rows, last, flat, column, steps);
+  for (i64 group = warp_in_grid(); group << kTreeGroupBits < num_rows; group += warps_of_grid())
+    climb(group << kTreeGroupBits, num_rows, last, flat, column, steps);
 }
 
 // --- compact --------------------------------------------------------------------------------------------------------
@@ -112,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(256)
 DEVICE void mark_group(i64 group, i64 num_nodes, const unsigned char* mask, const i64* counts, u32* words, i64* sums,
                        const Steps<u32>& steps) {
   const int lane = lane_id();
-  const i64 first = group << kGroupBits;
+  const i64 first = group << kTreeGroupBits;
   i64 node[kGroupWords], sum = 0;
   u32 kept[kGroupWords];
 #pragma unroll
@@ -134,9 +132,9 @@ DEVICE void mark_group(i64 group, i64 num_nodes, const unsigned char* mask, cons
     if (lane == 0) sums[group] = sum;
   }
   if (first == num_nodes) return;  // the last group may be empty
-  i64 low = first, high = min(first + (1 << kGroupBits), num_nodes) - 1;
+  i64 low = first, high = min(first + (1 << kTreeGroupBits), num_nodes) - 1;
 #pragma unroll
-  for (int s = 0; s < kSteps; ++s) {
+  for (int s = 0; s < kTreeSteps; ++s) {
     if (!steps.nodes[s]) return;
     const i64* offsets = steps.offsets[s];
     low = warp_parent(offsets, 0, steps.nodes[s] - 1, low);
@@ -165,7 +163,7 @@ DEVICE void mark_group(i64 group, i64 num_nodes, const unsigned char* mask, cons
 extern "C" __global__ void __launch_bounds__(256)
     mark_kept(i64 num_nodes, const unsigned char* mask, const i64* counts, u32* words, i64* sums, STEPS(u32)) {
   const Steps<u32> steps = GIVEN_STEPS;
-  for (i64 group = warp_in_grid(); group << kGroupBits <= num_nodes; group += warps_of_grid())
+  for (i64 group = warp_in_grid(); group << kTreeGroupBits <= num_nodes; group += warps_of_grid())
     mark_group(group, num_nodes, mask, counts, words, sums, steps);
 }
 
@@ -210,7 +208,7 @@ extern "C" __global__ void __launch_bounds__(1024)
 
 // How many nodes before this one are kept; the node after the last one has a group too.
 DEVICE i64 rank(const u32* words, const i64* prefix, i64 node) {
-  const i64 group = node >> kGroupBits, word = node >> 5;
+  const i64 group = node >> kTreeGroupBits, word = node >> 5;
   i64 found = prefix[group] + __popc(words[word] & ((1u << (node & 31)) - 1));
   for (i64 w = group * kGroupWords; w < word; ++w) found += __popc(words[w]);
   return found;
@@ -245,11 +243,11 @@ extern "C" __global__ void __launch_bounds__(256)
 extern "C" __global__ void __launch_bounds__(256)
     gather_ends(i64 num_rows, const i64* counts, const i64* sums, const i64* prefix, i64* new_offsets) {
   if (thread_in_grid() == 0) new_offsets[0] = 0;
-  for (i64 group = warp_in_grid(); group << kGroupBits < num_rows; group += warps_of_grid()) {
+  for (i64 group = warp_in_grid(); group << kTreeGroupBits < num_rows; group += warps_of_grid()) {
     i64 place = prefix[group], before = sums[group];
 #pragma unroll
     for (int j = 0; j < kGroupWords; ++j) {
-      const i64 row = (group << kGroupBits) + j * 32 + lane_id();
+      const i64 row = (group << kTreeGroupBits) + j * 32 + lane_id();
       const i64 count = row < num_rows ? max(counts[row], i64(0)) : 0;
       const u32 kept = __ballot_sync(kAll, count > 0);
       const i64 end = warp_inclusive_sum(count);
@@ -262,13 +260,13 @@ extern "C" __global__ void __launch_bounds__(256)
 
 // --- cut ------------------------------------------------------------------------------------------------------------
 
-// Find the ancestors of the first and the last node of a slice, a warp for each: ends[2][kSteps].
+// Find the ancestors of the first and the last node of a slice, a warp for each: ends[2][kTreeSteps].
 extern "C" __global__ void __launch_bounds__(64) find_ends(i64* ends, i64 first, i64 last, STEPS(u32)) {
   const Steps<u32> steps = GIVEN_STEPS;
-  i64* own = ends + warp_in_block() * kSteps;
+  i64* own = ends + warp_in_block() * kTreeSteps;
   i64 node = warp_in_block() ? last : first;
 #pragma unroll
-  for (int s = 0; s < kSteps; ++s) {
+  for (int s = 0; s < kTreeSteps; ++s) {
     if (!steps.nodes[s]) return;
     node = warp_parent(steps.offsets[s], 0, steps.nodes[s] - 1, node);
     if (lane_id() == 0) own[s] = node;

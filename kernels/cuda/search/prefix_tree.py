@@ -15,6 +15,7 @@ import numpy as np
 
 from longwall.kernels.cuda.device import WARP
 from longwall.kernels.cuda.runtime.compile import kernel
+from longwall.kernels.cuda.runtime.constants import TREE_GROUP_BITS, TREE_STEPS
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.search_program import Level, admissible
 
@@ -23,9 +24,7 @@ Tree = tuple[tuple[Array, ...], tuple[Array, ...]]
 
 _THREADS = 256
 _BLOCKS = 8  # per multiprocessor: as many threads as it holds
-_STEPS = 4  # kSteps
-_GROUP = 256  # nodes of a warp
-_GROUP_WORDS = 8  # kGroupWords
+_GROUP = 1 << TREE_GROUP_BITS  # nodes of a warp
 _LEVELS = 5  # that sum_groups takes
 _NONE = np.uintp(0)
 
@@ -54,8 +53,8 @@ def columns(values: Sequence[Array], offsets: Sequence[Array]) -> Array:
 
     last = _contiguous(values[-1])
     flat = cupy.empty((len(values), last.size), last.dtype)
-    for top in range(len(offsets) - 1, -1, -_STEPS) or (-1,):
-        climbed = range(top, max(top - _STEPS, -1), -1)
+    for top in range(len(offsets) - 1, -1, -TREE_STEPS) or (-1,):
+        climbed = range(top, max(top - TREE_STEPS, -1), -1)
         steps = [
             (_to_rows(offsets, top) if level == top else offsets[level], _contiguous(values[level], last.dtype))
             for level in climbed
@@ -70,7 +69,7 @@ def column(values: Sequence[Array], offsets: Sequence[Array], level: int, rows: 
 
     wanted = _contiguous(values[level])
     flat = cupy.empty((1, rows), wanted.dtype)
-    top = min(level + _STEPS, len(offsets)) - 1
+    top = min(level + TREE_STEPS, len(offsets)) - 1
     steps = [(_to_rows(offsets, top), _NONE), *((offsets[above], _NONE) for above in range(top - 1, level - 1, -1))]
     steps[-1] = (steps[-1][0], wanted)
     _climb(flat, top - level, _NONE, steps)
@@ -167,13 +166,13 @@ def _mark(values: Sequence[Array], offsets: Sequence[Array], mask: Array, counts
     sizes = [int(level.size) for level in values]
     groups = [size // _GROUP + 1 for size in sizes]  # a node's offset may be that of the end
     starts = list(accumulate(groups, initial=0))
-    all_words = cupy.zeros(starts[-1] * _GROUP_WORDS, np.uint32)
+    all_words = cupy.zeros(starts[-1] * (_GROUP // 32), np.uint32)
     all_before = cupy.empty(starts[-1], np.int64)
-    words = [all_words[start * _GROUP_WORDS :] for start in starts[:-1]]
+    words = [all_words[start * (_GROUP // 32) :] for start in starts[:-1]]
     sums = None if counts is None else cupy.empty(groups[-1], np.int64)
     source = (_NONE if mask is None else mask, _NONE if counts is None else counts)
-    for base in range(len(offsets), 0, -_STEPS) or (0,):
-        climbed = range(base - 1, max(base - 1 - _STEPS, -1), -1)
+    for base in range(len(offsets), 0, -TREE_STEPS) or (0,):
+        climbed = range(base - 1, max(base - 1 - TREE_STEPS, -1), -1)
         steps = _padded([(offsets[level], sizes[level], words[level]) for level in climbed])
         arguments = (sizes[base], *source, words[base], _NONE if sums is None else sums, *steps)
         _launch("mark_kept", arguments, _whole_warps(sizes[base] + 1))
@@ -219,13 +218,13 @@ def _ancestors(offsets: Sequence[Array], levels: Sequence[int], begin: int, end:
     if begin == end:
         return [(0, 0)] * len(levels)
     found: list[tuple[int, int]] = []
-    for done in range(0, len(levels), _STEPS):
-        steps = [(offsets[level], offsets[level].size - 1, _NONE) for level in levels[done : done + _STEPS]]
-        ends, answer = _answer(2 * _STEPS)
+    for done in range(0, len(levels), TREE_STEPS):
+        steps = [(offsets[level], offsets[level].size - 1, _NONE) for level in levels[done : done + TREE_STEPS]]
+        ends, answer = _answer(2 * TREE_STEPS)
         first, end = found[-1] if found else (begin, end)
         _launch("find_ends", (np.uintp(ends), first, end - 1, *_padded(steps)), 64, 64)
         both = _given(answer)
-        found += [(both[step], both[_STEPS + step] + 1) for step in range(len(steps))]
+        found += [(both[step], both[TREE_STEPS + step] + 1) for step in range(len(steps))]
     return found
 
 
@@ -239,7 +238,7 @@ def _part(values: Array, begin: int, end: int) -> Array:
 def _padded(steps: Sequence[tuple[Array, int, Array]]) -> list[Any]:
     """Offsets, number of nodes and data of the levels that a launch climbs, as a kernel takes them."""
     flat: list[Any] = [argument for step in steps for argument in step]
-    return flat + [_NONE, 0, _NONE] * (_STEPS - len(steps))
+    return flat + [_NONE, 0, _NONE] * (TREE_STEPS - len(steps))
 
 
 def _contiguous(array: Array, dtype: Any = None) -> Array:

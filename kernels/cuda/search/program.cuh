@@ -2,8 +2,6 @@
 #pragma once
 #include "common.cuh"
 
-enum SetKind { ADJACENCY, LABELLED, INTERSECT, SUBTRACT };
-
 struct SetOp {
   int depth, kind, source, adjacent;
   u64 below, above;

@@ -9,15 +9,9 @@ from typing import Any
 import numpy as np
 
 from longwall.kernels.cuda.device import WARP, Device, any_size, checked, exact, fetch
+from longwall.kernels.cuda.runtime.constants import BLOCK_VALUES, NOT_EXTENDED, TOO_LONG, USED_BITS
 from longwall.kernels.cuda.runtime.staging.staging import RowLists, Staging, places
-from longwall.kernels.cuda.search.block_pool import (
-    BLOCK_VALUES,
-    BLOCKS_PER_MULTIPROCESSOR,
-    LEAST_BLOCKS,
-    USED_BITS,
-    WARPS_PER_BLOCK,
-    BlockPool,
-)
+from longwall.kernels.cuda.search.block_pool import BLOCKS_PER_MULTIPROCESSOR, LEAST_BLOCKS, WARPS_PER_BLOCK, BlockPool
 from longwall.kernels.cuda.search.search_header import Variant, graph_arguments, program_header, stored_sets
 from longwall.kernels.cuda.search.search_stacks import RING_BYTES, SearchStacks, SearchTasks
 from longwall.kernels.interface.engine import WorkspaceTooLarge
@@ -31,7 +25,6 @@ Array = Any  # a CuPy array
 
 _STAGING_SHARE = 3  # the part of the memory that lists from the host have
 PATIENCE = 1 << 18  # cycles: about 0.15 ms, long enough to hide the look at who is idle
-NOT_EXTENDED, TOO_LONG = -1, -2  # kNotExtended, kTooLong
 SHARED_ROOM = 512  # elements of a set in a warp's shared memory: 2 KiB
 _LEAST_ROOM = 1024  # elements of a set in global memory, where not all warps have room for the longest sets
 _TIER, _LAST_TIER = 8, 8  # how much more room the next warps have, who are fewer; all of it is there at last

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 
 from longwall.kernels.cuda.device import WARP, Device
+from longwall.kernels.cuda.runtime.constants import RING_SLOT_WORDS, RING_SLOTS, TASK_CONTROL_WORDS
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.search_program import Level
 
 Array = Any  # a CuPy array
 
-RING_SLOTS = 4096  # kRingSlots
-RING_SLOT_WORDS = 8
 RING_BYTES = 4 * RING_SLOTS * RING_SLOT_WORDS
-_CONTROL, _NUM_ROWS, _RESULT = 3, 3, 2  # TaskControl in words of 64 bits, and its number of rows in words of 32
+_NUM_ROWS, _RESULT = 3, 2  # the place of TaskControl.num_rows; words of a result
 
 _LEAST_OWN = 4 * WARP  # elements of a warp's own stack beside long ones
 
@@ -95,8 +94,8 @@ class SearchTasks:
         self._device, self._longs = device, longs
         self.ring = xp.empty(RING_BYTES, np.uint8)
         self.lent = xp.empty(max(longs, 1), np.uint32)
-        self._block = xp.empty(_CONTROL + _RESULT, np.uint64)
-        self.control, self.result = self._block[:_CONTROL].view(np.uint32), self._block[_CONTROL:]
+        self._block = xp.empty(TASK_CONTROL_WORDS + _RESULT, np.uint64)
+        self.control, self.result = self._block[:TASK_CONTROL_WORDS].view(np.uint32), self._block[TASK_CONTROL_WORDS:]
 
     def begin(self, rows: int) -> None:
         """Set all counters, for so many rows."""
@@ -123,4 +122,4 @@ class SearchTasks:
         """Wait for the kernels; return the result, and how many rows there were."""
         self._device.synchronize()  # as in launch.exact
         found = self._block.get()
-        return found[_CONTROL:], int(found.view(np.uint32)[_NUM_ROWS])
+        return found[TASK_CONTROL_WORDS:], int(found.view(np.uint32)[_NUM_ROWS])

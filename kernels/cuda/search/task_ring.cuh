@@ -28,7 +28,7 @@ struct TaskControl {
   u32 head, tail;  // tasks ever taken from and put into the ring, modulo 2^32
 };
 
-constexpr u32 kRingSlots = 4096;
+static_assert(sizeof(RingSlot) == 4 * kRingSlotWords && sizeof(TaskControl) == 8 * kTaskControlWords);
 
 // The two sides of the ring (after D. Vyukov's bounded queue); one lane calls them.
 DEVICE bool push(RingSlot* ring, TaskControl* control, const Task& task) {

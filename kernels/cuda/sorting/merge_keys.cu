@@ -91,7 +91,7 @@ DEVICE void prefix_sums(u32* values, int length, u32* warp_sums) {
 }
 
 // Merge tile after tile, each by a block.
-extern "C" __global__ void __launch_bounds__(kThreads)
+extern "C" __global__ void __launch_bounds__(kMergeThreads)
     merge_tiles(const u64* high, const u64* low, const u64* payload, const i64* starts, i64 num_lists, const u32* cuts,
                 i64 tiles, u64* out_high, u64* out_low, u64* out_payload) {
   const int lists = static_cast<int>(num_lists);
@@ -107,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   const Keys keys{high_keys, low_keys};
   for (i64 tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
     __syncthreads();
-    for (int list = threadIdx.x; list < lists; list += kThreads) {
+    for (int list = threadIdx.x; list < lists; list += kMergeThreads) {
       const i64 size = starts[list + 1] - starts[list];
       const i64 begin = tile ? cuts[(tile - 1) * lists + list] : 0;
       sources[list] = begin;
@@ -130,19 +130,19 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     __syncthreads();
     const int length = static_cast<int>(begins[lists]);
     const i64 out = *earlier_keys;
-    for (int list = warp_in_block(); list < lists; list += kThreads / 32) {
+    for (int list = warp_in_block(); list < lists; list += kMergeThreads / 32) {
       for (u32 at = begins[list] + lane_id(); at < begins[list + 1]; at += 32) {
         low_keys[at] = low[sources[list] + at];
         if (kWords == 2) high_keys[at] = high[sources[list] + at];
       }
     }
     if (kHalf) {
-      for (int i = threadIdx.x; i < length + lists; i += kThreads) counts[i] = 0;
+      for (int i = threadIdx.x; i < length + lists; i += kMergeThreads) counts[i] = 0;
     }
     __syncthreads();
     // Search each key in the lists before its own, and count there how many keys belong before each key: the place of
     // a key in a list after its own is a prefix sum of these counts.
-    for (int at = threadIdx.x, own = 0; at < length; at += kThreads) {
+    for (int at = threadIdx.x, own = 0; at < length; at += kMergeThreads) {
       while (at >= static_cast<int>(begins[own + 1])) ++own;
       const Key key = load(keys, at);
       u32 place = at - begins[own];
@@ -158,16 +158,16 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     __syncthreads();
     if (kHalf) {
       prefix_sums(counts, length + lists, warp_sums);
-      for (int at = threadIdx.x, own = 0; at < length; at += kThreads) {
+      for (int at = threadIdx.x, own = 0; at < length; at += kMergeThreads) {
         while (at >= static_cast<int>(begins[own + 1])) ++own;
         const u32 earlier = own ? counts[begins[own] + own - 1] : 0;
         places[at] = static_cast<unsigned short>(places[at] + counts[at + own] - earlier);
       }
       __syncthreads();
     }
-    for (int at = threadIdx.x; at < length; at += kThreads) order[places[at]] = static_cast<unsigned short>(at);
+    for (int at = threadIdx.x; at < length; at += kMergeThreads) order[places[at]] = static_cast<unsigned short>(at);
     __syncthreads();
-    for (int to = threadIdx.x; to < length; to += kThreads) {
+    for (int to = threadIdx.x; to < length; to += kMergeThreads) {
       const u32 at = min(static_cast<int>(order[to]), length - 1);
       out_low[out + to] = low_keys[at];
       if (kWords == 2) out_high[out + to] = high_keys[at];

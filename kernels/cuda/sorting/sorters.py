@@ -77,7 +77,7 @@ def sort_header(layout: KeyLayout, *, tile: int, both_ways: bool = False, count:
             "kTile": tile,
             "kStretch": STRETCH,
             "kMostLists": _MOST_LISTS,
-            "kThreads": _MERGE_THREADS,
+            "kMergeThreads": _MERGE_THREADS,
         }
     )
 

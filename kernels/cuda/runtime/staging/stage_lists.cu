@@ -5,8 +5,6 @@
 // Where there are two buffers, lists that the other one has are copied from there: they need not cross the link again.
 #include "pages.cuh"
 
-constexpr int kSlotBits = 30;             // of an entry, for its slot of the table; its key has the others
-constexpr i64 kSegment = 512;             // arcs of the buffer that a warp fills at once
 constexpr int kLine = 32;                 // arcs in 128 bytes, which the link moves at once
 constexpr i64 kEntered = i64(1) << 62;    // a begin of -kEntered - s says: slot s of the table
 
@@ -26,11 +24,11 @@ DEVICE List list_of(const i64* indptr, const i64* split, u32 vertex, i64 part) {
 DEVICE u64 key_of(u32 vertex, i64 part) { return static_cast<u64>(vertex) << 2 | static_cast<u64>(part + 1); }
 
 DEVICE List list_of_entry(const i64* indptr, const i64* split, u64 entry) {
-  const u64 key = entry >> kSlotBits;
+  const u64 key = entry >> kStagingSlotBits;
   return list_of(indptr, split, static_cast<u32>(key >> 2), static_cast<i64>(key & 3) - 1);
 }
 
-DEVICE u32 slot_of_entry(u64 entry) { return static_cast<u32>(entry) & ((1u << kSlotBits) - 1); }
+DEVICE u32 slot_of_entry(u64 entry) { return static_cast<u32>(entry) & ((1u << kStagingSlotBits) - 1); }
 
 // Slot of a key in a table that is at most half full; `entered`: it was not there before.
 DEVICE u32 enter(u64* table, i64 slots, u64 key, bool& entered) {
@@ -85,7 +83,7 @@ extern "C" __global__ void __launch_bounds__(256)
       if (lane == 0) at = atomicAdd(&found[0], static_cast<u64>(__popc(many)));
       at = __shfl_sync(kAll, at, 0) + __popc(many & lanes_before());
       if (entered) {
-        entries[at] = key_of(vertex, part) << kSlotBits | slot;
+        entries[at] = key_of(vertex, part) << kStagingSlotBits | slot;
         total += list.length;
       }
     }
@@ -111,9 +109,9 @@ extern "C" __global__ void __launch_bounds__(256)
   u64 again = 0;
   for (i64 i = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x; i < number; i += threads) {
     const List list = list_of_entry(indptr, split, entries[i]);
-    const u64 key = entries[i] >> kSlotBits;
-    const i64 at = there_number ? lower_bound(there, there_number, key << kSlotBits) : there_number;
-    const bool found = at < there_number && there[at] >> kSlotBits == key;
+    const u64 key = entries[i] >> kStagingSlotBits;
+    const i64 at = there_number ? lower_bound(there, there_number, key << kStagingSlotBits) : there_number;
+    const bool found = at < there_number && there[at] >> kStagingSlotBits == key;
     begins[i] = found ? origin + (at ? there_ends[at - 1] : 0) : list.begin;
     lengths[i] = list.length;
     again += found ? list.length : 0;
@@ -131,9 +129,9 @@ extern "C" __global__ void __launch_bounds__(256, 8)
   const i64 warps = static_cast<i64>(gridDim.x) * (blockDim.x >> 5);
   const i64 warp = static_cast<i64>(blockIdx.x) * (blockDim.x >> 5) + warp_in_block();
   const i64 aligned = static_cast<i64>(reinterpret_cast<u64>(indices) >> 2);  // lines are those of addresses
-  for (i64 segment = warp; segment * kSegment < total; segment += warps) {
-    i64 at = segment * kSegment;
-    const i64 stop = min(at + kSegment, total);
+  for (i64 segment = warp; segment * kStagingSegment < total; segment += warps) {
+    i64 at = segment * kStagingSegment;
+    const i64 stop = min(at + kStagingSegment, total);
     i64 list = lower_bound(ends, number, at + 1);
     while (at < stop) {
       // The lists that may have arcs among the next 32; none is empty.

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from longwall.kernels.cuda.device import THREADS, WARP, Device
+from longwall.kernels.cuda.runtime.constants import STAGING_SEGMENT, STAGING_SLOT_BITS
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.pages import NeighbourRange
 
@@ -22,11 +23,10 @@ _ITEM_BYTES = 52
 _SORT_BYTES = 9
 _FIXED_BYTES = 32 << 10  # of sorting and adding up, whatever the number; and what arrays are rounded up to
 _LEAST_ITEMS = 64  # more than a row has lists
-_MOST_ITEMS = 1 << 29  # half of the slots that entries can name
+_MOST_ITEMS = 1 << (STAGING_SLOT_BITS - 1)  # half of the slots that entries can name
 _TABLE_SHARE = 2  # slots of the table for each item
 _HEAD = 2  # numbers before the table: of entries and of their arcs
 _LONG = 16  # a list that takes this part of the room or more is read where it is
-_SEGMENT = 512  # kSegment
 _BLOCKS_BESIDE = 2  # per multiprocessor: they keep the link busy, and leave room for the kernels beside them
 
 Lists = list[tuple[int, NeighbourRange]]
@@ -199,7 +199,7 @@ class Staging:
             (graph.indptr, graph.split, entries, number, *_there(other), self._sources, ends, self._reused),
         )
         self._device.xp.cumsum(ends, out=ends)
-        warps = -(-total // _SEGMENT)
+        warps = -(-total // STAGING_SEGMENT)
         most = _BLOCKS_BESIDE * self._device.multiprocessors * THREADS if self._beside else warps * WARP
         self._launch(
             "stage_lists",
