@@ -8,6 +8,7 @@ from typing import Any
 
 import cli_page
 import config_keys
+import graphlets_page
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
@@ -19,6 +20,7 @@ def on_files(files: Files, config: Any) -> Files:
         "reference/cli.md": cli_page.page(),
         "reference/config.md": config_keys.page(),
         "reference/configs.md": configs_page(),
+        "reference/graphlets.md": graphlets_page.page(),
         "examples.md": examples_page(),
         "changelog.md": (ROOT / "CHANGELOG.md").read_text(),
         "contributing.md": (ROOT / "CONTRIBUTING.md").read_text(),
