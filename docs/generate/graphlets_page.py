@@ -28,8 +28,9 @@ numbers of Pržulj (Bioinformatics 2007), and so have the 73 orbits: vertices wi
 symmetry of the graphlet. The number in a vertex is its orbit, and the column `orbit_N` of `longwall.orbits` says how
 often a vertex of the graph stands there, in induced subgraphs.
 
-Many names are those of the [Information System on Graph Classes](https://www.graphclasses.org/smallgraphs.html). `K(2,3)`
-is a complete bipartite graph, and co-(...) is the complement of a graph. The text under the name is what a pattern
+Many names are those of the
+[Information System on Graph Classes](https://www.graphclasses.org/smallgraphs.html). `K(2,3)` is a complete bipartite
+graph, and co-(...) is the complement of a graph. The text under the name is what a pattern
 is called here: `longwall.count(graph, "house")`.
 """
 
