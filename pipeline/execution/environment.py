@@ -59,7 +59,7 @@ class PatternCount:
     """What the pattern is called, where a run has several patterns."""
     seconds: float | None = None
     """The time that it took then; what an earlier attempt of the run did is not part of it."""
-    method: str | None = None
+    method: str | None = field(default=None, compare=False)
     """The method that counted it, one of those that ``longwall explain --all`` lists; None where none was chosen."""
 
 

@@ -23,6 +23,8 @@ _LACKS: dict[Want, Refusal] = {
     "per_vertex": Refusal("it does not count per vertex"),
     "per_edge": Refusal("it does not count per edge"),
 }
+_SEVERAL = Refusal("it answers for one pattern")
+_ONE = Refusal("it answers for all patterns of a size")
 
 
 class Named:
@@ -33,9 +35,13 @@ class Named:
     """What it shares with other methods; a count is verified by one of another family. By default it shares nothing."""
     wants: ClassVar[tuple[Want, ...]] = ("count",)
     """What of the embeddings it gives."""
+    census: ClassVar[bool] = False
+    """Whether it answers for all connected patterns of a size, not for one."""
 
     def lacks(self, query: Query) -> Refusal | None:
         """Return the refusal of a query that wants what it does not give."""
+        if query.census != self.census:
+            return _SEVERAL if query.census else _ONE
         return None if query.want in self.wants else _LACKS[query.want]
 
 
@@ -46,6 +52,10 @@ class Method(Named, ABC):
     """Whether it takes fewer steps than all methods that follow, so that they are planned only if it fails."""
     spare: ClassVar[bool] = False
     """Whether it is planned only if others fail."""
+
+    def is_sure(self, plan: CountPlan) -> bool:  # noqa: ARG002 - of most methods all plans are, or none
+        """Return whether a plan of it takes fewer steps than those of all methods that follow."""
+        return self.sure
 
     @abstractmethod
     def propose(self, query: Query, facts: Facts, planner: Planning) -> CountPlan | Refusal:

@@ -87,6 +87,10 @@ class CountPlan(ABC):
             If it is tried, and not much less work than the next plan.
         """
 
+    def counts(self, env: Coordinator) -> list[int]:
+        """Count the embeddings of each pattern that the query is about; raises what `count` raises."""
+        return [self.count(env)]
+
     def count_up_to(self, limit: int, env: Coordinator) -> int:  # noqa: ARG002 - a formula finds all at once
         """Count up to `limit` embeddings; a plan that cannot stop early counts all."""
         return self.count(env)
@@ -170,11 +174,15 @@ class Choice(CountPlan):
 
     def count(self, env: Coordinator) -> int:
         """Count the embeddings by the first plan that can."""
-        return self._first(env, lambda plan: plan.count(env))
+        return self.counts(env)[0]
+
+    def counts(self, env: Coordinator) -> list[int]:
+        """Count the embeddings of each pattern by the first plan that can."""
+        return self._first(env, lambda plan: plan.counts(env))
 
     def count_up_to(self, limit: int, env: Coordinator) -> int:
         """Count up to `limit` embeddings by the first plan that can."""
-        return self._first(env, lambda plan: plan.count_up_to(limit, env))
+        return self._first(env, lambda plan: [plan.count_up_to(limit, env)])[0]
 
     def ranked(self, facts: Facts) -> list[CountPlan]:
         """Return the plans that suit a machine, in the order in which they are tried."""
@@ -187,9 +195,9 @@ class Choice(CountPlan):
         tried = [plan for plan in suited if plan.tried]
         return tried + sorted((plan for plan in suited if not plan.tried), key=lambda plan: plan.steps(facts))
 
-    def _first(self, env: Coordinator, count: Callable[[CountPlan], int]) -> int:
+    def _first(self, env: Coordinator, count: Callable[[CountPlan], list[int]]) -> list[int]:
         failure: type[RunError] = RunError
-        reason = f"no method counts {self.pattern.edge_text}: engine.without leaves none"
+        reason = f"no method answers for {self.query.text}: engine.without leaves none"
         note = ""
         for plan in self._in_turn(Facts.there(env)):
             if note:
@@ -206,11 +214,11 @@ class Choice(CountPlan):
                     note = f"{plan.method}: {reason}"
                 continue
             env.counted_by = plan.method
-            env.metrics.record(f"method {plan.method}", 0, 0, found, time.perf_counter() - began)
+            env.metrics.record(f"method {plan.method}", 0, 0, sum(found), time.perf_counter() - began)
             return found
         raise failure(reason)
 
-    def verify(self, found: int, env: Coordinator, limit: int | None = None) -> None:
+    def verify(self, found: list[int], env: Coordinator, limit: int | None = None) -> None:
         """Count a second time, by a method that shares as little as possible with the one that has answered.
 
         Embeddings that were listed, and counts per vertex or edge, are verified by their total.
@@ -218,7 +226,7 @@ class Choice(CountPlan):
         Parameters
         ----------
         found
-            The count, or what of it `limit` leaves.
+            The count of each pattern, or what of it `limit` leaves.
         env
             The run.
         limit
@@ -237,17 +245,19 @@ class Choice(CountPlan):
         others = [plan for plan in counts._in_turn(facts) if self.planner.family(plan.method) != own]
         for plan in others:
             try:
-                again = plan.count(env) if limit is None else min(plan.count_up_to(limit, env), limit)
+                again = plan.counts(env) if limit is None else [min(plan.count_up_to(limit, env), limit)]
             except MethodFailed:
                 continue
-            if again != found:
-                raise RunError(
-                    f"run.verify: {self.pattern.edge_text}: {taken} counts {found}, {plan.method} counts {again}: "
-                    "one of them is wrong; please report it with the config"
-                )
+            for number, (first, second) in enumerate(zip(found, again, strict=True)):
+                if first != second:
+                    which = f"pattern {number} of {self.query.text}" if self.query.census else self.pattern.edge_text
+                    raise RunError(
+                        f"run.verify: {which}: {taken} counts {first}, {plan.method} counts {second}: "
+                        "one of them is wrong; please report it with the config"
+                    )
             env.observer.note(f"verified: {plan.method} counts the same as {taken}")
             return
-        env.observer.note(f"not verified: no method of another family than {taken} counts {self.pattern.edge_text}")
+        env.observer.note(f"not verified: no method of another family than {taken} answers for {self.query.text}")
 
     def _in_turn(self, facts: Facts) -> Iterator[CountPlan]:
         planned = self.ranked(facts)

@@ -21,6 +21,13 @@ from longwall.pipeline.planning.methods.homomorphisms import Homomorphisms, Homo
 from longwall.pipeline.planning.methods.inclusion_exclusion import InclusionExclusion
 from longwall.pipeline.planning.methods.listing import Listing
 from longwall.pipeline.planning.methods.local_counts import CountsOfEdges, TrianglesOfVertices
+from longwall.pipeline.planning.methods.motifs import (
+    MotifCounting,
+    MotifEnumeration,
+    MotifsOfThree,
+    OrbitCounting,
+    OrbitEnumeration,
+)
 from longwall.pipeline.planning.methods.search import Search
 from longwall.pipeline.planning.methods.star_leaves import StarLeaves
 from longwall.pipeline.planning.plan import Choice, CountPlan, Refusal
@@ -47,6 +54,11 @@ METHODS: tuple[Method, ...] = (
     Listing(),  # from here on: embeddings, and counts per vertex and per edge
     TrianglesOfVertices(),
     CountsOfEdges(),
+    MotifEnumeration(),  # from here on: all patterns of a size; first, as planning a count of each takes time
+    MotifsOfThree(),
+    MotifCounting(),
+    OrbitEnumeration(),
+    OrbitCounting(),
 )
 REWRITES: tuple[Rewrite, ...] = (
     LabelPartition(),  # first, as it changes the cost that the others compare with
@@ -97,7 +109,7 @@ class Planner:
             plan = method.lacks(query) or method.propose(query, facts, self)
             if isinstance(plan, CountPlan):
                 found.append(plan)
-                if method.sure and (query.limit is None or plan.stops):
+                if method.is_sure(plan) and (query.limit is None or plan.stops):
                     break
         return self._choice(query, facts, found)
 
@@ -118,7 +130,7 @@ class Planner:
     def _choice(self, query: Query, facts: Facts, found: list[CountPlan]) -> Choice:
         tried, base = [plan for plan in found if plan.tried], [plan for plan in found if not plan.tried]
         if not base:
-            raise InputError(f"no method answers for {query.pattern.edge_text}: take some out of engine.without")
+            raise InputError(f"no method answers for {query.text}: take some out of engine.without")
         for rewrite in self.rewrites:
             plan = rewrite.lacks(query) or rewrite.propose(query, facts, self, _cheapest(base))
             if isinstance(plan, CountPlan) and plan.tried:

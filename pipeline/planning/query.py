@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern
 
 Join = Literal["vertices", "edges"]
@@ -27,6 +28,8 @@ class Query:
         How a search extends embeddings: by a vertex, or by an edge as binary joins do.
     want
         Their number, the embeddings themselves, or how many contain each vertex or each edge.
+    census
+        Whether the question is about all connected patterns of as many vertices, of which `pattern` is the clique.
     """
 
     pattern: Pattern
@@ -34,6 +37,19 @@ class Query:
     limit: int | None = None
     join: Join = "vertices"
     want: Want = "count"
+    census: bool = False
+
+    @classmethod
+    def of_motifs(cls, k: int, want: Want) -> Query:
+        """Return the question about all connected patterns of `k` vertices."""
+        return cls(parse_pattern(f"clique-{k}"), induced=True, want=want, census=True)
+
+    @property
+    def text(self) -> str:
+        """What the question is about."""
+        if self.census:
+            return f"all patterns of {self.pattern.num_vertices} vertices"
+        return self.pattern.name or self.pattern.edge_text
 
     @property
     def plain(self) -> bool:

@@ -42,7 +42,9 @@ def choices_of(plan: Any) -> Iterator[Choice]:
     """Yield the choices that a plan is made of: itself, those of its patterns, or those of its terms."""
     if isinstance(plan, Choice):
         yield plan
-        return
+        if not plan.query.census:
+            return
+        plan = plan.best
     for name in ("queries", "patterns", "alone", "terms"):
         for part in getattr(plan, name, ()):
             yield from choices_of(part[1] if isinstance(part, tuple) else part)
@@ -78,7 +80,7 @@ def _table(choice: Choice, sampler: _Sampler) -> Iterator[str]:
     planned = {plan.method: plan for plan in choice.plans}
     others = {name: one for name, one in proposals.items() if not isinstance(one, Refusal) and name not in planned}
     plans, ranked = planned | others, choice.ranked(facts) + choice.rank(others.values(), facts)
-    yield f"methods      for {choice.pattern.name or choice.pattern.edge_text}, in the order in which they are tried:"
+    yield f"methods      for {choice.query.text}, in the order in which they are tried:"
     budgets = [sampler.resources.host, *([sampler.resources.work] if sampler.resources.on_device else [])]
     rows = [("method", "steps", "seconds", *(budget.option for budget in budgets), "")]
     for plan, sample, end in _tried(ranked, sampler, facts):

@@ -147,7 +147,7 @@ def answer_pattern(plan: CountPlan, env: Coordinator, *, written: int = 0, limit
     if isinstance(plan, Choice):
         method = env.counted_by or None
         if env.spec.run.verify:
-            plan.verify(count, env, limit)
+            plan.verify([count], env, limit)
     return PatternCount(
         plan.pattern.edge_text,
         label_texts(plan.pattern.labels, env.graph.label_names),

@@ -18,8 +18,8 @@ from longwall.kernels.host.patterns.graphlets import graphlet_orbits, graphlets
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.local_counts import COUNTED, TriangleGraph
 from longwall.pipeline.phases.edge_graph import edge_graph
-from longwall.pipeline.workloads.motifs.arc_triangles import triangle_graph
-from longwall.pipeline.workloads.motifs.twins import twins_of
+from longwall.pipeline.planning.motifs.arc_triangles import triangle_graph
+from longwall.pipeline.planning.motifs.twins import twins_of
 from longwall.storage.generators.kinds import generate
 
 relaxed = settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])

@@ -24,14 +24,14 @@ from longwall.pipeline.planning.method import ON_PARTS
 from longwall.pipeline.planning.methods.homomorphisms import HomomorphismsPlan, induced_by_denser
 from longwall.pipeline.planning.methods.search import search_of
 from longwall.pipeline.planning.methods.star_leaves import StarLeavesPlan
+from longwall.pipeline.planning.motifs.by_counting import plan_counting
+from longwall.pipeline.planning.motifs.by_enumeration import plan_enumeration
 from longwall.pipeline.planning.plan import Choice, CountPlan
 from longwall.pipeline.planning.planner import PLANNER
 from longwall.pipeline.planning.query import Query
 from longwall.pipeline.planning.rewrites.hub_removal import HubRemovalPlan
 from longwall.pipeline.planning.rewrites.k_core import InCorePlan, least_neighbours
 from longwall.pipeline.planning.rewrites.pendant_vertices import PendantVerticesPlan
-from longwall.pipeline.workloads.motifs.by_counting import plan_counting
-from longwall.pipeline.workloads.motifs.by_enumeration import plan_enumeration
 from longwall.stages.cliques.leaves import CountCliquesByPivots
 from longwall.storage.graph.derived.hubs import MOST_HUBS
 from longwall.storage.graph.graph import Graph
@@ -225,10 +225,10 @@ def _motifs(pattern: Pattern, graph: Graph, *, induced: bool) -> dict[str, Count
     k = pattern.num_vertices
     if not induced or k > _MOTIF_VERTICES:
         return {}
-    counting, enumeration = plan_counting(k, graph), plan_enumeration(k, graph.stats)
+    counting, enumeration = plan_counting(k, graph, PLANNER), plan_enumeration(k, graph.stats)
     kinds = [nx.Graph(list(one.edges)) for one in counting.patterns]
     (at,) = [i for i, one in enumerate(kinds) if nx.is_isomorphic(one, nx.Graph(list(pattern.edges)))]
     return {
-        "motifs, counted": lambda env: counting.count(env)[at],
-        "motifs, enumerated": lambda env: enumeration.count(env)[at],
+        "motifs, counted": lambda env: counting.counts(env)[at],
+        "motifs, enumerated": lambda env: enumeration.counts(env)[at],
     }

@@ -16,6 +16,7 @@ from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases import degree_sums
 from longwall.pipeline.phases.degree_sums import add_tails, count_by_triangles, triangle_phase
 from longwall.pipeline.planning.methods import from_triangles
+from longwall.pipeline.planning.planner import PLANNER
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.build import build_graph
@@ -95,10 +96,10 @@ def test_where_the_budget_has_no_room_for_counts_of_vertices_rows_are_summed(
 
 @pytest.mark.gpu
 def test_motifs_of_a_graph_that_the_device_holds_in_part(lab: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
-    from longwall.pipeline.workloads.motifs.by_counting import plan_counting
+    from longwall.pipeline.planning.motifs.by_counting import plan_counting
 
-    plan = plan_counting(4, GRAPHS["rmat"]())
-    expected = plan.count(lab.context(GRAPHS["rmat"]()))
+    plan = plan_counting(4, GRAPHS["rmat"](), PLANNER)
+    expected = plan.counts(lab.context(GRAPHS["rmat"]()))
     counted = []
     plain = count_by_triangles
     monkeypatch.setattr(
@@ -106,5 +107,5 @@ def test_motifs_of_a_graph_that_the_device_holds_in_part(lab: SimpleNamespace, m
         lambda *given: counted.append(plain(*given)) or counted[-1],
     )
     context = lab.context(GRAPHS["rmat"](), engine="cuda", device=1 << 20, memory={"access": "adaptive"})
-    assert plan.count(context) == expected
+    assert plan.counts(context) == expected
     assert [number is not None for number in counted].count(True) == 2

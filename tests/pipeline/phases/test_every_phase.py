@@ -54,6 +54,7 @@ from longwall.pipeline.phases.stars.star_count import Star, StarCount
 from longwall.pipeline.planning.homomorphisms.pattern_core import PassCosts
 from longwall.pipeline.planning.homomorphisms.sums import plan_homomorphisms
 from longwall.pipeline.planning.leaves.leaf_sums import plan_leaf_sums
+from longwall.pipeline.planning.motifs.orbits_by_counting import CountHomomorphismsOfVertices
 from longwall.pipeline.planning.search.search_plan import MatchPlan
 from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.pipeline.run_store.commit_log import PhaseRecord, checkpoint_bytes
@@ -63,7 +64,6 @@ from longwall.pipeline.workloads.custom.phase import RunAlgorithm, stages_of
 from longwall.pipeline.workloads.maximal_cliques.counting import CliqueSizes, CliquesPerVertex
 from longwall.pipeline.workloads.maximal_cliques.limited import CliquesUpTo
 from longwall.pipeline.workloads.maximal_cliques.listing import CliqueList
-from longwall.pipeline.workloads.motifs.orbits_by_counting import CountHomomorphismsOfVertices
 from longwall.stages.cliques.leaves import (
     CountCliquesByPivots,
     CountCliqueSizes,

@@ -70,7 +70,7 @@ def test_one_method_after_the_other_is_switched_off(lab: Any) -> None:
         plan = plan_count(pattern, graph, without=tuple(without))
         found[plan.method] = plan.count(lab.context(graph))
         without += [plan.method] if plan.method != "homomorphisms" else ["homomorphisms", "homomorphisms-without-lists"]
-    with pytest.raises(longwall.InputError, match="no method answers for 0-1,"):
+    with pytest.raises(longwall.InputError, match="no method answers for diamond: "):
         plan_count(pattern, graph, without=tuple(without))
     assert list(found)[:2] == ["diamonds", "diamonds-by-arcs"]
     assert set(found) >= {"homomorphisms", "search"}
@@ -112,8 +112,8 @@ def test_a_wrong_count_fails_the_run_that_verifies_it(tmp_path: Path, monkeypatc
         longwall.run(config(tmp_path, "cycle-4", run={"name": "verified", "verify": True}))
 
 
-@pytest.mark.parametrize("workload", [{"kind": "motifs", "k": 4}, {"kind": "cliques", "k": "all"}])
-def test_the_notes_say_if_one_method_alone_answers(tmp_path: Path, workload: dict[str, Any]) -> None:
+def test_the_notes_say_if_one_method_alone_answers(tmp_path: Path) -> None:
+    workload = {"kind": "cliques", "k": "all"}
     observer, sections = Notes(), config(tmp_path, "", run={"verify": True})
     longwall.run(sections | {"workload": workload}, observer=observer)
     (note,) = (note for note in observer.notes if "verified" in note)
@@ -127,11 +127,15 @@ WANTS = {
     "edges": "counts-of-edges: {'kind': 'match', 'pattern': 'cycle-4', 'output': 'edges'}",
     "triangles of edges": "counts-of-edges: {'kind': 'triangles', 'output': 'edges'}",
     "triangles of vertices": "triangles-of-vertices: {'kind': 'triangles', 'output': 'vertices'}",
+    "motifs": "motif-enumeration: {'kind': 'motifs', 'k': 4}",
+    "motifs of three": "motif-enumeration: {'kind': 'motifs', 'k': 3}",
+    "orbits": "orbit-enumeration: {'kind': 'motifs', 'k': 4, 'output': 'vertices'}",
+    "orbits of five": "orbit-counting: {'kind': 'motifs', 'k': 5, 'output': 'vertices'}",
 }
 
 
 @pytest.mark.parametrize("want", WANTS)
-def test_listings_and_counts_per_vertex_and_edge_are_verified_by_a_count(
+def test_other_outputs_and_motifs_are_verified_by_a_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, want: str
 ) -> None:
     name, _, text = WANTS[want].partition(": ")
@@ -141,16 +145,20 @@ def test_listings_and_counts_per_vertex_and_edge_are_verified_by_a_count(
     (note,) = (note for note in observer.notes if "verified" in note)
     assert note.startswith("verified: ")
     assert note.endswith(f" counts the same as {name}")
-    answers = Choice.count
-    wrong = lambda self, env: answers(self, env) + 1  # noqa: E731 - one of the rows or counts is lost
-    monkeypatch.setattr(Choice, "count", wrong)
+    answers = Choice.counts
+
+    def wrong(self: Choice, env: Any) -> list[int]:
+        first, *others = answers(self, env)
+        return [first, *others[:-1], others[-1] + 1] if others else [first + 1]
+
+    monkeypatch.setattr(Choice, "counts", wrong)
     with pytest.raises(longwall.RunError, match=rf"run.verify: .*: {name} counts \d+, .* counts \d+: one of them"):
         longwall.run(sections | {"run": {**sections["run"], "name": "wrong", "verify": True}})
 
 
 def test_a_listing_is_refused_without_its_method(tmp_path: Path) -> None:
     sections = config(tmp_path, "house", workload={"output": "embeddings"}, engine={"without": ["listing"]})
-    with pytest.raises(longwall.InputError, match=r"no method answers for 0-1.*take some out of engine\.without"):
+    with pytest.raises(longwall.InputError, match=r"no method answers for house: take some out of engine\.without"):
         longwall.run(sections)
 
 
@@ -174,9 +182,22 @@ def test_explain_lists_all_methods(tmp_path: Path) -> None:
     edges = explain(config(tmp_path, "triangle", workload={"output": "edges"}), methods=True).splitlines()
     (taken,) = (line.split() for line in edges if line.endswith(" taken"))
     assert taken[0] == "counts-of-edges"
-    assert sum(line.endswith("no: it does not count per edge") for line in edges) == len(NAMES) - 1
-    alone = config(tmp_path, "") | {"workload": {"kind": "motifs", "k": 4}}
+    others = ("no: it does not count per edge", "no: it answers for all patterns of a size")
+    assert sum(line.endswith(others) for line in edges) == len(NAMES) - 1
+    alone = config(tmp_path, "") | {"workload": {"kind": "cliques", "k": "all"}}
     assert "methods      one alone" in explain(alone, methods=True)
+
+
+@pytest.mark.parametrize("output", ["count", "vertices"])
+def test_explain_lists_the_methods_of_motifs(tmp_path: Path, output: str) -> None:
+    sections = config(tmp_path, "") | {"workload": {"kind": "motifs", "k": 4, "output": output}}
+    text = explain(sections, methods=True)
+    table = text[text.index("methods      for all patterns of 4 vertices") :].replace(" over ", " ")
+    rows = [line.split() for line in table.splitlines()]
+    kind = "motif" if output == "count" else "orbit"
+    assert [row[0] for row in rows[2:4]] == [f"{kind}-enumeration", f"{kind}-counting"]
+    assert [row[-1] for row in rows[2:4]] == ["taken", "next"]
+    assert all(0 < float(row[2]) < 60 for row in rows[2:4])
     several = explain(config(tmp_path, "", workload={"pattern": ["diamond", "house"]}), methods=True)
     assert several.count("methods      for") == 2
 

@@ -102,10 +102,10 @@ def test_the_levels_are_those_of_the_metrics(graph: Path, tmp_path: Path) -> Non
     assert isinstance(result.path, Path)
     found = facts(result.path)
     rows = pq.read_table(result.path / "metrics.parquet").to_pylist()
-    stages = [row for row in rows if row["level"]]
-    assert [(one.stage, one.level, one.rows_out) for one in found.levels] == [
+    stages = [row for row in rows if row["level"] or row["stage"] == "method listing"]
+    assert sorted((one.stage, one.level, one.rows_out) for one in found.levels) == sorted(
         (row["stage"], row["level"], row["rows_out"]) for row in stages
-    ]
+    )
     assert found.levels[-1].rows_out == result.count
     estimated = json.loads((result.path / "manifest.json").read_text())["plan"]["estimated_rows"]
     assert found.levels[0].predicted == pytest.approx(estimated[1])

@@ -22,10 +22,11 @@ from longwall.kernels.host.patterns.orbit_tables import orbits
 from longwall.kernels.host.patterns.pattern_codes import connected_codes, dictionary, growth, spanning_subgraphs
 from longwall.pipeline.config import load_config
 from longwall.pipeline.explain import explain
+from longwall.pipeline.planning.motifs.by_counting import plan_counting
+from longwall.pipeline.planning.motifs.by_enumeration import plan_enumeration
+from longwall.pipeline.planning.motifs.orbits import plan_orbits
+from longwall.pipeline.planning.planner import PLANNER
 from longwall.pipeline.run_store import commit_log
-from longwall.pipeline.workloads.motifs.by_counting import plan_counting
-from longwall.pipeline.workloads.motifs.by_enumeration import plan_enumeration
-from longwall.pipeline.workloads.motifs.orbits import plan_orbits
 from longwall.stages.source import host_arrays
 from longwall.storage.errors import FinalError, InputError
 from longwall.storage.generators.kinds import generate
@@ -190,7 +191,7 @@ def test_graphs_in_pages_are_counted(lab, engine_kind, access):
     context = lab.context(
         graph, engine=engine_kind, workload={"kind": "motifs", "k": 4}, memory={"access": access, "device": "64MiB"}
     )
-    assert plan_enumeration(4, graph.stats).count(context) == [one.count for one in run(lab, graph, 4, "cpu")]
+    assert plan_enumeration(4, graph.stats).counts(context) == [one.count for one in run(lab, graph, 4, "cpu")]
 
 
 class Interrupting(NullObserver):
@@ -235,7 +236,7 @@ def test_an_interrupted_run_is_resumed_where_it_was(lab, tmp_path, monkeypatch, 
 
 
 @pytest.mark.parametrize(
-    "make", [lambda graph: plan_enumeration(7, graph.stats), lambda graph: plan_counting(5, graph)]
+    "make", [lambda graph: plan_enumeration(7, graph.stats), lambda graph: plan_counting(5, graph, PLANNER)]
 )
 def test_plans_are_printed_and_put_into_the_manifest(make):
     graph = generate("rmat", seed=1, scale=7)
@@ -319,7 +320,7 @@ def test_a_worker_without_room_says_so(lab):
     graph = generate("rmat", seed=1, scale=8)
     context = lab.context(graph, host=graph.nbytes + 40_000)
     with pytest.raises((InputError, longwall.RunError), match=r"memory\.host"):
-        plan_enumeration(6, graph.stats).count(context)
+        plan_enumeration(6, graph.stats).counts(context)
 
 
 def test_orbit_plans_name_their_orbits():

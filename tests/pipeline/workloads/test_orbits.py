@@ -27,8 +27,8 @@ from longwall.kernels.exact_numbers import PRIMES, moduli_for
 from longwall.kernels.host.patterns.graphlets import graphlet_orbits, graphlets, orbits_up_to
 from longwall.kernels.interface.local_counts import COUNTED
 from longwall.pipeline.explain import explain
-from longwall.pipeline.workloads.motifs import orbit_vectors, orbits_by_counting
-from longwall.pipeline.workloads.motifs.orbits_by_counting import exact_sum
+from longwall.pipeline.planning.motifs import orbit_vectors, orbits_by_counting
+from longwall.pipeline.planning.motifs.orbits_by_counting import exact_sum
 from longwall.storage.errors import RunError
 from longwall.storage.generators.kinds import generate
 

@@ -5,8 +5,8 @@ import numpy as np
 from hypothesis import given, settings
 from strategies import graphs
 
-from longwall.pipeline.workloads.motifs import twins
-from longwall.pipeline.workloads.motifs.twins import twins_of
+from longwall.pipeline.planning.motifs import twins
+from longwall.pipeline.planning.motifs.twins import twins_of
 
 
 def expected(edges):

@@ -19,11 +19,11 @@ from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.phases.hubs import part_counts
+from longwall.pipeline.planning.motifs.by_counting import plan_counting
 from longwall.pipeline.planning.plan import Choice
 from longwall.pipeline.planning.planner import PLANNER
 from longwall.pipeline.planning.rewrites import hub_removal
 from longwall.pipeline.planning.rewrites.hub_removal import HubRemovalPlan
-from longwall.pipeline.workloads.motifs.by_counting import plan_counting
 from longwall.storage.graph.derived.hubs import count_hubs
 from longwall.storage.graph.graph import Graph
 
@@ -186,10 +186,10 @@ def test_motifs_around_hubs_equal_brute_force(lab: Any, engine_kind: str, k: int
         hubs = chance.randint(1, 3)
         edges = sorted(hubbed(chance, hubs, chance.randint(5, 8)))
         graph = lab.graph(edges)
-        wanted = plan_counting(k, graph)
+        wanted = plan_counting(k, graph, PLANNER)
         around = replace(wanted, cost=inf, hubs=min(hubs + chance.choice((-1, 0, 1)), 3) or 1)
         run = lab.context(graph, engine=engine_kind)
-        for pattern, found in zip(around.patterns, around.count(run), strict=True):
+        for pattern, found in zip(around.patterns, around.counts(run), strict=True):
             query = naive.Query(k, pattern.edges, None, True)
             each = naive.count_mappings(list(pattern.edges), query)
             assert found * each == naive.igraph_count_mappings(edges, query), (seed, pattern)
@@ -203,11 +203,11 @@ def test_motifs_of_a_few_hubs_with_the_same_neighbours(
     """Rows of all vertices would take as many steps as the square of the neighbours."""
     n = on_device(65_537, 300)
     graph = lab.graph((h, v) for h in range(shared) for v in range(shared, shared + n))
-    plan = replace(plan_counting(5, graph), cost=inf, hubs=shared)
-    assert on_device(plan_counting(5, graph).hubs, shared) == shared
+    plan = replace(plan_counting(5, graph, PLANNER), cost=inf, hubs=shared)
+    assert on_device(plan_counting(5, graph, PLANNER).hubs, shared) == shared
     assert f"the {shared} vertices" in plan.describe()
     monkeypatch.setattr(HomomorphismCount, "mappings", lambda *_: pytest.fail("rows were counted"))
-    found = dict(zip(plan.patterns, plan.count(lab.context(graph, engine=engine_kind)), strict=True))
+    found = dict(zip(plan.patterns, plan.counts(lab.context(graph, engine=engine_kind)), strict=True))
     stars = shared * comb(n, 4) + n * comb(shared, 4)
     others = comb(shared, 2) * comb(n, 3) + comb(shared, 3) * comb(n, 2)  # K(2, 3) of one side or the other
     assert sorted(filter(None, found.values())) == sorted((stars, others))

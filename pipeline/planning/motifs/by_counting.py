@@ -11,14 +11,15 @@ from typing import Any
 from longwall.kernels.host.patterns.pattern_codes import code_edges, connected_codes, spanning_subgraphs
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import NotEnoughMemory, TooExpensive
+from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.homomorphisms.pattern_core import pass_costs
 from longwall.pipeline.planning.homomorphisms.sums import plan_homomorphisms
-from longwall.pipeline.planning.plan import CountPlan
-from longwall.pipeline.planning.planner import PLANNER, Planner
+from longwall.pipeline.planning.motifs.census import CensusPlan
+from longwall.pipeline.planning.plan import CountPlan, Planning
 from longwall.pipeline.planning.query import Query
 from longwall.pipeline.planning.rewrites.hub_removal import hubs_worth, mappings_around_hubs
 from longwall.pipeline.planning.rewrites.k_core import LEAF_CORE, find_core
@@ -31,15 +32,11 @@ _PART = 1e6  # steps in which a part of a pattern is counted that has no embeddi
 
 
 @dataclass(frozen=True)
-class CountingPlan:
+class CountingPlan(CensusPlan):
     """Motifs of `k` vertices, pattern by pattern.
 
     Attributes
     ----------
-    k
-        Number of vertices.
-    cost
-        Estimated number of elementary steps.
     patterns
         All connected patterns, in the order of the pattern codes.
     together
@@ -54,14 +51,12 @@ class CountingPlan:
         Plans the counts of single patterns.
     """
 
-    k: int
-    cost: float
     patterns: tuple[Pattern, ...]
     together: HomomorphismCount | None
     alone: tuple[CountPlan, ...]
     in_core: bool = False
     hubs: int = 0
-    planner: Planner = field(default=PLANNER, compare=False, repr=False)
+    planner: Planning = field(kw_only=True, compare=False, repr=False)
 
     @property
     def shared(self) -> tuple[Pattern, ...]:
@@ -95,7 +90,7 @@ class CountingPlan:
             lines += [f"hubs         or, if that is less work, all around the {self.hubs} vertices of highest degree"]
         return "\n".join([*lines, f"estimate     {self.cost:.3g} elementary steps"])
 
-    def count(self, env: Coordinator) -> list[int]:
+    def counts(self, env: Coordinator) -> list[int]:
         """Count the induced subgraphs of every connected pattern, in the order of the pattern codes."""
         within = spanning_subgraphs(self.k).tolist()
         mappings = self._around_hubs(env) or self._mappings(env)
@@ -151,9 +146,9 @@ class CountingPlan:
             return None
 
 
-def plan_counting(k: int, graph: Graph, planner: Planner | None = None) -> CountingPlan:
+def plan_counting(k: int, graph: Graph, planner: Planning) -> CountingPlan:
     """Plan how to count every connected pattern of `k` vertices, 3 to 6; see `of_three` for 3."""
-    planner, facts = planner or PLANNER, Facts.of(graph)
+    facts = Facts.of(graph)
     one_by_one = planner.but("hub-removal")  # all patterns together are counted around hubs
     patterns = tuple(Pattern(k, code_edges(code, k)) for code in connected_codes(k).tolist())
     costs = pass_costs(graph.stats)
@@ -164,4 +159,5 @@ def plan_counting(k: int, graph: Graph, planner: Planner | None = None) -> Count
     cost = sum(plan.cost for plan in alone) + (0.0 if sums is None else sums.cost)
     in_core = sums is not None and worth_a_core(sums.cost, graph, LEAF_CORE)
     together = None if sums is None else HomomorphismCount(sums)
-    return CountingPlan(k, cost, patterns, together, alone, in_core, hubs_worth(cost, graph), one_by_one)
+    clique, hubs = parse_pattern(f"clique-{k}"), hubs_worth(cost, graph)
+    return CountingPlan(clique, cost, patterns, together, alone, in_core, hubs, planner=one_by_one)

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.planning.facts import Facts
-from longwall.pipeline.planning.planner import PLANNER, Planner
+from longwall.pipeline.planning.motifs.census import CensusPlan
+from longwall.pipeline.planning.plan import Planning
 from longwall.pipeline.planning.query import Query
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Coordinator
     from longwall.pipeline.phases.range_count import RangePhase
     from longwall.pipeline.planning.plan import CountPlan
-    from longwall.storage.graph.graph import Graph
 
 
 @dataclass(frozen=True)
-class ThreePlan:
+class ThreePlan(CensusPlan):
     """Every two neighbours of a vertex are a wedge, or a triangle that is found at each of its vertices.
 
     Attributes
@@ -29,11 +29,6 @@ class ThreePlan:
     """
 
     triangles: CountPlan
-
-    @property
-    def cost(self) -> float:
-        """Estimated number of elementary steps."""
-        return self.triangles.cost
 
     @property
     def streamed(self) -> RangePhase | None:
@@ -52,7 +47,7 @@ class ThreePlan:
             f"             vertex's neighbours\n{self.triangles.describe()}"
         )
 
-    def count(self, env: Coordinator) -> list[int]:
+    def counts(self, env: Coordinator) -> list[int]:
         """Count the induced wedges and the triangles: in the order of the pattern codes."""
         triangles = self.triangles.count(env)
         began, stats = time.perf_counter(), env.graph.stats
@@ -61,6 +56,8 @@ class ThreePlan:
         return [pairs - 3 * triangles, triangles]
 
 
-def plan_three(graph: Graph, planner: Planner | None = None) -> ThreePlan:
+def plan_three(facts: Facts, planner: Planning) -> ThreePlan:
     """Plan the motifs of 3 vertices."""
-    return ThreePlan((planner or PLANNER).plan(Query(parse_pattern("triangle")), Facts.of(graph)))
+    triangle = parse_pattern("triangle")
+    triangles = planner.plan(Query(triangle), facts)
+    return ThreePlan(triangle, triangles.cost, triangles)

@@ -1,7 +1,7 @@
 """Graphlet degree vectors of up to 5 vertices, without enumerating what they count.
 
 A kernel counts homomorphisms of graphlets around every vertex; the vectors of other orbits, and the orbits themselves,
-are linear algebra (:mod:`longwall.pipeline.workloads.motifs.orbit_vectors`).
+are linear algebra (:mod:`longwall.pipeline.planning.motifs.orbit_vectors`).
 """
 
 import time
@@ -18,17 +18,19 @@ from longwall.kernels.host.patterns.graphlets import graphlet_orbits, graphlets,
 from longwall.kernels.host.patterns.pattern_codes import dictionary
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.environment import Coordinator, Environment
+from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
-from longwall.pipeline.result_tables import number_array, number_type
-from longwall.pipeline.workloads.motifs.arc_triangles import triangle_graph
-from longwall.pipeline.workloads.motifs.orbit_vectors import (
+from longwall.pipeline.planning.motifs.arc_triangles import triangle_graph
+from longwall.pipeline.planning.motifs.census import CensusPlan
+from longwall.pipeline.planning.motifs.orbit_vectors import (
     homomorphism_vectors,
     large_orbits,
     magnitudes,
     orbits_of_homomorphisms,
     require_consistent,
 )
-from longwall.pipeline.workloads.motifs.twins import ARC_BYTES, VERTEX_BYTES, arcs_at_once, twins_of
+from longwall.pipeline.planning.motifs.twins import ARC_BYTES, VERTEX_BYTES, arcs_at_once, twins_of
+from longwall.pipeline.result_tables import number_array, number_type
 from longwall.stages.orbit_counting import CountOrbitHomomorphisms
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.parquet_files import ParquetSink
@@ -49,19 +51,8 @@ class CountHomomorphismsOfVertices(CountPerVertex):
 
 
 @dataclass(frozen=True)
-class OrbitCountingPlan:
-    """Orbits of graphlets of 2 to `k` vertices, per vertex.
-
-    Attributes
-    ----------
-    k
-        3, 4 or 5.
-    cost
-        Estimated number of elementary steps.
-    """
-
-    k: int
-    cost: float
+class OrbitCountingPlan(CensusPlan):
+    """Orbits of graphlets of 2 to `k` vertices, per vertex."""
 
     @property
     def phase(self) -> CountHomomorphismsOfVertices:
@@ -86,7 +77,7 @@ class OrbitCountingPlan:
             f"estimate     {self.cost:.3g} elementary steps"
         )
 
-    def count(self, env: Coordinator) -> list[int]:
+    def counts(self, env: Coordinator) -> list[int]:
         """Write ``vertices.parquet``; return the induced subgraphs of each connected pattern of `k` vertices."""
         graph, host, number = env.graph, env.resources.host, len(graphlet_orbits())
         size = 8 * number * (graph.num_vertices + _COPIES * _VERTICES_AT_ONCE)
@@ -117,7 +108,7 @@ class OrbitCountingPlan:
 def plan_orbit_counting(k: int, stats: GraphStats) -> OrbitCountingPlan:
     """Plan the counts of orbits of graphlets of 2 to `k` vertices, 3 to 5."""
     neighbour_degree = stats.sum_degree_squared / max(2 * stats.num_edges, 1)
-    return OrbitCountingPlan(k, stats.sum_degree_squared * max(neighbour_degree, 1.0))
+    return OrbitCountingPlan(parse_pattern(f"clique-{k}"), stats.sum_degree_squared * max(neighbour_degree, 1.0))
 
 
 def has_hub(stats: GraphStats) -> bool:

@@ -9,7 +9,9 @@ from typing import Any
 
 from longwall.kernels.host.patterns.pattern_codes import growth
 from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.range_count import RangeCount
+from longwall.pipeline.planning.motifs.census import CensusPlan
 from longwall.stages.motif_counting import CountMotifClasses
 from longwall.storage.graph.stats import GraphStats
 
@@ -17,19 +19,8 @@ _PARENTS = 2.3  # smaller sets that a connected set grows out of (measured on co
 
 
 @dataclass(frozen=True)
-class EnumerationPlan:
-    """Motifs of `k` vertices by enumeration.
-
-    Attributes
-    ----------
-    k
-        Number of vertices.
-    cost
-        Estimated number of elementary steps.
-    """
-
-    k: int
-    cost: float
+class EnumerationPlan(CensusPlan):
+    """Motifs of `k` vertices by enumeration."""
 
     @property
     def phase(self) -> RangeCount:
@@ -49,7 +40,7 @@ class EnumerationPlan:
             f"estimate     {self.cost:.3g} elementary steps"
         )
 
-    def count(self, env: Coordinator) -> list[int]:
+    def counts(self, env: Coordinator) -> list[int]:
         """Count the induced subgraphs of every connected pattern, in the order of the pattern codes."""
         size = 2 * 8 * prod(CountMotifClasses(self.k).shape)
         with env.resources.host.reserve(size, "the motifs' counts"):
@@ -63,4 +54,4 @@ def plan_enumeration(k: int, stats: GraphStats) -> EnumerationPlan:
     sets = float(stats.num_edges)
     for size in range(2, k - 1):
         sets *= max(size * neighbour_degree / _PARENTS, 1.0)
-    return EnumerationPlan(k, sets * neighbour_degree)
+    return EnumerationPlan(parse_pattern(f"clique-{k}"), sets * neighbour_degree)

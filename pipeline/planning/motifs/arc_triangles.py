@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from longwall.kernels.interface.local_counts import TriangleGraph
 from longwall.pipeline.execution.derived import Derivation, Reserved, derived, reserved
 from longwall.pipeline.execution.device_graph import load_graph
-from longwall.pipeline.workloads.motifs.twins import ARC_BYTES, VERTEX_BYTES, arcs_at_once, twins_of
+from longwall.pipeline.planning.motifs.twins import ARC_BYTES, VERTEX_BYTES, arcs_at_once, twins_of
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Environment

@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from longwall.kernels.host.patterns.orbit_tables import Orbits, orbits
 from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
+from longwall.pipeline.planning.motifs.by_enumeration import plan_enumeration
+from longwall.pipeline.planning.motifs.census import CensusPlan
 from longwall.pipeline.run_store.commit_log import PhaseRecord
-from longwall.pipeline.workloads.motifs.by_enumeration import plan_enumeration
 from longwall.stages.motif_counting import CountOrbits
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.parquet_files import write_parquet
@@ -24,19 +26,8 @@ from longwall.storage.tables.arrow_columns import of_array
 
 
 @dataclass(frozen=True)
-class OrbitPlan:
-    """Orbits of graphlets of 2 to `k` vertices, per vertex.
-
-    Attributes
-    ----------
-    k
-        3 or 4.
-    cost
-        Estimated number of elementary steps.
-    """
-
-    k: int
-    cost: float
+class OrbitPlan(CensusPlan):
+    """Orbits of graphlets of 2 to `k` vertices, per vertex."""
 
     @property
     def phases(self) -> tuple[CountPerVertex, ...]:
@@ -57,7 +48,7 @@ class OrbitPlan:
         ]
         return "\n".join(lines)
 
-    def count(self, env: Coordinator) -> list[int]:
+    def counts(self, env: Coordinator) -> list[int]:
         """Write ``vertices.parquet``; return the induced subgraphs of each connected pattern of k vertices."""
         graph = env.graph
         columns = {"vertex": graph.all_ids(), "orbit_0": of_array(np.diff(graph.indptr))}
@@ -77,7 +68,7 @@ class OrbitPlan:
 
 def plan_orbits(k: int, stats: GraphStats) -> OrbitPlan:
     """Plan the counts of orbits of graphlets of 2 to `k` vertices, 3 or 4."""
-    return OrbitPlan(k, plan_enumeration(k, stats).cost)
+    return OrbitPlan(parse_pattern(f"clique-{k}"), plan_enumeration(k, stats).cost)
 
 
 def _counted(env: Coordinator, phase: CountPerVertex) -> tuple[CountPerVertex, PhaseRecord, float]:

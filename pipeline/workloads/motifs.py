@@ -1,0 +1,82 @@
+"""Motifs: how often every connected pattern of k vertices occurs as an induced subgraph, in all or per vertex."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from longwall.pipeline.execution.environment import PatternCount
+from longwall.pipeline.planning.methods.motifs import MAX_COUNTED, MAX_ENUMERATED_ORBITS, MAX_ORBITS, MAX_VERTICES
+from longwall.pipeline.workloads.base import Workload
+
+if TYPE_CHECKING:
+    from longwall.pipeline.execution.environment import Coordinator
+    from longwall.pipeline.planning.plan import Choice
+    from longwall.pipeline.planning.planner import Planner
+    from longwall.storage.graph.graph import Graph
+
+_OTHERS = {
+    "auto": (),
+    "enumeration": ("motifs-of-three", "motif-counting", "orbit-counting"),
+    "counting": ("motif-enumeration", "orbit-enumeration"),
+}
+"""Methods that a choice of the config leaves out."""
+
+
+class Motifs(Workload):
+    """``kind = "motifs"``: all connected patterns of `k` vertices."""
+
+    kind: Literal["motifs"] = Field(description="the induced embeddings of all connected patterns of a size")
+    output: Literal["count", "vertices"] = Field(
+        default="count", description="`count`, or `vertices`: the orbits of each vertex"
+    )
+    k: Annotated[int, Field(ge=3, le=MAX_VERTICES)] = Field(description=f"number of vertices, 3 to {MAX_VERTICES}")
+    method: Literal["auto", "enumeration", "counting"] = Field(
+        default="auto",
+        description=f"`enumeration`, `counting` (k up to {MAX_COUNTED}) or `auto`, the cheaper one",
+    )
+
+    @field_validator("k")
+    @classmethod
+    def _orbits_are_small(cls, k: int, info: ValidationInfo) -> int:
+        if info.data.get("output") == "vertices" and k > MAX_ORBITS:
+            raise ValueError(f"counts per vertex are given for at most {MAX_ORBITS} vertices, not {k}")
+        return k
+
+    @field_validator("method")
+    @classmethod
+    def _method_suits(cls, method: str, info: ValidationInfo) -> str:
+        if method != "auto" and info.data.get("output") == "vertices" and "k" in info.data:
+            k = info.data["k"]
+            only = "enumeration" if k <= MAX_ENUMERATED_ORBITS else "counting"
+            if method != only:
+                raise ValueError(f'counts per vertex for {k} vertices are taken by {only}; use "auto", or remove it')
+        if method == "counting" and info.data.get("k", 0) > MAX_COUNTED:
+            raise ValueError(f'"counting" is for at most {MAX_COUNTED} vertices; use "enumeration"')
+        return method
+
+    @property
+    def adds_up(self) -> bool:
+        """The answer is a table of patterns."""
+        return False
+
+    def plan(self, graph: Graph, planner: Planner | None = None) -> Choice:
+        """Plan for this size and method; the cheaper method where `method` leaves the choice."""
+        from longwall.pipeline.planning.facts import Facts
+        from longwall.pipeline.planning.planner import PLANNER
+        from longwall.pipeline.planning.query import Query
+
+        query = Query.of_motifs(self.k, "per_vertex" if self.output == "vertices" else "count")
+        return (planner or PLANNER).but(*_OTHERS[self.method]).plan(query, Facts.of(graph))
+
+    def execute(self, plan: Choice, env: Coordinator) -> list[PatternCount]:
+        """Count the motifs; every connected pattern is in the result, those that do not occur as well."""
+        from longwall.kernels.host.patterns.pattern_codes import code_edges, connected_codes, edges_text
+
+        texts = [edges_text(code_edges(code, self.k)) for code in connected_codes(self.k).tolist()]
+        counts = plan.counts(env)
+        method = env.counted_by or None
+        if env.spec.run.verify:
+            plan.verify(counts, env)
+        return [PatternCount(text, None, count, method=method) for text, count in zip(texts, counts, strict=True)]
