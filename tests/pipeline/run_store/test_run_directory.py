@@ -24,6 +24,7 @@ from longwall.pipeline.run_store.run_directory import RunDirectory
 from longwall.pipeline.workloads import workload_kinds
 from longwall.storage.errors import FinalError, InputError, RunError
 from longwall.storage.observer import NullObserver
+from longwall.storage.system.version import source_commit
 
 
 @dataclass
@@ -86,6 +87,7 @@ def test_a_whole_run(config):
     assert len(facts["graph"]["hash"]) == 64
     assert facts["engine"]["name"] == "cpu"
     assert facts["versions"]["longwall"] == longwall.__version__
+    assert facts["versions"].get("commit") == source_commit()
     assert "plan" in facts
     file = result.path / "results" / "counts.parquet"
     expected = {
