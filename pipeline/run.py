@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.cluster.devices import devices_of, prepare_for
 from longwall.pipeline.config import RunSpec, load_config, names_run
-from longwall.pipeline.execution.environment import Coordinator, Metrics, PatternCount
+from longwall.pipeline.execution.coordinator import Coordinator
+from longwall.pipeline.execution.environment import Metrics, PatternCount
 from longwall.pipeline.finished_run import finished_result
 from longwall.pipeline.garbage import collecting
 from longwall.pipeline.inputs import (

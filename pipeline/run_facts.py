@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from longwall.kernels import Engine
     from longwall.pipeline.config import RunSpec
-    from longwall.pipeline.execution.environment import Coordinator
+    from longwall.pipeline.execution.coordinator import Coordinator
     from longwall.pipeline.execution.second_engine import SecondEngine
 
 

@@ -38,7 +38,7 @@ os.fsync = lambda descriptor: os.fstat(descriptor) and None
 
 if TYPE_CHECKING:
     from longwall.kernels.interface.engine import Engine
-    from longwall.pipeline.execution.environment import Coordinator
+    from longwall.pipeline.execution.coordinator import Coordinator
     from longwall.storage.graph.graph import Graph
 
 DATA = Path(os.environ.get("LONGWALL_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -144,7 +144,8 @@ def make_context(
 ) -> Coordinator:
     """What a workload is given by a run, without the run: `folder` is the run's folder."""
     from longwall.pipeline.config import load_config
-    from longwall.pipeline.execution.environment import Coordinator, Metrics
+    from longwall.pipeline.execution.coordinator import Coordinator
+    from longwall.pipeline.execution.environment import Metrics
     from longwall.pipeline.execution.thread_executor import ThreadExecutor
     from longwall.pipeline.run_store.commit_log import CommitLog
     from longwall.pipeline.run_store.local_store import LocalStore

@@ -37,7 +37,8 @@ def patterns_of(size: int) -> list[Any]:
 def timed(plan: Any, graph: Any, seconds: float, folder: Path) -> tuple[int | None, float]:
     """Count once in an environment of its own; return the number, None where it was stopped, and the time."""
     from longwall.pipeline.config import load_config
-    from longwall.pipeline.execution.environment import Coordinator, Metrics
+    from longwall.pipeline.execution.coordinator import Coordinator
+    from longwall.pipeline.execution.environment import Metrics
     from longwall.pipeline.execution.thread_executor import ThreadExecutor
     from longwall.pipeline.run_store.commit_log import CommitLog
     from longwall.pipeline.run_store.local_store import LocalStore

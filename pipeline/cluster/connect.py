@@ -15,14 +15,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from longwall.pipeline.cluster.address_check import check_scheduler, security_of
-from longwall.pipeline.cluster.dask_executor import DaskExecutor, close_on_workers, open_on_workers, share_on_workers
+from longwall.pipeline.cluster.cluster_workers import (
+    ClusterWorkers,
+    close_on_workers,
+    open_on_workers,
+    share_on_workers,
+)
+from longwall.pipeline.cluster.dask_executor import DaskExecutor
 from longwall.pipeline.cluster.handshake import describe_workers, most_on_a_device
 from longwall.pipeline.cluster.shared_graph import GraphSharer, SharedGraph
 from longwall.pipeline.cluster.started.start import start_workers, why_missing, worker_count
 from longwall.pipeline.cluster.started.worker_main import HOST, PROTOCOL, Meeting
 from longwall.pipeline.cluster.worker_process import RunDescription, RunHeader, parts
 from longwall.pipeline.config import RunSpec, SchedulerSection
-from longwall.pipeline.execution.environment import Coordinator, Metrics
+from longwall.pipeline.execution.coordinator import Coordinator
+from longwall.pipeline.execution.environment import Metrics
 from longwall.pipeline.execution.thread_executor import RANGES
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph.graph import Graph, NewArray
@@ -255,9 +262,9 @@ def executor_of(env: Coordinator, coming: ComingCluster) -> Iterator[DaskExecuto
     client, run = coming.wait(env.graph.content_hash)
     store = env.log.store
     parts(store.folder, run["id"]).mkdir()
-    executor = DaskExecutor(client, run, retries_of(env.spec.scheduler), on_devices=coming.on_devices)
+    executor = DaskExecutor(ClusterWorkers(client, run, retries_of(env.spec.scheduler), on_devices=coming.on_devices))
     yield executor
-    executor.write_heat(store)
+    executor.workers.write_heat(store)
     if summary := _summary(env.metrics):
         env.observer.note(summary)
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.cluster.work_profile import WorkProfile
 from longwall.pipeline.cluster.worker_process import RangeResult
-from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.phase import MergingPhase, NotEnoughMemory, Phase, Task
 from longwall.pipeline.execution.thread_executor import RANGES
 from longwall.pipeline.run_store.commit_log import (
@@ -34,7 +34,7 @@ from longwall.stages.stage_timer import LevelFigures, add_figures
 from longwall.storage.errors import FinalError, InputError, RunError
 
 if TYPE_CHECKING:
-    from longwall.pipeline.cluster.dask_executor import DaskExecutor
+    from longwall.pipeline.cluster.cluster_workers import ClusterWorkers
 
 _SECONDS = 5.0  # of a range, at most
 _STICKY_SECONDS = 75.0  # the same in sticky phases, before a range is late: another worker would begin it anew
@@ -88,7 +88,7 @@ class Dispatcher:
 
     Parameters
     ----------
-    executor
+    workers
         The cluster.
     env
         The run.
@@ -102,15 +102,15 @@ class Dispatcher:
 
     def __init__(
         self,
-        executor: DaskExecutor,
+        workers: ClusterWorkers,
         env: Coordinator,
         phase: Phase,
         record: PhaseRecord,
         tasks: Sequence[Task],
         missing: list[Task],
     ):
-        self._executor, self._env, self._phase, self._record = executor, env, phase, record
-        self._pickled = executor.pickled(phase)
+        self._workers, self._env, self._phase, self._record = workers, env, phase, record
+        self._pickled = workers.pickled(phase)
         self._profile, self._rows = WorkProfile(tasks, phase.work(env)), RowCut(phase.wanted_rows)
         self._order = count()
         # By work, the most first, for each preferred worker.
@@ -125,8 +125,8 @@ class Dispatcher:
         self._committed = time.monotonic()
         self._file_up(0, record.files())
         joined = _joined(missing)
-        cuts = _DEVICE_CUTS if executor.on_devices else _CUTS
-        share = sum(self._profile.size(*one) for one in joined) / (cuts * executor.threads(phase.sticky))
+        cuts = _DEVICE_CUTS if workers.on_devices else _CUTS
+        share = sum(self._profile.size(*one) for one in joined) / (cuts * workers.threads(phase.sticky))
         for first, last in joined:
             self._put(first, last, ceil(self._profile.size(first, last) / max(share, 1.0)))
 
@@ -146,14 +146,14 @@ class Dispatcher:
             while any(self._pending.values()) or self._bundles or self._merging():
                 if self._env.cancel.is_set():
                     raise KeyboardInterrupt
-                threads = self._executor.threads(self._phase.sticky)
+                threads = self._workers.threads(self._phase.sticky)
                 while (height := self._merging()) and len(self._bundles) < _WAITING * threads:
                     self._ask_merge(height - 1)
                 while any(self._pending.values()) and len(self._bundles) < _WAITING * threads:
                     self._ask_next(threads)
                 if not any(self._pending.values()):
                     self._ask_again(threads)
-                for future, answer in self._executor.arrived():
+                for future, answer in self._workers.arrived():
                     self._take(future, answer)
                 if self._rows.reached:
                     self._skip()
@@ -161,14 +161,14 @@ class Dispatcher:
                 if drained or time.monotonic() - self._committed >= _COMMIT_SECONDS:
                     self._commit()
         except BaseException:
-            self._executor.drop(list(self._asked))
+            self._workers.drop(list(self._asked))
             raise
         for worker, done in self._done.items():
             self._env.metrics.record(f"{RANGES}{worker}", 0, done.roots, 0, done.seconds, 0, done.ranges)
 
     def _skip(self) -> None:
         """Drop what is left: all rows are there."""
-        self._executor.drop(list(self._asked))
+        self._workers.drop(list(self._asked))
         self._asked.clear()
         self._bundles.clear()
         self._pending.clear()
@@ -198,7 +198,7 @@ class Dispatcher:
         for begin, end in self._profile.cut(first, last, max(pieces, 1)):
             work = self._profile.size(begin, end) * weight
             self._waiting += work
-            preferred = self._executor.preferred.get(begin) if self._phase.sticky else None
+            preferred = self._workers.preferred.get(begin) if self._phase.sticky else None
             heappush(self._pending[preferred], (-work, next(self._order), begin, end))
 
     def _time(self, threads: int, more: float = 0.0) -> float:
@@ -231,7 +231,7 @@ class Dispatcher:
         return worker, requests[worker]
 
     def _ask(self, asked: _Asked, seconds: float, prefer: Sequence[str] = ()) -> None:
-        future = self._executor.ask(self._pickled, asked.ranges, seconds, prefer, asked.files)
+        future = self._workers.ask(self._pickled, asked.ranges, seconds, prefer, asked.files)
         asked.since = time.monotonic()
         asked.futures.append(future)
         self._asked[future] = asked
@@ -241,8 +241,8 @@ class Dispatcher:
         longest = _LATE * max(_STICKY_SECONDS if self._phase.sticky else _SECONDS, _REQUEST_SECONDS * threads)
         late = [asked for asked in self._bundles if time.monotonic() - asked.since > longest]
         if late:
-            holders = self._executor.holders([future for asked in late for future in asked.futures])
-            self._executor.avoid(holders, _AVOID_SECONDS)
+            holders = self._workers.holders([future for asked in late for future in asked.futures])
+            self._workers.avoid(holders, _AVOID_SECONDS)
         for asked in late:
             self._ask(asked, _SECONDS)
 
@@ -256,7 +256,7 @@ class Dispatcher:
         elif "reason" in answer:
             if not answer["fits"]:
                 raise NotEnoughMemory(answer["reason"])
-            self._executor.refused(answer["address"], answer["reason"])
+            self._workers.refused(answer["address"], answer["reason"])
             self._env.observer.note(f"the worker at {answer['address']} gets no more requests: {answer['reason']}")
         else:
             self._answered(asked, answer)
@@ -276,7 +276,7 @@ class Dispatcher:
         if not isinstance(error, KilledWorker):
             raise RunError(f"a worker of the cluster failed: {type(error).__name__}: {error}") from error
         asked.lost += 1
-        if asked.lost > self._executor.retries:
+        if asked.lost > self._workers.retries:
             raise RunError(
                 "a range was lost with its worker too often: find out why workers end, or raise scheduler.retries"
             ) from error
@@ -286,7 +286,7 @@ class Dispatcher:
         for other in asked.futures:
             del self._asked[other]
         if asked.futures:
-            self._executor.drop(asked.futures)
+            self._workers.drop(asked.futures)
         ranges = [(first, last) for first, last in answer["done"]]
         found = PartialResult(answer["value"], tuple(answer["files"]), answer["levels"])
         if asked.files:
@@ -296,11 +296,11 @@ class Dispatcher:
         self._found.append(_Found(ranges, self._rows.cut(found)))
         if (share := self._rows.share) is not None:
             self._env.observer.near_limit(share)
-        self._executor.engines.add(answer["engine"])
+        self._workers.engines.add(answer["engine"])
         done, work = self._done[answer["worker"]], 0.0
         for first, last in ranges:
             if self._phase.sticky:
-                self._executor.preferred |= dict.fromkeys(range(first, last), answer["address"])
+                self._workers.preferred |= dict.fromkeys(range(first, last), answer["address"])
             done.ranges, done.roots = done.ranges + 1, done.roots + last - first
             work += self._profile.size(first, last)
             self._env.observer.advance(self._profile.progress(first, last))
@@ -315,7 +315,7 @@ class Dispatcher:
         for range_ in others:
             self._put(*range_, 1)
         if done < last:
-            threads = self._executor.threads(self._phase.sticky)
+            threads = self._workers.threads(self._phase.sticky)
             weight = max(rate * self._work / self._seconds, 1.0)
             left = self._profile.size(done, last)
             pieces = ceil(left * rate / max(self._time(threads, left * weight), 1e-9))
@@ -327,7 +327,7 @@ class Dispatcher:
             disk, run = self._env.resources.disk, self._env.results.parent
             files = [file for one in self._found for file in one.partial.files]
             for file in files:
-                self._executor.adopt(file["name"])
+                self._workers.adopt(file["name"])
             disk.charge(checkpoint_bytes(files), "what the run has finished")
             for name in (file["name"] for file in files if file.get("cut")):
                 self._env.log.store.local(name)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from longwall.kernels import Engine
-    from longwall.pipeline.execution.environment import Coordinator, Environment
+    from longwall.pipeline.execution.coordinator import Coordinator
+    from longwall.pipeline.execution.environment import Environment
 
 BUDGET_SHARE = 0.5
 """Share of the free memory of the host's budget that a second engine reserves for a phase."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.stage_timer import LevelFigures, add_figures
 

@@ -12,8 +12,9 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import NamedTuple
 
 from longwall.pipeline.execution import second_engine
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.engine_errors import user_errors
-from longwall.pipeline.execution.environment import Coordinator, Environment
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, MethodFailed, Phase, Task, Worker
 from longwall.pipeline.execution.second_engine import SecondEngine
 from longwall.pipeline.execution.task_pool import TaskPool, Team

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.local_counts import EdgeGraph, EdgeShape, edge_numbers
-from longwall.pipeline.execution.environment import Coordinator, Environment
+from longwall.pipeline.execution.coordinator import Coordinator
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.task_ranges import range_memory, sure_share, workspace_advice
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from longwall.pipeline.execution.environment import Coordinator, Environment
+from longwall.pipeline.execution.coordinator import Coordinator
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MergingPhase
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.range_count import RangePhase

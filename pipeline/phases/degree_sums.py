@@ -25,7 +25,8 @@ from longwall.storage.streaming.stored_graph import StoredGraph
 from longwall.storage.system.concurrency import core_count, map_ordered
 
 if TYPE_CHECKING:
-    from longwall.pipeline.execution.environment import Coordinator, Environment
+    from longwall.pipeline.execution.coordinator import Coordinator
+    from longwall.pipeline.execution.environment import Environment
     from longwall.pipeline.execution.streaming.part_sums import PartSums
     from longwall.pipeline.patterns.pattern import Pattern
     from longwall.storage.graph.graph import Graph

@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.derived import Derivation, derived
 from longwall.pipeline.execution.device_graph import forget_graph
-from longwall.pipeline.execution.environment import Coordinator, Environment
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, NotEnoughMemory, Phase, Task
 from longwall.pipeline.run_store.commit_log import PhaseRecord
 from longwall.stages.base import Aggregation

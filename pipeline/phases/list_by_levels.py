@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from longwall.pipeline.execution.environment import Coordinator, Environment
+from longwall.pipeline.execution.coordinator import Coordinator
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import ARCS, MakeWorker, Phase, Task, equal_tasks
 from longwall.pipeline.execution.search_bench import SearchBench, SearchShare
 from longwall.pipeline.phases.search_list import ExportWorker, record_search, rows_left, search_share

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.phase import NotEnoughMemory
 from longwall.pipeline.phases.by_label.laid_out import laid_out
 from longwall.pipeline.phases.by_label.layouts import layout_of

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.adaptive_batch import make_workspace
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.device_graph import grow_page_cache, growing_page_cache, load_graph
 from longwall.pipeline.execution.engine_errors import no_room
-from longwall.pipeline.execution.environment import Coordinator, Environment
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import ARCS, MakeWorker, Phase, Task, WorkSoFar
 from longwall.pipeline.execution.row_work import work_of_rows
 from longwall.pipeline.execution.stage_workers import RangeBench

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.device_graph import load_edge_labels, load_graph
-from longwall.pipeline.execution.environment import Coordinator, Environment
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task
 from longwall.pipeline.execution.search_bench import SearchBench, SearchShare
 from longwall.pipeline.execution.stage_metrics import record_levels

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.device_graph import holds_part
-from longwall.pipeline.execution.environment import Coordinator
 from longwall.stages.source import host_arrays
 from longwall.storage.graph.graph import Graph
 from longwall.storage.graph.stats import GraphStats

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.phases.range_count import RangeCount, RangePhase
 from longwall.pipeline.planning.plan import CountPlan
 

@@ -16,7 +16,7 @@ from longwall.pipeline.planning.facts import Facts
 from longwall.storage.errors import RunError
 
 if TYPE_CHECKING:
-    from longwall.pipeline.execution.environment import Coordinator
+    from longwall.pipeline.execution.coordinator import Coordinator
     from longwall.pipeline.phases.range_count import RangePhase
     from longwall.pipeline.planning.query import Query
 

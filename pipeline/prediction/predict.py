@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from longwall.pipeline.config import RunSpec
+from longwall.pipeline.execution.coordinator import Coordinator, Executor
 from longwall.pipeline.execution.device_graph import release_graph
 from longwall.pipeline.execution.engine_errors import user_errors
-from longwall.pipeline.execution.environment import Coordinator, Executor, Metrics
+from longwall.pipeline.execution.environment import Metrics
 from longwall.pipeline.execution.phase import NotEnoughMemory, Phase, TooExpensive
 from longwall.pipeline.planning.plan import CountPlan
 from longwall.pipeline.prediction.costs import COMPUTING, Cost, Demand, predict_cost

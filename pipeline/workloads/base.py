@@ -12,7 +12,7 @@ from longwall.pipeline.label_names import label_texts
 from longwall.pipeline.workloads.sections import Section
 
 if TYPE_CHECKING:
-    from longwall.pipeline.execution.environment import Coordinator
+    from longwall.pipeline.execution.coordinator import Coordinator
     from longwall.pipeline.patterns.pattern import Pattern
     from longwall.pipeline.planning.plan import Choice, CountPlan
     from longwall.pipeline.planning.planner import Planner

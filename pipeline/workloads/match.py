@@ -21,7 +21,7 @@ from longwall.storage.errors import InputError
 from longwall.storage.system.paths import path_exists, user_path
 
 if TYPE_CHECKING:
-    from longwall.pipeline.execution.environment import Coordinator
+    from longwall.pipeline.execution.coordinator import Coordinator
     from longwall.pipeline.patterns.pattern import Pattern
     from longwall.pipeline.planning.plan import CountPlan
     from longwall.pipeline.planning.planner import Planner

@@ -11,7 +11,7 @@ from longwall.pipeline.planning.methods.motifs import MAX_COUNTED, MAX_ENUMERATE
 from longwall.pipeline.workloads.base import Workload
 
 if TYPE_CHECKING:
-    from longwall.pipeline.execution.environment import Coordinator
+    from longwall.pipeline.execution.coordinator import Coordinator
     from longwall.pipeline.planning.plan import Choice
     from longwall.pipeline.planning.planner import Planner
     from longwall.storage.graph.graph import Graph

@@ -12,7 +12,7 @@ import naive
 import networkx as nx
 from plans import tried_first
 
-from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.phases.range_count import RangeCount

@@ -20,9 +20,9 @@ import psutil
 PATIENCE = 60.0  # seconds until something counts as hanging
 _COORDINATOR = """
 import sys
-from longwall.pipeline.cluster import dask_executor, dispatcher
+from longwall.pipeline.cluster import cluster_workers, dispatcher
 for name, value in {constants}.items():
-    homes = [module for module in (dask_executor, dispatcher) if hasattr(module, name)]
+    homes = [module for module in (cluster_workers, dispatcher) if hasattr(module, name)]
     assert homes, name
     setattr(homes[0], name, value)
 from longwall.pipeline.cli import main

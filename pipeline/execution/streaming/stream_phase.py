@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -32,13 +32,36 @@ from longwall.storage.streaming.vertex_set import set_bytes
 from longwall.storage.system.concurrency import core_count
 
 if TYPE_CHECKING:
-    from longwall.pipeline.phases.range_count import RangePhase
+    from longwall.pipeline.run_store.commit_log import PartialResult
+    from longwall.stages.range_counting import CountRanges
 
 _PART_SHARE = 0.9  # of what is left: the rest is for the workspaces; a part is smaller where they need more
 _LEAST_PARTS = 2  # times what a part of one vertex may take: with the workspaces
 _DEVICE_SHARE = 0.5  # of the device
 _LISTS_SHARE = 0.5  # of the device, that all lists may take there
 _STEPS_PER_TASK, _LEAST_TASKS, _MOST_TASKS = 1e11, 8, 64  # every task reads lists anew: the fewer, the better
+
+
+class Streamed(Protocol):
+    """A phase that counts in ranges of roots: a `longwall.pipeline.phases.range_count.RangePhase`."""
+
+    @property
+    def count(self) -> CountRanges:
+        """The stage."""
+        ...
+
+    @property
+    def cost(self) -> float:
+        """Estimated number of elementary steps."""
+        ...
+
+    def take(self, env: Environment) -> Callable[[Any], PartialResult]:
+        """Return a function that makes a partial result of a worker's counts."""
+        ...
+
+    def part_sums(self, graph: StoredGraph) -> PartSums:
+        """Return sums over parts of the graph."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -65,7 +88,7 @@ def stream_tasks(env: Environment, cost: float) -> list[Task]:
 
 
 @contextmanager
-def open_stream(env: Environment, phase: RangePhase) -> Iterator[MakeWorker]:
+def open_stream(env: Environment, phase: Streamed) -> Iterator[MakeWorker]:
     """Reserve what the worker of a phase takes, until the block ends; the value makes it.
 
     Raises
@@ -101,7 +124,7 @@ def open_stream(env: Environment, phase: RangePhase) -> Iterator[MakeWorker]:
             yield partial(TabledWorker, env, way.stage, parts, sums, phase.take(env), whole, size)
 
 
-def has_room(graph: StoredGraph, phase: RangePhase, resources: Resources) -> bool:
+def has_room(graph: StoredGraph, phase: Streamed, resources: Resources) -> bool:
     """Return whether the host has room to read a graph from its store and, without a device, for the least parts."""
     longest, segment = graph.stats.max_out_degree, array_hash.SEGMENT_BYTES
     needed = max(orienting_bytes(graph), degree_bytes(graph, segment // ARC_BYTES, core_count()))
@@ -113,7 +136,7 @@ def has_room(graph: StoredGraph, phase: RangePhase, resources: Resources) -> boo
     return resources.host.free >= needed
 
 
-def expected_reads(graph: StoredGraph, phase: RangePhase, resources: Resources) -> Reads:
+def expected_reads(graph: StoredGraph, phase: Streamed, resources: Resources) -> Reads:
     """Return what a phase will read, estimated before any of the lists is there."""
     if _fits_device(graph, phase, resources):
         return Reads(1, ARC_BYTES * graph.num_edges)
@@ -123,7 +146,7 @@ def expected_reads(graph: StoredGraph, phase: RangePhase, resources: Resources) 
 
 
 def _way(
-    graph: StoredGraph, phase: RangePhase, resources: Resources, size: int, whole: int
+    graph: StoredGraph, phase: Streamed, resources: Resources, size: int, whole: int
 ) -> tuple[TabledWay | None, Reads]:
     """Return how tables are made where less is read so than part after part, else None; and what is read."""
     count, pieces = phase.count, _pieces(phase.cost)
@@ -135,7 +158,7 @@ def _way(
     return None, reads
 
 
-def _fits_device(graph: StoredGraph, phase: RangePhase, resources: Resources) -> bool:
+def _fits_device(graph: StoredGraph, phase: Streamed, resources: Resources) -> bool:
     """Return whether all lists are brought to a device, for one value of the whole graph."""
     if not resources.on_device or not isinstance(phase.part_sums(graph), SumOfValues):
         return False

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.derived import derived
 from longwall.pipeline.execution.device_graph import keep_made, release_graph
-from longwall.pipeline.execution.environment import Coordinator, DeviceGraph, Environment
+from longwall.pipeline.execution.environment import DeviceGraph, Environment
 from longwall.pipeline.phases.by_label.on_device import lay_out_on_device
 from longwall.pipeline.phases.derived_graph import DerivedGraph, GraphDerivation
 from longwall.storage.graph.derived.label_layout import LabelLayout, lay_out

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from textwrap import indent
 from typing import Any
 
-from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.label_names import label_texts
 from longwall.pipeline.planning.plan import CountPlan
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.derived import derived
 from longwall.pipeline.execution.device_graph import load_graph, release_graph
-from longwall.pipeline.execution.environment import Coordinator, Environment
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.phases.derived_graph import DerivedGraph, GraphDerivation
 from longwall.storage.graph.derived.core import Core, core_bytes, core_degrees, core_graph, peel_bytes
 

@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 
 from longwall.kernels.exact_numbers import PRIMES, combine, moduli_for
 from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, Beside, Domain, RowProgram, TableProgram
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.derived import Derivation, derived, forget
 from longwall.pipeline.execution.device_graph import load_graph
-from longwall.pipeline.execution.environment import Coordinator, Environment
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import NotEnoughMemory
 from longwall.pipeline.phases.homomorphisms.given_tables import GivenTables, given_rows
 from longwall.pipeline.phases.range_count import RangeCount

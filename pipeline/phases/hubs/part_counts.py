@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
 from longwall.pipeline.phases.derived_graph import DerivedGraph
 from longwall.pipeline.planning.hubs.parts import Part, Parts

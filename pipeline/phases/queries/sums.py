@@ -12,7 +12,8 @@ from longwall.kernels.exact_numbers import PRIMES, combine, moduli_for
 from longwall.kernels.host.queries.candidate_space import QueryGraph
 from longwall.kernels.host.queries.sums.counter import QueryAdder, QuerySum, bytes_for
 from longwall.kernels.host.queries.sums.kernel import MOST_KNOWN
-from longwall.pipeline.execution.environment import Coordinator, Environment
+from longwall.pipeline.execution.coordinator import Coordinator
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import (
     MakeWorker,
     NotEnoughMemory,

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 from longwall.kernels.host.queries.candidate_space import QueryGraph
 from longwall.kernels.host.queries.sums.counter import coincidences
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.derived import forget
-from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import MethodFailed, host_threads
 from longwall.pipeline.execution.stage_metrics import record_levels
 from longwall.pipeline.label_names import label_texts

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.phases.degree_sums import count_stars
 from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.method import INDUCED, Method, not_plain

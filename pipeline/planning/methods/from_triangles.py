@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.phase import NotEnoughMemory
 from longwall.pipeline.phases.degree_sums import count_by_triangles, triangle_phase
 from longwall.pipeline.phases.range_count import RangePhase

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import comb
 from typing import Any, ClassVar
 
-from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.planning.facts import Facts

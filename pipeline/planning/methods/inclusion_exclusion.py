@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.homomorphisms.sums import denser
 from longwall.pipeline.planning.method import NOT_INDUCED, ON_PARTS, Method, not_plain

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.method import Method
 from longwall.pipeline.planning.methods.search import search_of

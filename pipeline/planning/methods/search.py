@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.method import Method

@@ -7,7 +7,7 @@ from math import factorial, prod
 from typing import Any, ClassVar
 
 from longwall.kernels.exact_numbers import PRIMES, combine
-from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.phase import TooExpensive, host_threads
 from longwall.pipeline.execution.stage_metrics import record_levels
 from longwall.pipeline.patterns.pattern import Pattern

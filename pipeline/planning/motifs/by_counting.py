@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from longwall.kernels.host.patterns.pattern_codes import code_edges, connected_codes, spanning_subgraphs
-from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.phase import NotEnoughMemory, TooExpensive
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern

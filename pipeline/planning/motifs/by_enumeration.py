@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from longwall.kernels.host.patterns.pattern_codes import growth
-from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.planning.motifs.census import CensusPlan

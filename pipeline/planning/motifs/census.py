@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 
-from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.planning.plan import CountPlan
 
 

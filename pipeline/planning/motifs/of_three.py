@@ -13,7 +13,7 @@ from longwall.pipeline.planning.plan import Planning
 from longwall.pipeline.planning.query import Query
 
 if TYPE_CHECKING:
-    from longwall.pipeline.execution.environment import Coordinator
+    from longwall.pipeline.execution.coordinator import Coordinator
     from longwall.pipeline.phases.range_count import RangePhase
     from longwall.pipeline.planning.plan import CountPlan
 

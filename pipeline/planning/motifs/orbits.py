@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from longwall.kernels.host.patterns.orbit_tables import Orbits, orbits
-from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.planning.motifs.by_enumeration import plan_enumeration

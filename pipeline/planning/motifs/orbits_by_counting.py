@@ -17,7 +17,8 @@ from longwall.kernels.exact_numbers import PRIMES, moduli_for
 from longwall.kernels.host.patterns.graphlets import graphlet_orbits, graphlets, orbits_up_to
 from longwall.kernels.host.patterns.pattern_codes import dictionary
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.pipeline.execution.environment import Coordinator, Environment
+from longwall.pipeline.execution.coordinator import Coordinator
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.planning.motifs.arc_triangles import triangle_graph

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.derived import derived
-from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import TooExpensive
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.derived_graph import DerivedGraph

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.cores.in_core import core_environment
 from longwall.pipeline.planning.facts import Facts

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.phase import MethodFailed
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.by_label.label_sums import plan_label_sums

@@ -15,7 +15,7 @@ from longwall.pipeline.workloads.cliques.results import VertexTable, write_sizes
 from longwall.stages.cliques.leaves import CountCliqueSizes, CountCliquesOfVertices, CountLargeCliques
 
 if TYPE_CHECKING:
-    from longwall.pipeline.execution.environment import Coordinator
+    from longwall.pipeline.execution.coordinator import Coordinator
     from longwall.storage.graph.graph import Graph
 
 _WEIGHED = 6  # the cliques whose number stands for the work

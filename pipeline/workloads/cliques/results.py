@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from longwall.kernels.interface.kcliques import exact_sum, exact_values
-from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.result_tables import number_array, number_type
 from longwall.stages.cliques.leaves import CountCliquesOfVertices
 from longwall.storage.parquet_files import ParquetSink, write_parquet

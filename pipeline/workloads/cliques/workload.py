@@ -13,7 +13,7 @@ from longwall.pipeline.quoting import quote
 from longwall.pipeline.workloads.base import Workload, answer_pattern, plan_pattern
 
 if TYPE_CHECKING:
-    from longwall.pipeline.execution.environment import Coordinator
+    from longwall.pipeline.execution.coordinator import Coordinator
     from longwall.pipeline.planning.plan import CountPlan
     from longwall.pipeline.planning.planner import Planner
     from longwall.pipeline.workloads.cliques.plan import CliquePlan

@@ -15,7 +15,7 @@ from longwall.pipeline.workloads.custom.loading import AlgorithmClass, find_clas
 from longwall.storage.errors import InputError
 
 if TYPE_CHECKING:
-    from longwall.pipeline.execution.environment import Coordinator
+    from longwall.pipeline.execution.coordinator import Coordinator
     from longwall.pipeline.planning.planner import Planner
     from longwall.pipeline.workloads.custom.phase import RunAlgorithm
     from longwall.storage.graph.graph import Graph

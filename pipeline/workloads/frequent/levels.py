@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any, Protocol
 
-from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.pipeline.workloads.frequent.dfs_patterns import DfsPatterns
 from longwall.pipeline.workloads.frequent.grown_patterns import FrequentPatterns, GrownPatterns, PatternParts

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
-from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.workloads.frequent.dfs_patterns import DfsPatterns, RightmostExtensions
 from longwall.pipeline.workloads.frequent.embedding_files import LevelWriter
 from longwall.pipeline.workloads.frequent.grown_patterns import FrequentPatterns, GrownPatterns

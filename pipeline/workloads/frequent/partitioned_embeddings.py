@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.phase import Phase
 from longwall.pipeline.execution.stage_metrics import record_levels
 from longwall.pipeline.run_store.commit_log import PartialResult, PhaseRecord

@@ -13,7 +13,7 @@ from longwall.pipeline.workloads.base import Workload
 from longwall.pipeline.workloads.frequent.plan import MAX_PATTERN_EDGES, FrequentPlan, Support, plan_frequent
 
 if TYPE_CHECKING:
-    from longwall.pipeline.execution.environment import Coordinator
+    from longwall.pipeline.execution.coordinator import Coordinator
     from longwall.pipeline.planning.planner import Planner
     from longwall.storage.graph.graph import Graph
 

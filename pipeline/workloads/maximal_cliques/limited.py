@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.interface.maximal_cliques import CliqueLister
-from longwall.pipeline.execution.environment import Coordinator, Environment
+from longwall.pipeline.execution.coordinator import Coordinator
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task
 from longwall.pipeline.execution.stage_workers import StageWorker
 from longwall.pipeline.execution.task_ranges import root_tasks

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from longwall.pipeline.execution.environment import Coordinator, PatternCount
+from longwall.pipeline.execution.coordinator import Coordinator
+from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.phases.search_list import rows_left
 from longwall.pipeline.result_tables import TOO_LARGE
 from longwall.pipeline.workloads.base import Output

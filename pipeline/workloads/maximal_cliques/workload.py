@@ -11,7 +11,7 @@ from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.workloads.base import Output, Workload
 
 if TYPE_CHECKING:
-    from longwall.pipeline.execution.environment import Coordinator
+    from longwall.pipeline.execution.coordinator import Coordinator
     from longwall.pipeline.planning.planner import Planner
     from longwall.storage.graph.graph import Graph
 

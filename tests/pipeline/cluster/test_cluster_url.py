@@ -16,7 +16,7 @@ from run_configs import config_of, write_edges
 
 import longwall
 from longwall.pipeline.cluster import connect, dispatcher
-from longwall.pipeline.cluster.dask_executor import open_on_workers
+from longwall.pipeline.cluster.cluster_workers import open_on_workers
 from longwall.pipeline.run_store.commit_log import CommitLog
 from longwall.storage.errors import RunError
 

@@ -12,7 +12,8 @@ import networkx as nx
 import pytest
 from sharing import share_every_phase
 
-from longwall.pipeline.execution.environment import Coordinator, Environment
+from longwall.pipeline.execution.coordinator import Coordinator
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker
 from longwall.pipeline.execution.second_engine import SecondEngine
 from longwall.pipeline.execution.stage_workers import RangeBench

@@ -29,7 +29,8 @@ import longwall.pipeline.workloads
 import longwall.stages
 from longwall.kernels.host.queries.candidate_space import QueryGraph
 from longwall.kernels.interface.homomorphism_program import Beside
-from longwall.pipeline.execution.environment import Coordinator, Environment
+from longwall.pipeline.execution.coordinator import Coordinator
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MergingPhase, Phase
 from longwall.pipeline.execution.second_engine import SecondEngine
 from longwall.pipeline.execution.thread_executor import ThreadExecutor, begin_phase

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import longwall
-from longwall.pipeline.execution.environment import Coordinator, PatternCount
+from longwall.pipeline.execution.coordinator import Coordinator
+from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.workloads.frequent.dfs_patterns import DfsPatterns
 from longwall.pipeline.workloads.frequent.grown_patterns import (
     GROWN_BYTES,

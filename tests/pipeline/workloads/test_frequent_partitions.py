@@ -17,7 +17,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from longwall.pipeline.execution.environment import Coordinator, Environment, PatternCount
+from longwall.pipeline.execution.coordinator import Coordinator
+from longwall.pipeline.execution.environment import Environment, PatternCount
 from longwall.pipeline.execution.phase import Phase
 from longwall.pipeline.execution.thread_executor import begin_phase
 from longwall.pipeline.inputs import open_graph
