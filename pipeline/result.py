@@ -12,6 +12,7 @@ from longwall.pipeline.run_store.local_store import LocalStore
 from longwall.pipeline.run_store.manifest import manifest_of
 from longwall.pipeline.run_store.object_store import ObjectStore
 from longwall.pipeline.run_store.run_names import is_own
+from longwall.pipeline.table import Table
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.stored_files import open_regular
 from longwall.storage.system.arguments import require_type
@@ -52,7 +53,7 @@ class Result:
     truncated: bool = False
     """Whether ``workload.limit`` or ``export.limit`` ended the search: counts are lower bounds, there may be more."""
 
-    def table(self, name: str = "embeddings") -> pa.Table:
+    def table(self, name: str = "embeddings") -> Table:
         """Read a table of results.
 
         Parameters
@@ -63,7 +64,7 @@ class Result:
 
         Returns
         -------
-        pyarrow.Table
+        Table
             All rows, vertices as ids of the input.
 
         Raises
@@ -79,7 +80,7 @@ class Result:
 
         parts = [read_parquet(source, where) for source, where in self._files(name)]
         try:
-            return pa.concat_tables(parts)
+            return Table(pa.concat_tables(parts))
         except pa.ArrowException:
             folder = f"{self.path}/results"
             raise RunError(f'{folder}: files of the table "{name}" differ in their columns: restore them') from None

@@ -10,6 +10,7 @@ import numpy as np
 from longwall.kernels.host.patterns.pattern_codes import edges_text
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.embeddings.embeddings import Embeddings, require_embeddings, require_function
+from longwall.pipeline.table import Table
 from longwall.stages.aggregation.by_key import GROUP_BYTES, LAYOUT, MakeUserKeys, UserKey
 from longwall.stages.aggregation.by_pattern import AddPatterns, MakePatternKeys, PatternTable, keys_at_once
 from longwall.stages.aggregation.pattern_keys import LABEL_BYTES, PatternKeys
@@ -26,7 +27,7 @@ def aggregate(
     key: Callable[[Any, GraphArrays, Any], Any] | None = None,
     *,
     labelled: bool | None = None,
-) -> "pa.Table":
+) -> Table:
     """Group the embeddings and count each group; rows that memory has no room for are sorted on disk.
 
     Parameters
@@ -42,7 +43,7 @@ def aggregate(
 
     Returns
     -------
-    pyarrow.Table
+    Table
         Columns ``pattern`` (edge list), ``labels`` (null where unlabelled) and ``count``; or ``key``, ascending, and
         ``count``. It is not part of the memory budget, but has to fit what is left of it.
 
@@ -71,11 +72,11 @@ def aggregate(
     require_type("labelled", labelled, (bool, NoneType), "True or False")
     if key is not None:
         require_function("key", key)
-        return _count_keys(embeddings, UserKey(key))
+        return Table(_count_keys(embeddings, UserKey(key)))
     wanted = embeddings.graph.has_labels if labelled is None else labelled
     if wanted and not embeddings.graph.has_labels:
         raise InputError("aggregate(labelled=True) needs a graph with labels")
-    return _count_patterns(embeddings, labelled=wanted)
+    return Table(_count_patterns(embeddings, labelled=wanted))
 
 
 def _count_patterns(embeddings: Embeddings, *, labelled: bool) -> "pa.Table":

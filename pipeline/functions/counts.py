@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 from longwall.pipeline.functions.one_run import Options, Question
 from longwall.pipeline.patterns.pattern_of import pattern as pattern_of
 from longwall.pipeline.patterns.pattern_of import source_text
+from longwall.pipeline.table import Table
 from longwall.storage.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pyarrow as pa
 
     from longwall.pipeline.patterns.pattern import Pattern
 
@@ -54,7 +53,7 @@ def count(
     count: Counted = "embeddings",
     per: Literal["edge"],
     **options: Unpack[Options],
-) -> pa.Table: ...
+) -> Table: ...
 def count(
     graph: Any,
     pattern: Any,
@@ -65,7 +64,7 @@ def count(
     count: Counted = "embeddings",
     per: Literal["edge"] | None = None,
     **options: Unpack[Options],
-) -> int | list[int] | pa.Table:
+) -> int | list[int] | Table:
     """Count the embeddings of a pattern, or those of several patterns.
 
     An embedding is a mapping of the pattern into the graph, up to the automorphisms of the pattern with all its labels.
@@ -98,7 +97,7 @@ def count(
 
     Returns
     -------
-    int, list of int or pyarrow.Table
+    int, list of int or Table
         The table has the columns ``source`` and ``target``, the ends of each edge, and ``triangles``, ``cliques`` or
         ``cycles``, in the order of `longwall.Graph.to_arrow`.
 
@@ -143,8 +142,8 @@ def count(
 @overload
 def triangles(graph: Any, per: None = None, **options: Unpack[Options]) -> int: ...
 @overload
-def triangles(graph: Any, per: Literal["vertex", "edge"], **options: Unpack[Options]) -> pa.Table: ...
-def triangles(graph: Any, per: Literal["vertex", "edge"] | None = None, **options: Unpack[Options]) -> int | pa.Table:
+def triangles(graph: Any, per: Literal["vertex", "edge"], **options: Unpack[Options]) -> Table: ...
+def triangles(graph: Any, per: Literal["vertex", "edge"] | None = None, **options: Unpack[Options]) -> int | Table:
     """Count the triangles, in all, of each vertex or of each edge.
 
     Parameters
@@ -156,7 +155,7 @@ def triangles(graph: Any, per: Literal["vertex", "edge"] | None = None, **option
 
     Returns
     -------
-    int or pyarrow.Table
+    int or Table
         The table of vertices has the columns ``vertex``, ascending, and ``triangles``; that of edges ``source``,
         ``target`` and ``triangles``, in the order of `longwall.Graph.to_arrow`.
 
@@ -181,17 +180,17 @@ def triangles(graph: Any, per: Literal["vertex", "edge"] | None = None, **option
 @overload
 def cliques(graph: Any, k: int, per: None = None, **options: Unpack[Options]) -> int: ...
 @overload
-def cliques(graph: Any, k: Literal["all"], per: None = None, **options: Unpack[Options]) -> pa.Table: ...
+def cliques(graph: Any, k: Literal["all"], per: None = None, **options: Unpack[Options]) -> Table: ...
 @overload
 def cliques(
     graph: Any, k: int | Literal["all"], per: Literal["vertex", "edge"], **options: Unpack[Options]
-) -> pa.Table: ...
+) -> Table: ...
 def cliques(
     graph: Any,
     k: int | Literal["all"],
     per: Literal["vertex", "edge"] | None = None,
     **options: Unpack[Options],
-) -> int | pa.Table:
+) -> int | Table:
     """Count the cliques of k vertices, in all or of each vertex or edge.
 
     A clique is a set of vertices in which every two are joined by an edge.
@@ -208,7 +207,7 @@ def cliques(
 
     Returns
     -------
-    int or pyarrow.Table
+    int or Table
         The number of cliques. With ``"all"``, a table with the columns ``size``, ascending, and ``count``. Per vertex,
         one with ``vertex``, ascending, and ``cliques``; with ``"all"`` it has a column ``size``, too, and a row for
         each size of the cliques that the vertex is in. Numbers of cliques are exact: columns whose numbers do not fit
@@ -231,13 +230,13 @@ def cliques(
     if per == "edge":
         return _per_edge(graph, workload, options)
     if per is not None:
-        table = _per_vertex(graph, workload | {"output": "vertices"}, options)
-        return table.sort_by([("vertex", "ascending"), ("size", "ascending")]) if k == "all" else table
+        order = ("vertex", "size") if k == "all" else ("vertex",)
+        return _per_vertex(graph, workload | {"output": "vertices"}, options, order)
     with Question.of(graph, workload, options).answered() as result:
         return result.table("sizes") if k == "all" else _number(result.count)
 
 
-def motifs(graph: Any, k: int, **options: Unpack[Options]) -> pa.Table:
+def motifs(graph: Any, k: int, **options: Unpack[Options]) -> Table:
     """Count the induced embeddings of every connected pattern of k vertices.
 
     Parameters
@@ -249,7 +248,7 @@ def motifs(graph: Any, k: int, **options: Unpack[Options]) -> pa.Table:
 
     Returns
     -------
-    pyarrow.Table
+    Table
         A row for each pattern, those that do not occur as well: its ``pattern`` as an edge list, its ``name`` where it
         has one, its number of ``edges``, and its ``count``.
 
@@ -263,18 +262,17 @@ def motifs(graph: Any, k: int, **options: Unpack[Options]) -> pa.Table:
 
     with Question.of(graph, {"kind": "motifs", "k": k}, options).answered() as result:
         table = result.table("counts")
-    texts = table.column("pattern").to_pylist()
-    return pa.table(
-        {
-            "pattern": table.column("pattern"),
-            "name": pa.array(_names(texts), pa.string()),
-            "edges": pa.array([text.count("-") for text in texts], pa.int32()),
-            "count": table.column("count"),
-        }
-    )
+    texts = table["pattern"].to_pylist()
+    columns = {
+        "pattern": table["pattern"],
+        "name": pa.array(_names(texts), pa.string()),
+        "edges": pa.array([text.count("-") for text in texts], pa.int32()),
+        "count": table["count"],
+    }
+    return Table(pa.table(columns))
 
 
-def orbits(graph: Any, k: int, **options: Unpack[Options]) -> pa.Table:
+def orbits(graph: Any, k: int, **options: Unpack[Options]) -> Table:
     """Count how often each vertex stands in each orbit of the connected induced subgraphs of up to k vertices.
 
     These are the graphlet degree vectors of the vertices: features of their neighbourhoods, for a model.
@@ -288,7 +286,7 @@ def orbits(graph: Any, k: int, **options: Unpack[Options]) -> pa.Table:
 
     Returns
     -------
-    pyarrow.Table
+    Table
         A row for each vertex, ascending by ``vertex``; the columns ``orbit_0`` (the degree), ``orbit_1``, ...
 
     Examples
@@ -314,7 +312,7 @@ def frequent(
     measure: Literal["mni", "instances", "transactions"] = "mni",
     exact: bool = True,
     **options: Unpack[Options],
-) -> pa.Table:
+) -> Table:
     """Find the patterns that are frequent in a graph, with its labels.
 
     Parameters
@@ -332,7 +330,7 @@ def frequent(
 
     Returns
     -------
-    pyarrow.Table
+    Table
         A row for each pattern: ``pattern`` (edge list), ``labels``, ``edge_labels``, ``dfs_code``, ``vertices``,
         ``edges``, ``support`` and ``count``.
 
@@ -363,13 +361,13 @@ def _number(found: int | None) -> int:
     return found
 
 
-def _per_vertex(graph: Any, workload: dict[str, Any], options: Options) -> pa.Table:
+def _per_vertex(graph: Any, workload: dict[str, Any], options: Options, order: Sequence[str] = ("vertex",)) -> Table:
     """Return the table of vertices of a run, by their ids."""
     with Question.of(graph, workload, options).answered() as result:
-        return result.table("vertices").sort_by("vertex")
+        return Table(result.table("vertices").to_arrow().sort_by([(name, "ascending") for name in order]))
 
 
-def _per_edge(graph: Any, workload: dict[str, Any], options: Options) -> pa.Table:
+def _per_edge(graph: Any, workload: dict[str, Any], options: Options) -> Table:
     """Return the table of edges of a run, in the order of the graph's edges."""
     with Question.of(graph, {**workload, "output": "edges"}, options).answered() as result:
         return result.table("edges")

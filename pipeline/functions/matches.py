@@ -11,6 +11,7 @@ from longwall.pipeline.functions.one_run import KeptRun, Options, Question, requ
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern_of import pattern as pattern_of
 from longwall.pipeline.patterns.pattern_of import source_text
+from longwall.pipeline.table import Table
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.system.arguments import require_package
@@ -97,8 +98,8 @@ class Matches:
             found = _number(result.count)
         return found if self.limit is None else min(found, self.limit)
 
-    def head(self, n: int = 5) -> pa.Table:
-        """Return `n` rows as an Arrow table: the search ends when they are found.
+    def head(self, n: int = 5) -> Table:
+        """Return `n` rows as a table: the search ends when they are found.
 
         The search has one thread, so that the rows and their order are the same each time. If all rows are in the files
         of the object already, the first of these are returned.
@@ -108,11 +109,11 @@ class Matches:
         require_whole("n", n, 0)
         wanted = n if self.limit is None else min(n, self.limit)
         if wanted == 0:
-            return self.schema.empty_table()
+            return Table(self.schema.empty_table())
         if self._kept.finished:
-            return pa.Table.from_batches(self._first(wanted), self.schema)
+            return Table(pa.Table.from_batches(self._first(wanted), self.schema))
         with self._question.answered(export={"limit": wanted}, engine=self._one_thread()) as result:
-            return pa.Table.from_batches(list(self._batches(result)), self.schema)
+            return Table(pa.Table.from_batches(list(self._batches(result)), self.schema))
 
     def _one_thread(self) -> dict[str, Any]:
         """Return the engine with one thread, and without a second engine beside it."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from longwall.pipeline.patterns.pattern_of import pattern
     from longwall.pipeline.result import Result
     from longwall.pipeline.run import resume, run
+    from longwall.pipeline.table import Table
     from longwall.pipeline.workloads.base import Workload
     from longwall.pipeline.workloads.custom.algorithm import Algorithm, Found, GraphView
     from longwall.storage.errors import InputError, RunError
@@ -51,6 +52,7 @@ __all__ = [
     "Plan",
     "Result",
     "RunError",
+    "Table",
     "Workload",
     "__version__",
     "aggregate",
@@ -94,6 +96,7 @@ _HOMES = {
     "Plan": ("longwall.pipeline.functions.plans", "Plan"),
     "Result": ("longwall.pipeline.result", "Result"),
     "RunError": ("longwall.storage.errors", "RunError"),
+    "Table": ("longwall.pipeline.table", "Table"),
     "Workload": ("longwall.pipeline.workloads.base", "Workload"),
     "aggregate": ("longwall.pipeline.embeddings.aggregation", "aggregate"),
     "cliques": ("longwall.pipeline.functions.counts", "cliques"),

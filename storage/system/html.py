@@ -1,14 +1,19 @@
 """Small tables of HTML, by which objects show themselves in notebooks: escaped, and complete in themselves."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from html import escape
 from typing import Any
 
-_CELL = "text-align:left;padding:1px 8px"
+_CELL = "padding:1px 8px"
 
 
 def html_table(
-    title: Sequence[str], rows: Sequence[Sequence[Any]], head: Sequence[str] = (), *, code: bool = False
+    title: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    head: Sequence[str] = (),
+    *,
+    code: bool = False,
+    right: Collection[int] = (),
 ) -> str:
     """Return a table.
 
@@ -22,13 +27,20 @@ def html_table(
         The names of the columns, where they have any.
     code
         Whether spaces count.
+    right
+        The numbers of the columns that are aligned at the right.
     """
-    style = _CELL + (";white-space:pre;font-family:monospace" if code else "")
+    fixed = ";white-space:pre;font-family:monospace" if code else ""
+    width = max(map(len, (head, *rows)), default=0)
+    styles = [f"text-align:{'right' if at in right else 'left'};{_CELL}" for at in range(width)]
     above = "".join(f"<div><b>{escape(str(line))}</b></div>" for line in title)
-    names = "".join(f'<th style="{_CELL}">{escape(str(name))}</th>' for name in head)
+    names = "".join(f'<th style="{style}">{escape(str(name))}</th>' for style, name in zip(styles, head, strict=False))
     lines = [f"<tr>{names}</tr>"] if names else []
     for row in rows:
-        lines.append("<tr>" + "".join(f'<td style="{style}">{escape(_text(cell))}</td>' for cell in row) + "</tr>")
+        cells = (
+            f'<td style="{style}{fixed}">{escape(_text(cell))}</td>' for style, cell in zip(styles, row, strict=False)
+        )
+        lines.append(f"<tr>{''.join(cells)}</tr>")
     return f"<div>{above}<table>{''.join(lines)}</table></div>"
 
 

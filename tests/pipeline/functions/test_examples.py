@@ -18,6 +18,7 @@ LEFT = {
     "longwall.pipeline.inputs": {"calls.csv"},
     "longwall.pipeline.patterns.pattern_of": set(),
     "longwall.pipeline.run": {"runs"},
+    "longwall.pipeline.table": set(),
     "longwall.pipeline.workloads.custom.algorithm": {"runs"},
     "longwall.storage.generators.kinds": set(),
     "longwall.storage.ingest.objects.graph_of": set(),
@@ -38,4 +39,4 @@ def test_every_public_function_has_an_example():
     functions = [item for name in longwall.__all__ if isfunction(item := getattr(longwall, name))]
     assert len(functions) > 18
     assert [item.__name__ for item in functions if ">>>" not in (item.__doc__ or "")] == []
-    assert {item.__module__ for item in (*functions, longwall.Algorithm)} == set(LEFT)
+    assert {item.__module__ for item in (*functions, longwall.Algorithm, longwall.Table)} == set(LEFT)

@@ -55,7 +55,7 @@ def test_every_way_out_has_the_same_rows(graph, folder):
         assert rows_of(found.head(3)) == rows[:3]
         assert rows_of(found.head(1000)) == rows
         assert found.schema == found.to_arrow().schema
-        assert isinstance(found.head(0), pa.Table)
+        assert isinstance(found.head(0), longwall.Table)
         with pytest.raises(InputError, match="exists: choose another name"):
             found.write_parquet("found.parquet")
         with pytest.raises(InputError, match="does not exist: create it first"):
