@@ -14,11 +14,14 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from longwall.storage.system.drawing import Drawing
+
 _ENDS = 5  # rows that are shown of each end of a long table
 _SHORT = 3 * _ENDS  # rows of a table that is shown whole
 _WHOLE = 30  # rows of a table of patterns that is shown whole in a notebook: the motifs of five vertices are 21
 _COLUMNS = 12  # of a notebook
 _LETTERS = 32  # of a cell
+_PICTURE = 64  # pixels, the width of a pattern's drawing
 _GAP = "…"
 
 
@@ -177,14 +180,18 @@ class Table:
         patterns = "pattern" in self.column_names
         names, rows = self._excerpt(_WHOLE if patterns else _SHORT)
         right = [at for at, name in enumerate(names) if self._is_number(name)]
+        pictures = [_drawing(dict(zip(names, row, strict=True))) for row in rows] if patterns else []
         if len(names) > _COLUMNS:
             kept = [*range(_COLUMNS - 2), -1, len(names) - 1]
             rows = [[_GAP if at < 0 else row[at] for at in kept] for row in rows]
             right = [number for number, at in enumerate(kept) if at in right]
             names = [_GAP if at < 0 else names[at] for at in kept]
-        size = f"{len(self):,} row{'s' if len(self) != 1 else ''}, {self.num_columns:,} column"
-        title = f"{size}{'s' if self.num_columns != 1 else ''}"
         cells = [[_short(cell) for cell in row] for row in rows]
+        if any(pictures):
+            names, right = ["", *names], [at + 1 for at in right]
+            cells = [[picture, *row] for picture, row in zip(pictures, cells, strict=True)]
+        of_rows, of_columns = ("" if number == 1 else "s" for number in self.shape)
+        title = f"{self.num_rows:,} row{of_rows}, {self.num_columns:,} column{of_columns}"
         return html_table([title], cells, names, right=right)
 
     def _excerpt(self, most: int) -> tuple[list[str], list[list[Any]]]:
@@ -207,6 +214,17 @@ class Table:
 def _rows(arrow: pa.Table) -> list[list[Any]]:
     columns = [column.to_pylist() for column in arrow.columns]
     return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _drawing(row: dict[str, Any]) -> Drawing | None:
+    """Return the drawing of a row's pattern; None where it has none that can be drawn."""
+    from longwall.pipeline.patterns.pattern_drawing import edges_of, pattern_drawing
+
+    edges = edges_of(row["pattern"])
+    labels, edge_labels = (
+        found if isinstance(found := row.get(key), list) else None for key in ("labels", "edge_labels")
+    )
+    return None if edges is None else pattern_drawing(edges, labels, edge_labels, size=_PICTURE)
 
 
 def _table_of(found: Any) -> Any:

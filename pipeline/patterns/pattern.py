@@ -7,9 +7,15 @@ is not decided here, see :mod:`longwall.pipeline.planning.search.search_planner`
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from longwall.storage.errors import InputError
 from longwall.storage.system.arguments import brief
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from longwall.storage.system.drawing import Drawing
 
 MAX_VERTICES = 64
 """A set of vertices is a word of 64 bits in the kernels."""
@@ -89,12 +95,30 @@ class Pattern:
         """The edge list as text, for example ``0-1,0-2,1-2``."""
         return ",".join(f"{u}-{v}" for u, v in self.edges)
 
+    def svg(self) -> str:
+        """Return a drawing of the pattern, a file of SVG: known patterns look as in textbooks."""
+        return self._drawing().svg()
+
+    def savefig(self, path: "str | Path") -> None:
+        """Write the drawing of the pattern to an ``.svg`` file; an older one is replaced.
+
+        Raises
+        ------
+        InputError
+            If the name does not end in ``.svg``, or the file cannot be written.
+        """
+        self._drawing().savefig(path)
+
     def _repr_html_(self) -> str:
-        from longwall.pipeline.patterns.pattern_drawing import draw_pattern
         from longwall.storage.system.html import html_table
 
         size = f"{self.num_vertices} vertices, {len(self.edges)} edges"
-        return html_table([self.name or "Pattern", size], []) + draw_pattern(self)
+        return html_table([self.name or "Pattern", size], []) + self._drawing()._repr_html_()
+
+    def _drawing(self) -> "Drawing":
+        from longwall.pipeline.patterns.pattern_drawing import drawing_of
+
+        return drawing_of(self)
 
     def label(self, vertex: int) -> int:
         """Label of a vertex, `ANY_LABEL` where the pattern has none."""

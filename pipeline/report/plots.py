@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from longwall.pipeline.report import numbers
 from longwall.pipeline.report.record import Heat
-from longwall.pipeline.report.scene import WIDTH, Logarithmic, Scene, even_ticks
+from longwall.pipeline.report.scales import Logarithmic, even_ticks
+from longwall.storage.system.drawing import WIDTH, Drawing
 
 _LEFT, _PLOT = 40.0, 120.0  # room for the numbers beside an axis, height of a plot without its own
 _ROW = 30.0  # of a bar with its text above
@@ -31,9 +32,9 @@ class Span(NamedTuple):
     style: str = "bar"
 
 
-def columns(label: str, bars: Sequence[Bar], below: str) -> Scene:
+def columns(label: str, bars: Sequence[Bar], below: str) -> Drawing:
     """Draw bars that stand side by side, on a logarithmic scale; `below` says what they are."""
-    scene = Scene(label, _PLOT + 48)
+    scene = Drawing(label, _PLOT + 48)
     scale = Logarithmic(max((bar.value for bar in bars), default=1), _PLOT)
     floor = _PLOT + 12
     for tick in scale.ticks():
@@ -54,9 +55,9 @@ def columns(label: str, bars: Sequence[Bar], below: str) -> Scene:
     return scene
 
 
-def pairs(label: str, rows: Sequence[tuple[str, float, float | None]]) -> Scene:
+def pairs(label: str, rows: Sequence[tuple[str, float, float | None]]) -> Drawing:
     """Draw a bar for each row on a logarithmic scale, and a mark where it was predicted to end."""
-    scene = Scene(label, len(rows) * _ROW + 26)
+    scene = Drawing(label, len(rows) * _ROW + 26)
     top = max((max(actual, predicted or 0) for _, actual, predicted in rows), default=1)
     scale = Logarithmic(top, WIDTH - 2.0)
     floor = len(rows) * _ROW
@@ -74,9 +75,9 @@ def pairs(label: str, rows: Sequence[tuple[str, float, float | None]]) -> Scene:
     return scene
 
 
-def bars(label: str, rows: Sequence[Bar]) -> Scene:
+def bars(label: str, rows: Sequence[Bar]) -> Drawing:
     """Draw bars that lie one below the other, each with its name above."""
-    scene = Scene(label, len(rows) * _ROW)
+    scene = Drawing(label, len(rows) * _ROW)
     top = max((bar.value for bar in rows), default=0) or 1
     for at, bar in enumerate(rows):
         y = at * _ROW
@@ -86,9 +87,9 @@ def bars(label: str, rows: Sequence[Bar]) -> Scene:
     return scene
 
 
-def timeline(label: str, spans: Sequence[Span], total: float) -> Scene:
+def timeline(label: str, spans: Sequence[Span], total: float) -> Drawing:
     """Draw what began and ended when, a line each, with its name above."""
-    scene = Scene(label, len(spans) * _ROW + 24)
+    scene = Drawing(label, len(spans) * _ROW + 24)
     total, floor = max(total, 1e-6), len(spans) * _ROW
     for tick in even_ticks(total):
         x = tick / total * WIDTH
@@ -104,9 +105,9 @@ def timeline(label: str, spans: Sequence[Span], total: float) -> Scene:
     return scene
 
 
-def memory(label: str, at: Sequence[float], used: Sequence[float], peak: float, limit: float | None) -> Scene:
+def memory(label: str, at: Sequence[float], used: Sequence[float], peak: float, limit: float | None) -> Drawing:
     """Draw the bytes in use over time, with their peak, and the budget where it is near."""
-    scene = Scene(label, _PLOT + 40)
+    scene = Drawing(label, _PLOT + 40)
     shown = limit if limit and limit <= 3 * max(peak, 1) else None
     top = max([*used, peak, shown or 0, 1]) * 1.08
     unit = 1
@@ -140,10 +141,10 @@ def memory(label: str, at: Sequence[float], used: Sequence[float], peak: float, 
     return scene
 
 
-def heat_map(label: str, heat: Heat) -> Scene:
+def heat_map(label: str, heat: Heat) -> Drawing:
     """Draw a row of cells for each level: the more of the pages a level reads, the stronger the colour."""
     row, left = 22.0, 52.0
-    scene = Scene(label, len(heat.levels) * row + 22)
+    scene = Drawing(label, len(heat.levels) * row + 22)
     top = max(max(cells) for cells in heat.levels.values()) or 1
     for at, (level, cells) in enumerate(sorted(heat.levels.items())):
         scene.text(0, at * row + 15, f"level {level}")

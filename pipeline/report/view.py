@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from longwall.pipeline.patterns.pattern_drawing import edges_of, pattern_drawing
 from longwall.pipeline.report import numbers, plots
 from longwall.pipeline.report.advice import advice_of, skew_of, warnings_of
-from longwall.pipeline.report.drawings import edges_of, pattern_picture, search_steps
+from longwall.pipeline.report.drawings import search_steps
 from longwall.pipeline.report.facts import TIERS, Facts, Tier
 from longwall.pipeline.report.plots import Bar, Span
-from longwall.pipeline.report.scene import Scene
+from longwall.storage.system.drawing import Drawing
 
 _MOST_DRAWN = 24  # patterns of a plan
 _HIDDEN = ("memory.spill", "run.directory", "run.overwrite", "run.report")
@@ -26,7 +27,7 @@ class Answer(NamedTuple):
     """A row of the answer."""
 
     name: str
-    picture: Scene | None
+    picture: Drawing | None
     labels: str
     number: str
     support: str
@@ -36,7 +37,7 @@ class Answer(NamedTuple):
 class Plot(NamedTuple):
     """A picture and the sentence beside it."""
 
-    picture: Scene
+    picture: Drawing
     sentence: str
 
 
@@ -52,7 +53,7 @@ def view_of(facts: Facts) -> dict[str, Any]:
         "seconds": numbers.NONE if facts.seconds is None else numbers.seconds(facts.seconds),
         "asked": {key: text for key, text in asked.items() if not _is_default(key, text)},
         "defaults": {key: text for key, text in asked.items() if _is_default(key, text)},
-        "pattern": None if edges is None else pattern_picture(edges, facts.plan.get("labels"), size=110),
+        "pattern": None if edges is None else pattern_drawing(edges, facts.plan.get("labels"), size=110),
         "answers": _answers(facts),
         "answer_plot": _sizes_plot(facts),
         "warnings": warnings_of(facts),
@@ -113,7 +114,7 @@ def _answers(facts: Facts) -> list[Answer]:
     rows = []
     for one in facts.answer:
         edges, labels = edges_of(one.get("pattern")), one.get("labels")
-        picture = None if edges is None else pattern_picture(edges, labels, one.get("edge_labels"), size=76)
+        picture = None if edges is None else pattern_drawing(edges, labels, one.get("edge_labels"), size=76)
         count = numbers.count(one.get("count")) if one.get("count") is not None else ""
         rows.append(
             Answer(
@@ -180,14 +181,14 @@ def _degree_plot(facts: Facts) -> Plot | None:
     return Plot(picture, label)
 
 
-def _terms(facts: Facts) -> list[tuple[str, str, Scene]]:
+def _terms(facts: Facts) -> list[tuple[str, str, Drawing]]:
     """Return the patterns of which a plan is made, with what becomes of each."""
     found = []
     for one in (facts.plan.get("patterns") or facts.plan.get("terms") or [])[:_MOST_DRAWN]:
         edges = edges_of(one.get("pattern"))
         if edges is not None:
             words = f"{one['coefficient']:+d} x" if "coefficient" in one else str(one.get("kind", ""))
-            found.append((words, str(one["pattern"]), pattern_picture(edges, one.get("labels"), size=76)))
+            found.append((words, str(one["pattern"]), pattern_drawing(edges, one.get("labels"), size=76)))
     return found
 
 

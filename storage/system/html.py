@@ -4,6 +4,8 @@ from collections.abc import Collection, Sequence
 from html import escape
 from typing import Any
 
+from longwall.storage.system.drawing import Drawing
+
 _CELL = "padding:1px 8px"
 
 
@@ -22,7 +24,7 @@ def html_table(
     title
         Lines above it.
     rows
-        Its cells: any values, whose text is escaped here.
+        Its cells: drawings, or any values, whose text is escaped here.
     head
         The names of the columns, where they have any.
     code
@@ -37,11 +39,13 @@ def html_table(
     names = "".join(f'<th style="{style}">{escape(str(name))}</th>' for style, name in zip(styles, head, strict=False))
     lines = [f"<tr>{names}</tr>"] if names else []
     for row in rows:
-        cells = (
-            f'<td style="{style}{fixed}">{escape(_text(cell))}</td>' for style, cell in zip(styles, row, strict=False)
-        )
+        cells = (f'<td style="{style}{fixed}">{_html(cell)}</td>' for style, cell in zip(styles, row, strict=False))
         lines.append(f"<tr>{''.join(cells)}</tr>")
     return f"<div>{above}<table>{''.join(lines)}</table></div>"
+
+
+def _html(cell: Any) -> str:
+    return cell._repr_html_() if isinstance(cell, Drawing) else escape(_text(cell))
 
 
 def _text(value: Any) -> str:

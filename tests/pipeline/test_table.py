@@ -86,13 +86,23 @@ def test_text_controls_no_terminal():
 
 
 def test_html_has_all_cells_and_aligns_numbers(motifs):
-    rows = html_of(motifs).findall(".//tr")
+    rows = html_of(motifs.rename_columns(["edge list", "name", "edges", "count"])).findall(".//tr")
     assert [[cell.text for cell in row] for row in rows[1:]] == [
         ["0-1,0-2", "wedge", "2", "393"],
         ["0-1,0-2,1-2", "triangle", "3", "45"],
     ]
     sides = [re.search(r"text-align:(\w+)", cell.attrib["style"])[1] for cell in rows[1]]
     assert sides == ["left", "left", "right", "right"]
+
+
+def test_html_of_patterns_has_their_drawings(motifs):
+    drawn = html_of(motifs).findall(".//tr")[1:]
+    assert [cell.text for cell in drawn[1]][1:] == ["0-1,0-2,1-2", "triangle", "3", "45"]
+    assert [len(row[0].findall(".//{*}line")) for row in drawn] == [2, 3]
+    labelled = longwall.frequent(longwall.graph([(0, 1), (1, 2)], labels={0: 1, 1: 2, 2: 1}), support=1, max_edges=2)
+    assert len(html_of(labelled).findall(".//{*}svg")) == len(labelled)
+    broken = Table(pa.table({"pattern": ["0-1", "size of cliques", None, "5-6"]}))
+    assert len(html_of(broken).findall(".//{*}svg")) == 2
 
 
 def test_html_of_long_and_wide_tables_is_short():

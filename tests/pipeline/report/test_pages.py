@@ -9,13 +9,14 @@ import pytest
 from cases import each_case
 from pages import Page, check_page
 
+from longwall.pipeline.patterns.pattern_drawing import edges_of, pattern_drawing
 from longwall.pipeline.report import numbers
 from longwall.pipeline.report.advice import advice_of, skew_of, warnings_of
-from longwall.pipeline.report.drawings import edges_of, pattern_picture, search_steps
+from longwall.pipeline.report.drawings import search_steps
 from longwall.pipeline.report.facts import Facts, Load, facts_of
 from longwall.pipeline.report.page import comparison_page, run_page
 from longwall.pipeline.report.record import Heat, RunRecord
-from longwall.pipeline.report.scene import Logarithmic, even_ticks
+from longwall.pipeline.report.scales import Logarithmic, even_ticks
 from longwall.storage.errors import InputError
 
 HOSTILE = "</title></svg><script>alert(1)</script>\"'&{{ 7 * 7 }}{% raw %}\x00\ud800"
@@ -247,7 +248,7 @@ def test_a_comparison_has_ratios_and_the_keys_that_differ() -> None:
 def test_vertices_of_a_drawing_are_apart_and_inside(text: str) -> None:
     edges = edges_of(text)
     assert edges is not None
-    picture = pattern_picture(edges)
+    picture = pattern_drawing(edges)
     discs = [re.findall(r'="([\d.]+)"', shape.attributes) for shape in picture.shapes if shape.kind == "circle"]
     places = [(float(x), float(y)) for x, y, _ in discs]
     assert len(places) == max(map(max, edges)) + 1
