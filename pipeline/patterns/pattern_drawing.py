@@ -6,12 +6,13 @@ import re
 from math import hypot
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.pattern_layout import clearances, layout
 from longwall.storage.system.drawing import KINDS, Drawing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from longwall.pipeline.patterns.pattern import Pattern
 
 _EDGES = re.compile(r"\d{1,3}-\d{1,3}(,\d{1,3}-\d{1,3})*", re.ASCII)
 _MOST_VERTICES = 20
@@ -55,10 +56,8 @@ def frame(
     over, beside
         Room above and below the drawing, and beside it.
     """
-    number = max(map(max, edges)) + 1
-    unique = tuple(sorted({(min(edge), max(edge)) for edge in edges}))
-    pattern = Pattern(number, unique)
-    points = layout(pattern) if pattern.is_connected else tuple((float(at), 0.0) for at in range(number))
+    unique = tuple(edges)
+    points = layout(unique)
     left, top = (min(point[axis] for point in points) for axis in (0, 1))
     wide, high = (max(point[axis] for point in points) - low for axis, low in ((0, left), (1, top)))
     room = size - 2 * radius - 4

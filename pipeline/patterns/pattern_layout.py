@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import cos, hypot, pi, sin
-from typing import TYPE_CHECKING
-
-from longwall.pipeline.patterns.pattern import Pattern
-from longwall.pipeline.patterns.symmetry import isomorphism
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -55,21 +52,34 @@ _FIXED: tuple[tuple[str, list[Point]], ...] = (
 )
 
 
-def layout(pattern: Pattern) -> tuple[Point, ...]:
-    """Return where the vertices of a pattern are, whatever its labels: x to the right, y down, in no certain unit."""
-    return _layout(pattern.num_vertices, pattern.edges)
+class _Form(NamedTuple):
+    """A pattern without its labels."""
+
+    num_vertices: int
+    edges: tuple[tuple[int, int], ...]
+    neighbours: tuple[frozenset[int], ...]
+
+
+def _form(number: int, edges: Sequence[tuple[int, int]]) -> _Form:
+    unique = tuple(sorted({(min(edge), max(edge)) for edge in edges}))
+    near = (frozenset(u + v - vertex for u, v in unique if vertex in (u, v)) for vertex in range(number))
+    return _Form(number, unique, tuple(near))
 
 
 @lru_cache(maxsize=1024)
-def _layout(number: int, edges: tuple[tuple[int, int], ...]) -> tuple[Point, ...]:
-    pattern = Pattern(number, edges)
+def layout(edges: tuple[tuple[int, int], ...]) -> tuple[Point, ...]:
+    """Return where the vertices of a pattern are: x to the right, y down, in no certain unit."""
+    number = max(map(max, edges)) + 1
+    pattern = _form(number, edges)
+    if len(_reached(pattern, 0)) < number:  # of a damaged record
+        return tuple(polygon(number))
     places = (
         _fixed(pattern)
         or _of_cliques(pattern)
         or _around(pattern)
         or _of_sides(pattern)
         or (_line(pattern) if _is_path(pattern) else None)
-        or (_tree(pattern) if len(edges) == number - 1 else None)
+        or (_tree(pattern) if len(pattern.edges) == number - 1 else None)
         or _by_distance(pattern)
     )
     return tuple(places)
@@ -82,25 +92,41 @@ def polygon(number: int) -> list[Point]:
     return [(sin(angle), -cos(angle)) for angle in angles]
 
 
-def _fixed(pattern: Pattern) -> list[Point] | None:
+def _fixed(pattern: _Form) -> list[Point] | None:
     for known, places in _known(pattern.num_vertices, len(pattern.edges)):
-        image = isomorphism(pattern, known)
-        if image is not None:
+        image: dict[int, int] = {}
+        if _grow(pattern, known, image):
             return [places[image[vertex]] for vertex in range(pattern.num_vertices)]
     return None
 
 
+def _grow(first: _Form, second: _Form, image: dict[int, int]) -> bool:
+    """Whether a map between two forms of as many vertices and edges grows to an isomorphism (it does so in place)."""
+    near, far, number = first.neighbours, second.neighbours, first.num_vertices
+    if len(image) == number:
+        return True
+    u = max(set(range(number)) - image.keys(), key=lambda vertex: len(near[vertex] & image.keys()))
+    for v in set(range(number)) - set(image.values()):
+        if len(near[u]) == len(far[v]) and all((w in near[u]) == (x in far[v]) for w, x in image.items()):
+            image[u] = v
+            if _grow(first, second, image):
+                return True
+            del image[u]
+    return False
+
+
 @lru_cache(maxsize=256)
-def _known(vertices: int, edges: int) -> tuple[tuple[Pattern, list[Point]], ...]:
+def _known(vertices: int, edges: int) -> tuple[tuple[_Form, list[Point]], ...]:
+    """Return the known patterns of a size, with their places."""
     found = []
     for text, places in _FIXED:
-        pairs = sorted(tuple(sorted(map(int, edge.split("-")))) for edge in text.split(","))
+        pairs = [(int(u), int(v)) for u, _, v in (edge.partition("-") for edge in text.split(","))]
         if (len(places), len(pairs)) == (vertices, edges):
-            found.append((Pattern(vertices, tuple((u, v) for u, v in pairs)), places))
+            found.append((_form(vertices, pairs), places))
     return tuple(found)
 
 
-def _of_cliques(pattern: Pattern) -> list[Point] | None:
+def _of_cliques(pattern: _Form) -> list[Point] | None:
     """Draw cliques and those that lack one edge: it would be at the bottom."""
     number, near = pattern.num_vertices, pattern.neighbours
     if number < 3 or len(pattern.edges) < number * (number - 1) // 2 - 1:
@@ -111,7 +137,7 @@ def _of_cliques(pattern: Pattern) -> list[Point] | None:
     return _placed([*others[:half], *apart, *others[half:]], polygon(number))
 
 
-def _around(pattern: Pattern) -> list[Point] | None:
+def _around(pattern: _Form) -> list[Point] | None:
     """Draw cycles, stars, wheels and fans: a cycle, a path or leaves around one vertex or none."""
     number, near = pattern.num_vertices, pattern.neighbours
     if all(len(some) == 2 for some in near):
@@ -136,7 +162,7 @@ def _around(pattern: Pattern) -> list[Point] | None:
     return _placed([*order, *hub], [*((sin(angle), -cos(angle)) for angle in angles), (0.0, 0.55)])
 
 
-def _of_sides(pattern: Pattern) -> list[Point] | None:
+def _of_sides(pattern: _Form) -> list[Point] | None:
     """Draw complete bipartite patterns in two rows."""
     number, near = pattern.num_vertices, pattern.neighbours
     first = [vertex for vertex in range(number) if vertex not in near[0]]
@@ -152,11 +178,11 @@ def _of_sides(pattern: Pattern) -> list[Point] | None:
     return _placed([vertex for row in rows for vertex in row], places)
 
 
-def _is_path(pattern: Pattern) -> bool:
+def _is_path(pattern: _Form) -> bool:
     return len(pattern.edges) == pattern.num_vertices - 1 and max(map(len, pattern.neighbours)) <= 2
 
 
-def _line(pattern: Pattern) -> list[Point]:
+def _line(pattern: _Form) -> list[Point]:
     """Draw a path as a line; a long one goes up and down."""
     ends = [vertex for vertex, some in enumerate(pattern.neighbours) if len(some) == 1]
     order = _walk(pattern, ends[0], frozenset())
@@ -166,7 +192,7 @@ def _line(pattern: Pattern) -> list[Point]:
     return _placed(order, [(0.6 * at, height * (-1) ** at) for at in range(len(order))])
 
 
-def _tree(pattern: Pattern) -> list[Point]:
+def _tree(pattern: _Form) -> list[Point]:
     """Draw a tree below a vertex in its middle: leaves side by side, each other vertex above its branches."""
     near = pattern.neighbours
     far = [max(_distances(pattern, vertex)) for vertex in range(pattern.num_vertices)]
@@ -184,7 +210,7 @@ def _tree(pattern: Pattern) -> list[Point]:
     return [(across[vertex], float(depths[vertex])) for vertex in range(pattern.num_vertices)]
 
 
-def _by_distance(pattern: Pattern) -> list[Point]:
+def _by_distance(pattern: _Form) -> list[Point]:
     """Place the vertices as far apart as the shortest paths are long, or on a circle where vertices and edges meet.
 
     This is stress majorization from a circle (Gansner, Koren and North, GD 2004).
@@ -236,7 +262,7 @@ def _placed(order: Sequence[int], places: Sequence[Point]) -> list[Point]:
     return [place for _, place in sorted(zip(order, places, strict=True))]
 
 
-def _walk(pattern: Pattern, start: int, without: frozenset[int], *, whole: bool = False) -> list[int]:
+def _walk(pattern: _Form, start: int, without: frozenset[int], *, whole: bool = False) -> list[int]:
     """Go from vertex to vertex while there is a new one; `whole`: jump to one that is left."""
     order, left = [start], set(range(pattern.num_vertices)) - without - {start}
     while left:
@@ -248,11 +274,17 @@ def _walk(pattern: Pattern, start: int, without: frozenset[int], *, whole: bool 
     return order
 
 
-def _distances(pattern: Pattern, start: int) -> list[int]:
-    """Return the lengths of the shortest paths from a vertex."""
+def _reached(pattern: _Form, start: int) -> dict[int, int]:
+    """Return the vertices that paths from a vertex reach, and the lengths of the shortest ones."""
     found, last = {start: 0}, [start]
     while last:
         new = {other for vertex in last for other in pattern.neighbours[vertex]} - found.keys()
         found |= dict.fromkeys(new, found[last[0]] + 1)
         last = list(new)
+    return found
+
+
+def _distances(pattern: _Form, start: int) -> list[int]:
+    """Return the lengths of the shortest paths from a vertex to all."""
+    found = _reached(pattern, start)
     return [found[vertex] for vertex in range(pattern.num_vertices)]

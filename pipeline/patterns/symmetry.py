@@ -78,16 +78,10 @@ def _refined(first: Pattern, second: Pattern, image: dict[int, int]) -> tuple[li
 
 def isomorphic(first: Pattern, second: Pattern) -> bool:
     """Whether two patterns are the same, with their labels, up to the numbering of their vertices."""
-    return isomorphism(first, second) is not None
-
-
-def isomorphism(first: Pattern, second: Pattern) -> dict[int, int] | None:
-    """Return a map between two patterns that are the same up to the numbering of their vertices; None for others."""
     kinds = _edge_kinds(first, second)
     first, second = subdivided(first, kinds), subdivided(second, kinds)
     degrees = [sorted(map(len, pattern.neighbours)) for pattern in (first, second)]
-    image: dict[int, int] = {}
-    return image if degrees[0] == degrees[1] and _extend_isomorphism(first, second, image) else None
+    return degrees[0] == degrees[1] and _extend_isomorphism(first, second, {})
 
 
 def extended_automorphism(pattern: Pattern, image: Mapping[int, int]) -> dict[int, int] | None:

@@ -9,7 +9,6 @@ import pytest
 
 import longwall
 from longwall.pipeline.patterns.parse import family_names, parse_pattern
-from longwall.pipeline.patterns.pattern import make_pattern
 from longwall.pipeline.patterns.pattern_drawing import frame, pattern_drawing
 from longwall.pipeline.patterns.pattern_layout import layout
 from longwall.storage.errors import InputError
@@ -56,8 +55,8 @@ def places_of(name, order=None):
     """Where the vertices of a named pattern are; `order` is another numbering."""
     pattern = parse_pattern(name)
     if order is None:
-        return layout(pattern)
-    found = layout(make_pattern([(order[u], order[v]) for u, v in pattern.edges]))
+        return layout(pattern.edges)
+    found = layout(tuple((order[u], order[v]) for u, v in pattern.edges))
     return [found[order[v]] for v in range(pattern.num_vertices)]
 
 
@@ -84,7 +83,7 @@ def test_textbook_shapes():
     ring = places_of("cycle-4")
     assert {tuple(abs(round(x, 6)) for x in corner) for corner in ring} == {(0.707107, 0.707107)}
     assert len({y for _, y in places_of("path-4")}) == 1
-    columns = layout(parse_pattern("0-2,0-3,0-4,1-2,1-3,1-4"))
+    columns = layout(parse_pattern("0-2,0-3,0-4,1-2,1-3,1-4").edges)
     assert len({y for _, y in columns[:2]}) == len({y for _, y in columns[2:]}) == 1
 
 
