@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import bar_charts
 import cli_page
 import config_keys
 import graphlets_page
@@ -38,6 +39,7 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
         known = files.get_file_from_path(name[1]) is not None
         return f"[`{name[0].strip('`')}`]({up}{name[1]})" if known else name[0]
 
+    markdown = bar_charts.with_charts(markdown)
     markdown = re.sub(r"(?<!\[)`docs/([\w/-]+\.md)`(?!\])", link, markdown)
     return re.sub(
         r"\]\(\.\./examples(?:/(\w+)\.\w+)?\)",

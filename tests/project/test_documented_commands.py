@@ -340,6 +340,7 @@ SMALLER = {
 SLOW = (
     *("README.md", "configs", "help", "docs/start.md", "docs/scale.md", "docs/reference/exit-codes.md"),
     *("docs/how-to/budgets.md", "docs/how-to/engines.md", "docs/how-to/limit-and-resume.md"),
+    *("docs/how-to/python.md", "docs/how-to/large-graphs.md"),
     *("docs/tutorials/billion-edges.md", "docs/tutorials/payments.md"),
 )
 CLUSTER = ("docs/tutorials/dask.md",)
