@@ -1,4 +1,4 @@
-"""Whole numbers of any size, computed from their residues (Chinese remainder theorem)."""
+"""Whole numbers of any size, of their words or of their residues (Chinese remainder theorem)."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -48,6 +48,11 @@ def require_fits(bound: int, bits: int, what: str) -> None:
     """
     if bound.bit_length() > bits - _SPARE:
         raise OverflowError(f"the graph is too large for this count: {what} may not fit {bits}-bit integers")
+
+
+def two_words(low: int, high: int) -> int:
+    """Return the number that a kernel added up with `longwall.kernels.jit.bits.add_carry`."""
+    return int(low) % (1 << _WORD) + (int(high) << _WORD)
 
 
 def combine(residues: Mapping[int, Sequence[int]]) -> list[int]:

@@ -1,8 +1,10 @@
-"""Machine instructions on words of bits, for which Numba has no names."""
+"""Machine instructions on words of bits, for which Numba has no names, and sums of two words."""
 
 from typing import Any
 
-from longwall.kernels.jit.compile import Intrinsic
+import numpy as np
+
+from longwall.kernels.jit.compile import Intrinsic, compiled
 
 
 @Intrinsic
@@ -27,3 +29,10 @@ def trailing_zeros(_typing_context: Any, word: Any) -> Any:  # noqa: ARG001 - Nu
         return builder.cttz(arguments[0], never_zero)
 
     return types.int64(types.uint64), generate
+
+
+@compiled
+def add_carry(low: Any, high: Any, number: Any) -> tuple[Any, Any]:
+    """Add an int64 to low + 2**64 high, int64 each, of which low is modulo 2**64; see `two_words` for their number."""
+    total = low + number
+    return total, high + np.int64(np.uint64(total) < np.uint64(low)) + (number >> 63)

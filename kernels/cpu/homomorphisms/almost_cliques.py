@@ -3,10 +3,10 @@
 import numpy as np
 
 from longwall.kernels.cpu.device import CpuDevice, fitting
-from longwall.kernels.exact_numbers import require_fits
+from longwall.kernels.exact_numbers import require_fits, two_words
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import RowTables
-from longwall.kernels.jit.bits import popcount
+from longwall.kernels.jit.bits import add_carry, popcount
 from longwall.kernels.jit.compile import compiled
 
 
@@ -32,7 +32,7 @@ class CpuAlmostCliqueCounter:
     def count(self, first: int, last: int) -> int:
         """Count those whose largest vertex of degree 4 lies in a range of vertices."""
         low, high = count_almost_cliques(*self._arrays, first, last, self._table, self._stop_flag)
-        return int(low) + (int(high) << 32)
+        return two_words(low, high)
 
 
 @compiled
@@ -59,7 +59,7 @@ def count_almost_cliques(indptr, split, starts, common, first, last, table, stop
     Returns
     -------
     low, high : int
-        The number: low + 2**32 high.
+        The number: low, modulo 2**64, + 2**64 high.
     """
     low, high = np.int64(0), np.int64(0)
     for v in range(first, last):
@@ -84,6 +84,5 @@ def count_almost_cliques(indptr, split, starts, common, first, last, table, stop
                 for w in range(width):
                     both += popcount(table[i * width + w] & table[j * width + w])
                 found += both * (both - 1) // 2
-        low += found & 0xFFFFFFFF
-        high += found >> 32
+        low, high = add_carry(low, high, found)
     return low, high

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from longwall.kernels.jit.bits import trailing_zeros
+from longwall.kernels.jit.bits import add_carry, trailing_zeros
 from longwall.kernels.jit.compile import compiled
 
 
@@ -65,7 +65,7 @@ def split_sum(degree, table, codegrees):
     Returns
     -------
     low, high : int
-        The number: low + 2**32 high.
+        The number: low, modulo 2**64, + 2**64 high.
     """
     width, one = (degree + 63) >> 6, np.uint64(1)
     low, high = np.int64(0), np.int64(0)
@@ -90,8 +90,7 @@ def split_sum(degree, table, codegrees):
                     beside_z = np.int64((beside >> np.uint64(at)) & one)
                     part += (np.int64(codegrees[own + (w << 6) + at]) - beside_y) * (to_y - beside_z)
             total += 2 * part
-        low += total & 0xFFFFFFFF
-        high += total >> 32
+        low, high = add_carry(low, high, total)
     return low, high
 
 

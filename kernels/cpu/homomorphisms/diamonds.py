@@ -3,7 +3,9 @@
 import numpy as np
 
 from longwall.kernels.cpu.device import CpuDevice, fitting
+from longwall.kernels.exact_numbers import two_words
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.jit.bits import add_carry
 from longwall.kernels.jit.compile import compiled
 
 
@@ -24,7 +26,7 @@ class CpuDiamondCounter:
     def count(self, first: int, last: int) -> int:
         """Count the diamonds whose inner edge has its smaller end in a range of vertices."""
         low, high = count_diamonds(*self._arrays, first, last, self._marks, self._stop_flag)
-        return int(low) + (int(high) << 32)
+        return two_words(low, high)
 
 
 @compiled
@@ -47,7 +49,7 @@ def count_diamonds(indptr, indices, split, first, last, marks, stop_flag):
     Returns
     -------
     low, high : int
-        The number of diamonds: low + 2**32 high.
+        The number of diamonds: low, modulo 2**64, + 2**64 high.
     """
     low, high = np.int64(0), np.int64(0)
     for x in range(first, last):
@@ -57,17 +59,12 @@ def count_diamonds(indptr, indices, split, first, last, marks, stop_flag):
             continue
         for i in range(indptr[x], indptr[x + 1]):
             marks[indices[i]] = 1
-        below, above = np.uint64(0), np.int64(0)  # fewer than 2**32 addends of 32 bits
         for i in range(split[x], indptr[x + 1]):
             v = indices[i]
             common = np.int64(0)
             for j in range(indptr[v], indptr[v + 1]):
                 common += marks[indices[j]]
-            found = common * (common - 1) // 2
-            below += np.uint64(found & 0xFFFFFFFF)
-            above += found >> 32
-        low += np.int64(below & np.uint64(0xFFFFFFFF))
-        high += above + np.int64(below >> np.uint64(32))
+            low, high = add_carry(low, high, common * (common - 1) // 2)
         for i in range(indptr[x], indptr[x + 1]):
             marks[indices[i]] = 0
     return low, high

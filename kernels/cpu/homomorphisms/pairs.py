@@ -5,9 +5,10 @@ import numpy as np
 from longwall.kernels.cpu.device import CpuDevice, fitting
 from longwall.kernels.cpu.homomorphisms.codegree_sums import count_codegrees, cross_sum, split_sum, star_sum
 from longwall.kernels.cpu.homomorphisms.pair_sums import common_sum, common_table, neighbour_sum, path_ends_sum
-from longwall.kernels.exact_numbers import require_fits
+from longwall.kernels.exact_numbers import require_fits, two_words
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import Beside, largest_part
+from longwall.kernels.jit.bits import add_carry
 from longwall.kernels.jit.compile import compiled
 
 _ENDS, _STAR, _CROSS, _SPLIT = int(Beside.ENDS), int(Beside.STAR), int(Beside.CROSS), int(Beside.SPLIT)
@@ -48,7 +49,7 @@ class CpuPairCounter:
             *self._graph, int(self._beside), self._beside.symmetric, self._beside.common, first, last, *self._ends,
             self._entries, self._table, self._small, self._vectors, self._codegrees, *self._thirds, self._stop_flag,
         )  # fmt: skip
-        return int(low) + (int(high) << 32)
+        return two_words(low, high)
 
 
 @compiled
@@ -103,7 +104,7 @@ def count_pairs(
     Returns
     -------
     low, high : int
-        The number: low + 2**32 high.
+        The number: low, modulo 2**64, + 2**64 high.
     """
     low, high = np.int64(0), np.int64(0)
     for a in range(first, last):
@@ -118,14 +119,13 @@ def count_pairs(
             for i in range(degree):
                 y = indices[own + i]
                 part = path_ends_sum(indptr, indices, y, i, degree, counts, places, entries, table, vectors)
-                low += part & 0xFFFFFFFF
-                high += part >> 32
+                low, high = add_carry(low, high, part)
         if found and codegrees.size > 1:
             count_codegrees(degree, found, ends, counts, places, entries, codegrees)
             if beside == _SPLIT:
                 lower, higher = split_sum(degree, table, codegrees)
-                low += lower
-                high += higher
+                low, high = add_carry(low, high, lower)
+                high += higher + (lower < 0)  # for its low word has no sign
         for e in range(found):
             if beside == _SPLIT:
                 break
@@ -140,8 +140,7 @@ def count_pairs(
                 part = common_sum(beside, both.size, small, vectors[0])
             else:
                 part = neighbour_sum(beside, table, width, both, np.int64(slots[b]) - 1, small, vectors)
-            low += part & 0xFFFFFFFF
-            high += part >> 32
+            low, high = add_carry(low, high, part)
         for e in range(found):
             counts[ends[e]] = 0
         for i in range(degree):

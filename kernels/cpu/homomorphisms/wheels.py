@@ -3,8 +3,10 @@
 import numpy as np
 
 from longwall.kernels.cpu.device import CpuDevice, fitting
+from longwall.kernels.exact_numbers import two_words
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import RowTables
+from longwall.kernels.jit.bits import add_carry
 from longwall.kernels.jit.compile import compiled
 
 
@@ -25,7 +27,7 @@ class CpuWheelCounter:
     def count(self, first: int, last: int) -> int:
         """Count the wheels of a range of arcs."""
         low, high = count_wheels(*self._arrays, first, last, self._walks, self._stop_flag)
-        return int(low) + (int(high) << 32)
+        return two_words(low, high)
 
 
 @compiled
@@ -52,7 +54,7 @@ def count_wheels(indptr, starts, common, first, last, walks, stop_flag):
     Returns
     -------
     low, high : int
-        The number of wheels: low + 2**32 high.
+        The number of wheels: low, modulo 2**64, + 2**64 high.
     """
     low, high = np.int64(0), np.int64(0)
     r = np.searchsorted(indptr, first, side="right") - 1
@@ -78,6 +80,5 @@ def count_wheels(indptr, starts, common, first, last, walks, stop_flag):
             if number:
                 found += number * (number - 1) // 2
                 walks[offset] = 0
-        low += found & 0xFFFFFFFF
-        high += found >> 32
+        low, high = add_carry(low, high, found)
     return low, high

@@ -5,8 +5,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from longwall.kernels.cpu.device import CpuDevice, fitting
+from longwall.kernels.exact_numbers import two_words
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.local_counts import ArcBlock, ArcPiece
+from longwall.kernels.jit.bits import add_carry
 from longwall.kernels.jit.compile import compiled
 
 
@@ -34,7 +36,7 @@ class CpuArcDiamondCounter:
         low, high = count_diamonds(
             g.indptr, g.indices, g.split, first, last, self._place, self._triangles, self._stop_flag
         )
-        return int(low) + (int(high) << 32)
+        return two_words(low, high)
 
     def count_pieces(self, pieces: Iterable[ArcPiece]) -> int:
         """Count the pairs of triangles at all arcs; all lists are where they are read."""
@@ -62,8 +64,8 @@ def count_diamonds(indptr, indices, split, first, last, place, triangles, stop_f
 
     Returns
     -------
-    (int, int)
-        The sum of the lower 32 bits of the edges' numbers, and that of the upper ones.
+    low, high : int
+        The sum of the edges' numbers: low, modulo 2**64, + 2**64 high.
     """
     low, high = np.int64(0), np.int64(0)
     v = np.searchsorted(indptr, first, side="right") - 1
@@ -91,7 +93,6 @@ def count_diamonds(indptr, indices, split, first, last, place, triangles, stop_f
                 place[indices[i]] = 0
             for i in range(begin, end):
                 pairs = triangles[i - a] * (triangles[i - a] - 1) // 2
-                low += pairs & 0xFFFFFFFF
-                high += pairs >> 32
+                low, high = add_carry(low, high, pairs)
         v += 1
     return low, high

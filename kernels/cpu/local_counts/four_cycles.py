@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from longwall.kernels.cpu.device import CpuDevice, fitting
-from longwall.kernels.exact_numbers import require_fits
+from longwall.kernels.exact_numbers import require_fits, two_words
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import Targets
+from longwall.kernels.jit.bits import add_carry
 from longwall.kernels.jit.compile import compiled
 
 
@@ -36,7 +37,7 @@ class CpuFourCycleCounter:
         """Count the 4-cycles of a range of vertices."""
         g = self._graph
         low, high = count_four_cycles(g.indptr, g.indices, g.split, first, last, self._wedges, self._stop_flag)
-        return int(low) + (int(high) << 32)
+        return two_words(low, high)
 
 
 class CpuColumnCycleCounter(CpuFourCycleCounter):
@@ -74,7 +75,7 @@ def count_four_cycles(indptr, indices, split, first, last, wedges, stop_flag):
     Returns
     -------
     low, high : int
-        The number of 4-cycles: low + 2**32 high.
+        The number of 4-cycles: low, modulo 2**64, + 2**64 high.
     """
     low, high = np.int64(0), np.int64(0)
     for v in range(first, last):
@@ -93,8 +94,7 @@ def count_four_cycles(indptr, indices, split, first, last, wedges, stop_flag):
                 wedges[y] = seen + np.uint32(1)
                 j -= 1
                 touched += 1
-        low += total & 0xFFFFFFFF
-        high += total >> 32
+        low, high = add_carry(low, high, total)
         if touched > indptr.size:
             wedges[v:] = 0
         else:
