@@ -13,7 +13,7 @@ from longwall.pipeline.run_store.manifest import manifest_of
 from longwall.pipeline.run_store.object_store import ObjectStore
 from longwall.pipeline.run_store.run_names import is_own
 from longwall.pipeline.table import Table
-from longwall.storage.errors import InputError, RunError
+from longwall.storage.errors import InputError, RunError, one_frame
 from longwall.storage.stored_files import open_regular
 from longwall.storage.system.arguments import require_type
 
@@ -53,6 +53,7 @@ class Result:
     truncated: bool = False
     """Whether ``workload.limit`` or ``export.limit`` ended the search: counts are lower bounds, there may be more."""
 
+    @one_frame
     def table(self, name: str = "embeddings") -> Table:
         """Read a table of results.
 

@@ -1,8 +1,13 @@
 """Exceptions. Every message is one line for the user, never a traceback."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+_Arguments = ParamSpec("_Arguments")
+_Found = TypeVar("_Found")
 
 
 class InputError(Exception):
@@ -44,3 +49,19 @@ def naming(path: Path) -> Iterator[None]:
     except OSError as error:
         error.filename = error.filename or str(path)
         raise
+
+
+def one_frame(function: Callable[_Arguments, _Found]) -> Callable[_Arguments, _Found]:
+    """Let a function that users call raise `InputError` without the frames below it: the message says it all.
+
+    Other errors keep their frames: those of a run that fails, of an interrupt, and of a fault of our own.
+    """
+
+    @wraps(function)
+    def call(*arguments: _Arguments.args, **named: _Arguments.kwargs) -> _Found:
+        try:
+            return function(*arguments, **named)
+        except InputError as error:
+            raise error.with_traceback(None) from None
+
+    return call

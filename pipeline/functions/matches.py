@@ -12,7 +12,7 @@ from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern_of import pattern as pattern_of
 from longwall.pipeline.patterns.pattern_of import source_text
 from longwall.pipeline.table import Table
-from longwall.storage.errors import InputError, RunError
+from longwall.storage.errors import InputError, RunError, one_frame
 from longwall.storage.graph.graph import Graph
 from longwall.storage.system.arguments import require_package
 from longwall.storage.system.html import html_table
@@ -60,6 +60,7 @@ class Matches:
         return found
 
     @property
+    @one_frame
     def schema(self) -> pa.Schema:
         """Arrow schema of the rows."""
         import pyarrow as pa
@@ -78,6 +79,7 @@ class Matches:
         field = self._kept.result().schema("embeddings").field(0)
         return field.type.value_type if "clique" in self._columns else field.type
 
+    @one_frame
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         return self._batches(self._kept.result())
 
@@ -90,6 +92,7 @@ class Matches:
             schema = pa.schema(list(zip(self._columns, types, strict=True)))
             yield pa.RecordBatch.from_arrays([batch.column(at) for at in stored], schema=schema)
 
+    @one_frame
     def count(self) -> int:
         """Count the rows, without listing them where they are not listed yet."""
         if self._kept.finished:
@@ -98,6 +101,7 @@ class Matches:
             found = _number(result.count)
         return found if self.limit is None else min(found, self.limit)
 
+    @one_frame
     def head(self, n: int = 5) -> Table:
         """Return `n` rows as a table: the search ends when they are found.
 
@@ -129,17 +133,20 @@ class Matches:
                 break
         return found
 
+    @one_frame
     def to_arrow(self) -> pa.Table:
         """Return all rows as an Arrow table; it is not part of the memory budget."""
         import pyarrow as pa
 
         return pa.Table.from_batches(list(self), self.schema)
 
+    @one_frame
     def to_pandas(self) -> Any:
         """Return all rows as a data frame of pandas; it is not part of the memory budget."""
         require_package("pandas", "to_pandas")
         return self.to_arrow().to_pandas()
 
+    @one_frame
     def to_polars(self) -> Any:
         """Return all rows as a data frame of polars; it is not part of the memory budget."""
         return require_package("polars", "to_polars").from_arrow(self.to_arrow())
@@ -150,6 +157,7 @@ class Matches:
 
         return pa.RecordBatchReader.from_batches(self.schema, iter(self)).__arrow_c_stream__(requested_schema)
 
+    @one_frame
     def write_parquet(self, path: str | Path) -> Path:
         """Write the rows as a Parquet file, batch by batch; it appears whole or not at all.
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from longwall.pipeline.config import RunSpec, load_config
 from longwall.pipeline.run import run
@@ -24,14 +24,12 @@ from longwall.storage.system.arguments import require_methods, type_name
 if TYPE_CHECKING:
     from longwall.pipeline.result import Result
 
-_SPILL = "spill"
-
 
 class Options(TypedDict, total=False):
     """What every function takes besides its own arguments; all have a default."""
 
-    engine: str
-    """``"cpu"``, ``"cuda"``, ``"both"`` or ``"auto"`` (the default), as `engine.kind` of a config."""
+    engine: Literal["cpu", "cuda", "both", "auto"]
+    """``"auto"`` by default, as `engine.kind` of a config."""
     threads: int
     """CPU threads; 0 (the default): one per core."""
     memory: str | int | None
@@ -46,6 +44,15 @@ class Options(TypedDict, total=False):
     """True: show the progress as the command line does; or an observer of one's own; by default it is not shown."""
 
 
+DEFAULTS: Options = {
+    "engine": "auto",
+    "threads": 0,
+    "memory": None,
+    "device_memory": None,
+    "disk": None,
+    "spill": "spill",
+    "progress": False,
+}
 _WORDS = {
     "workload.pattern_labels": "labels",
     "workload.min_support": "support",
@@ -95,19 +102,19 @@ class Question:
             If something is wrong.
         """
         _require_known(options)
-        progress = options.get("progress", False)
+        chosen = DEFAULTS | options
+        progress = chosen["progress"]
         if not isinstance(progress, bool):
             methods = ("phase", "advance", "note", "close")
             require_methods("progress", progress, methods, f"True, False, or an object with {', '.join(methods)}")
-        spill = options.get("spill", _SPILL)
         sections = {
             "workload": dict(workload),
-            "engine": {"kind": options.get("engine", "auto"), "threads": options.get("threads", 0)},
+            "engine": {"kind": chosen["engine"], "threads": chosen["threads"]},
             "memory": {
-                "host": options.get("memory"),
-                "device": options.get("device_memory"),
-                "disk": options.get("disk"),
-                "spill": spill,
+                "host": chosen["memory"],
+                "device": chosen["device_memory"],
+                "disk": chosen["disk"],
+                "spill": chosen["spill"],
             },
             "export": {"limit": limit},
         }

@@ -1,8 +1,30 @@
-"""Longwall mines patterns out of graphs that outgrow a GPU."""
+"""Longwall mines patterns out of graphs that outgrow a GPU: triangles, cliques, motifs, queries, frequent patterns.
+
+Make a graph: `graph` (of networkx, igraph, tables, arrays), `open_graph` (a file or a store), `generate_graph`,
+`example` (a small one that is there).
+
+Count: `triangles`, `cliques`, `motifs`, `count` (any pattern or several), `orbits` (of each vertex: features).
+
+List: `match` (the embeddings of a pattern), `maximal_cliques`, `frequent` (patterns).
+
+Describe a pattern: `pattern` reads, draws and checks one, such as "house", "clique-5" or "(a)-(b)-(c), (a)-(c)".
+
+Look ahead: `explain` says how a question would be answered, and what that takes.
+
+Work in a folder, with everything a config can say: `run` and `resume` return a `Result`.
+
+Build your own: `vertices`, `edges`, `extend_vertices`, `extend_edges`, `filter`, `aggregate` and `export` work on
+`Embeddings`; `Algorithm` and `Workload` are bases of new kinds of work.
+
+Functions return numbers, a `Table`, `Matches` or a `Plan`; patterns and small graphs have a `Drawing`. All functions
+take `Options`, such as engine="cpu" or memory="4GiB". Wrong input raises `InputError`, a run that fails `RunError`;
+`DataNote` warns of data that was dropped.
+"""
 
 from __future__ import annotations
 
 from importlib import import_module
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -34,12 +56,14 @@ if TYPE_CHECKING:
     from longwall.storage.graph.graph import Graph
     from longwall.storage.ingest.data_notes import DataNote
     from longwall.storage.ingest.objects.graph_of import graph
+    from longwall.storage.system.drawing import Drawing
 
     __version__: str
 
 __all__ = [
     "Algorithm",
     "DataNote",
+    "Drawing",
     "Embeddings",
     "Found",
     "Graph",
@@ -84,6 +108,7 @@ __all__ = [
 _HOMES = {
     "Algorithm": ("longwall.pipeline.workloads.custom.algorithm", "Algorithm"),
     "DataNote": ("longwall.storage.ingest.data_notes", "DataNote"),
+    "Drawing": ("longwall.storage.system.drawing", "Drawing"),
     "Embeddings": ("longwall.pipeline.embeddings.embeddings", "Embeddings"),
     "Found": ("longwall.pipeline.workloads.custom.algorithm", "Found"),
     "Graph": ("longwall.storage.graph.graph", "Graph"),
@@ -130,6 +155,8 @@ def __getattr__(name: str) -> Any:
     elif name in _HOMES:
         module, attribute = _HOMES[name]
         value = getattr(import_module(module), attribute)
+        if isinstance(value, FunctionType):
+            value = import_module("longwall.pipeline.functions.public").public(value, name)
     else:
         raise AttributeError(f"module 'longwall' has no attribute {name!r}")
     globals()[name] = value

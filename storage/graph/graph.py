@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from longwall.kernels.interface.engine import Put
 from longwall.kernels.interface.graph_arrays import LabelSlices
+from longwall.storage.errors import one_frame
 from longwall.storage.graph.graph_sink import HASHED
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.ingest.data_notes import Noted
@@ -22,11 +23,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from longwall.storage.mapping.mapped_arrays import MappedArrays
+    from longwall.storage.system.drawing import Drawing
 
 NewArray = Callable[[int, np.dtype[Any]], npt.NDArray[Any]]
 """Makes an empty array of a length and a type."""
 Ahead = Callable[[Mapping[str, Any]], AbstractContextManager[Mapping[str, Put]]]
 """Takes the arrays of a graph, None where it has none, before they are filled; says who wants pieces of which."""
+
+
+_PUBLIC = (
+    *("num_vertices", "num_edges", "num_transactions", "has_labels", "has_names", "content_hash", "notes", "nbytes"),
+    *("to_arrow", "to_networkx", "to_igraph", "plot", "save"),
+)
 
 
 def no_copies(arrays: Mapping[str, Any]) -> AbstractContextManager[Mapping[str, Put]]:  # noqa: ARG001
@@ -153,6 +161,29 @@ class Graph:
         """Transactions, those without an edge too; 0 where the graph is not made of transactions."""
         return 0 if self.transaction_ids is None else len(self.transaction_ids)
 
+    def __len__(self) -> int:
+        """Number of vertices, as of a networkx graph."""
+        return self.num_vertices
+
+    def __bool__(self) -> bool:
+        """True: a graph without edges is a graph."""
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        """Whether another graph has the same ids, edges and labels, however it was read."""
+        if not isinstance(other, Graph):
+            return NotImplemented
+        from longwall.storage.ingest.objects.graph_to import same_content
+
+        return self is other or self.content_hash == other.content_hash or same_content(self, other)
+
+    def __hash__(self) -> int:
+        return hash((self.num_vertices, self.num_edges, self.stats.max_degree))
+
+    def __dir__(self) -> list[str]:
+        """List what users need; arrays of internal ids are for the engines."""
+        return sorted(_PUBLIC)
+
     def __repr__(self) -> str:
         return f"<longwall.Graph: {self.num_vertices:,} vertices, {self.num_edges:,} edges>"
 
@@ -178,6 +209,7 @@ class Graph:
 
         return edge_table(self)
 
+    @one_frame
     def to_networkx(self) -> "networkx.Graph[int]":
         """Return a copy of a small graph, with the ids of the input and the attribute ``label``, where there is one.
 
@@ -190,6 +222,40 @@ class Graph:
 
         return networkx_graph(self)
 
+    @one_frame
+    def to_igraph(self) -> Any:
+        """Return a copy as an igraph graph, whose vertices have the ids of the input as the attribute ``name``.
+
+        Vertices and edges have the attribute ``label`` if they are labelled.
+
+        Raises
+        ------
+        InputError
+            If igraph is not installed, or the graph has more than ten million edges.
+        """
+        from longwall.storage.ingest.objects.graph_to import igraph_graph
+
+        return igraph_graph(self)
+
+    @one_frame
+    def plot(self) -> "Drawing":
+        """Draw a small graph: ids are shown up to 40 vertices, labels by colours.
+
+        Returns
+        -------
+        Drawing
+            A notebook shows it; ``svg()`` returns it and ``savefig("graph.svg")`` writes it.
+
+        Raises
+        ------
+        InputError
+            If the graph has more than 300 vertices or 3,000 edges.
+        """
+        from longwall.storage.ingest.objects.graph_plot import graph_drawing
+
+        return graph_drawing(self)
+
+    @one_frame
     def save(self, path: str | Path) -> None:
         """Write a graph store, which `longwall.open_graph` and configs read.
 

@@ -3,7 +3,7 @@
 import doctest
 import shutil
 from importlib import import_module
-from inspect import isfunction
+from inspect import isfunction, unwrap
 
 import pytest
 
@@ -39,4 +39,4 @@ def test_every_public_function_has_an_example():
     functions = [item for name in longwall.__all__ if isfunction(item := getattr(longwall, name))]
     assert len(functions) > 18
     assert [item.__name__ for item in functions if ">>>" not in (item.__doc__ or "")] == []
-    assert {item.__module__ for item in (*functions, longwall.Algorithm, longwall.Table)} == set(LEFT)
+    assert {unwrap(item).__module__ for item in (*functions, longwall.Algorithm, longwall.Table)} == set(LEFT)
