@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from longwall.kernels.jit.callee import callee_type
 from longwall.kernels.jit.kernel_cache import cached, load_machine_code
 from longwall.kernels.jit.machine_code import array_text, tuple_text
 
@@ -26,8 +27,8 @@ _reports: list[Callable[[], None]] = []
 class Kernel:
     """A function that is compiled for each kind of arguments that it is called with.
 
-    What is called from Python takes its machine code from disk, where that is there. Kernels that call it, and all that
-    is not on disk, take Numba's dispatcher.
+    A call from Python takes the machine code from disk if it is there, or from Numba's dispatcher. Kernels that call
+    the function take it in as code that is not compiled yet: see :mod:`longwall.kernels.jit.callee`.
 
     Parameters
     ----------
@@ -40,6 +41,7 @@ class Kernel:
         self._function = function
         self._found: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self._dispatcher: Any = None
+        self._callee: Any = None
         self._lock = RLock()
 
     def __call__(self, *arguments: Any) -> Any:
@@ -61,17 +63,16 @@ class Kernel:
         """What ``numba.njit`` makes of the function."""
         with self._lock:
             if self._dispatcher is None:
-                from numba import njit
-
-                _listen()
-                _leave_streams_alone()
-                self._dispatcher = cached(njit(self._function, **_OPTIONS))
+                self._dispatcher = cached(_njit()(self._function, no_cfunc_wrapper=True, **_OPTIONS))
             return self._dispatcher
 
     @property
     def _numba_type_(self) -> Any:
         """For Numba, which compiles kernels that call this one."""
-        return self.dispatcher._numba_type_
+        with self._lock:
+            if self._callee is None:
+                self._callee = callee_type(_njit(), self._function, _OPTIONS)
+            return self._callee
 
 
 def compiled(function: Callable[..., Any]) -> Any:
@@ -148,6 +149,16 @@ def _array(dtype: np.dtype[Any], dimensions: int, flags: int) -> str | None:
         return None
     layout = "C" if flags & _CONTIGUOUS else "F" if flags & _FORTRAN else "A"
     return array_text(dtype.name, dimensions, layout, mutable=bool(flags & _WRITEABLE))
+
+
+@cache
+def _njit() -> Any:
+    """Return ``numba.njit``, which is imported by those who compile only."""
+    from numba import njit
+
+    _listen()
+    _leave_streams_alone()
+    return njit
 
 
 @cache
