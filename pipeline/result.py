@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from longwall.pipeline.run_store.local_store import LocalStore
 from longwall.pipeline.run_store.manifest import manifest_of
 from longwall.pipeline.run_store.object_store import ObjectStore
-from longwall.pipeline.run_store.run_names import is_own
+from longwall.pipeline.run_store.run_names import REPORT, is_own
 from longwall.pipeline.table import Table
 from longwall.storage.errors import InputError, RunError, one_frame
 from longwall.storage.stored_files import open_regular
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import PatternCount
     from longwall.pipeline.run_store.store import RunStore
     from longwall.storage.ingest.data_notes import Noted
+    from longwall.storage.system.html import Link
 
 
 _SHOWN = 12  # patterns in a notebook
@@ -122,14 +124,25 @@ class Result:
     def _repr_html_(self) -> str:
         from longwall.storage.system.html import html_table
 
+        facts: list[tuple[str, Any]]
         count = None if self.count is None else f"{'at least ' if self.truncated else ''}{self.count:,}"
         facts = [("workload", self.workload), ("count", count), ("seconds", f"{self.seconds:.2f}")]
-        facts += [("engine", self.engine), ("results", f"{self.path}/results")]
+        facts += [("engine", self.engine), ("results", f"{self.path}/results"), ("report", self._report())]
         if self.count is None:
             facts += [(one.pattern, _figure(one)) for one in self.patterns[:_SHOWN]]
         more = len(self.patterns) - _SHOWN if self.count is None else 0
         facts += [("", f"and {more:,} more patterns")] if more > 0 else []
         return html_table(["Result"], [fact for fact in facts if fact[1] is not None])
+
+    def _report(self) -> Link | None:
+        """Return a link to the report, for a browser that shows a notebook of the working folder."""
+        from longwall.storage.system.html import Link
+
+        if isinstance(self.path, str) or not (report := self.path / REPORT).is_file():
+            return None
+        here = Path.cwd()
+        target = quote(report.relative_to(here).as_posix()) if report.is_relative_to(here) else report.as_uri()
+        return Link(REPORT, target)
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary that ``longwall run --json`` prints."""

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from importlib.util import find_spec
 from typing import TextIO
 
 from longwall.pipeline.progress.progress_text import amount, progress_text
@@ -140,15 +139,15 @@ def _in_notebook() -> bool:
 def choose_observer(quiet: bool) -> Observer:
     """Return the observer for the command line and for notebooks: none, a live bar, or plain lines.
 
-    There is a bar on a terminal that can move its cursor, and in a notebook that has widgets; in one without, the lines
-    are output of the cell.
+    There is a bar on a terminal that can move its cursor, and in the output of a notebook's cell.
     """
     if quiet:
         return NullObserver()
-    notebook = _in_notebook()
-    if notebook and find_spec("ipywidgets") is None:
-        return LastingObserver(PlainObserver(sys.stdout))
-    if notebook or (sys.stderr.isatty() and os.environ.get("TERM", "").lower() not in _STILL):
+    if _in_notebook():
+        from longwall.pipeline.progress.notebook_bar import NotebookObserver
+
+        return LastingObserver(NotebookObserver())
+    if sys.stderr.isatty() and os.environ.get("TERM", "").lower() not in _STILL:
         from longwall.pipeline.progress.progress_bar import TerminalObserver  # rich costs start-up time
 
         return LastingObserver(TerminalObserver())

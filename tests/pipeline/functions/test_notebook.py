@@ -1,5 +1,6 @@
 """What objects show in a notebook: well-formed, escaped, what they hold; and progress where there is no terminal."""
 
+import shutil
 import sys
 from types import SimpleNamespace
 from xml.etree import ElementTree
@@ -30,8 +31,6 @@ def test_results_show_counts(graph, tmp_path):
     assert "1,098" in text_of(longwall.run({"graph": graph, "workload": {"kind": "motifs", "k": 4}, "run": run}))
     many = longwall.run({"graph": graph, "workload": {"kind": "motifs", "k": 5}, "run": run})
     assert "and 9 more patterns" in text_of(many)
-    import shutil
-
     shutil.rmtree(tmp_path / "runs")
 
 
@@ -71,26 +70,66 @@ def test_plans_show_their_lines(graph):
 
 @pytest.fixture
 def notebook(monkeypatch):
-    """A process that is one of a notebook, as far as can be seen."""
-    shell = SimpleNamespace(kernel=object())
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    """A process that is one of a notebook, as far as can be seen; what its cell has shown, picture by picture."""
+    shown = []
+    shell = SimpleNamespace(kernel=object(), get_ipython=None)
+    handle = SimpleNamespace(update=shown.append)
+    show = SimpleNamespace(HTML=str, display=lambda page, display_id: shown.append(page) or handle)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell, display=show))
+    monkeypatch.setitem(sys.modules, "IPython.display", show)
+    return shown
 
 
-def test_progress_is_output_of_the_cell(notebook, graph, monkeypatch, capsys):
-    monkeypatch.setattr(observers, "find_spec", lambda name: None)
+def test_progress_is_a_bar_of_the_cell(notebook, graph, capsys):
     longwall.count(graph, "house", progress=True)
-    out, err = capsys.readouterr()
-    assert out.splitlines()[0].startswith("counting")
-    assert err == ""
+    pages = [ElementTree.fromstring(f"<all>{page}</all>") for page in notebook]
+    assert any(page.find(".//progress") is not None and "counting" in "".join(page.itertext()) for page in pages)
+    assert pages[-1].find(".//progress") is None
+    assert any(line.text.startswith("counting") for line in pages[-1])
+    assert capsys.readouterr() == ("", "")
 
 
-def test_progress_is_a_bar_where_there_are_widgets(notebook, monkeypatch):
-    from longwall.pipeline.progress.progress_bar import TerminalObserver
+def test_the_bar_moves_and_its_texts_are_escaped(notebook, monkeypatch):
+    from longwall.pipeline.progress import notebook_bar
 
-    monkeypatch.setattr(observers, "find_spec", lambda name: object())
-    chosen = observers.choose_observer(quiet=False)
-    assert isinstance(chosen.observer, TerminalObserver)
-    chosen.close()
+    monkeypatch.setattr(notebook_bar, "_BETWEEN", 0.0)
+    bar = observers.choose_observer(quiet=False)
+    bar.phase("mining <b>", 8, "tasks")
+    bar.advance(2)
+    bar.near_limit(0.5)
+    bar.note("a <script> note")
+    values = [ElementTree.fromstring(f"<all>{page}</all>").find(".//progress").get("value") for page in notebook]
+    assert values == [None, "0.2500", "0.5000", "0.5000"]
+    bar.phase("writing", None, "rows")
+    bar.close()
+    assert "mining &lt;b&gt;: 2 tasks in 0:00" in notebook[-1]
+    assert "a &lt;script&gt; note" in notebook[-1]
+
+
+def test_a_bar_that_shows_nothing_makes_no_output(notebook):
+    observers.choose_observer(quiet=False).close()
+    assert notebook == []
+
+
+def test_results_link_their_report(graph, folder):
+    config = {"graph": graph, "workload": {"kind": "triangles"}}
+    found = longwall.run(config | {"run": {"name": "with"}})
+    link = ElementTree.fromstring(found._repr_html_()).find(".//a")
+    assert link.attrib["href"] == "runs/with/report.html"
+    assert (folder / link.attrib["href"]).is_file()
+    found = longwall.run(config | {"run": {"name": "without", "report": False}})
+    assert "<a " not in found._repr_html_()
+    found = longwall.run(config | {"run": {"name": "elsewhere", "directory": str(folder.parent / "other runs")}})
+    assert (
+        ElementTree.fromstring(found._repr_html_()).find(".//a").attrib["href"] == (found.path / "report.html").as_uri()
+    )
+    shutil.rmtree(folder / "runs")
+
+
+def test_plans_fit_the_cell(graph):
+    html = longwall.explain(graph, "house", all=True)._repr_html_()
+    assert "white-space:pre-wrap" in html
+    assert "overflow-x:auto" in html
 
 
 def test_ipython_in_a_terminal_is_no_notebook(monkeypatch):
