@@ -1,17 +1,20 @@
 // The degeneracy order: peel vertices of the least degree, round by round, and cut the adjacency to later neighbours.
 #include "common.cuh"
 
-struct PeelControl {
+struct PeelQueue {
   u32 arrived, generation;  // of the barrier
   u32 queued;               // vertices that were ever queued
   u32 end;                  // the same, as of the last barrier
-  u32 next_level;           // least degree that was seen above the level
-  u32 level;                // the same, as of the last barrier
+};
+static_assert(sizeof(PeelQueue) == 4 * kPeelNextLevel);  // older compilers of NVIDIA know no offset of a member
+
+struct PeelControl : PeelQueue {
+  u32 next_level;  // least degree that was seen above the level
+  u32 level;       // the same, as of the last barrier
   u32 stopped;
   u32 unused;
 };
 static_assert(sizeof(PeelControl) == 4 * kPeelControlWords);
-static_assert(__builtin_offsetof(PeelControl, next_level) == 4 * kPeelNextLevel);
 
 // Wait for all blocks, which are on the device at once. What the last one finds is the same for all then.
 DEVICE void wait_for_all(PeelControl* control, const u32* stop) {
