@@ -10,7 +10,7 @@ import operator
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from longwall.pipeline.embeddings.embeddings import Embeddings, require_embeddings, require_function
 from longwall.pipeline.embeddings.session import Access, Session
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 def vertices(
     graph: Graph,
-    engine: str = "cpu",
+    engine: Literal["cpu", "cuda", "auto"] = "cpu",
     *,
     memory: str | int | None = None,
     spill: str | Path = "spill",
@@ -88,7 +88,7 @@ def vertices(
 
 def edges(
     graph: Graph,
-    engine: str = "cpu",
+    engine: Literal["cpu", "cuda", "auto"] = "cpu",
     *,
     memory: str | int | None = None,
     spill: str | Path = "spill",

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from longwall.pipeline.patterns.pattern import Pattern
 
     Queries = list[str] | list[Path] | list[Pattern] | list[Any]
-    Counted = Literal["embeddings", "subgraphs", "mappings"]
+
+
+Counted = Literal["embeddings", "subgraphs", "mappings"]
 
 
 @overload

@@ -33,7 +33,7 @@ def public(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 def _shown(parameter: inspect.Parameter, function: Callable[..., Any]) -> Iterator[inspect.Parameter]:
     """Yield a parameter with its type; for the options, each of them."""
-    if parameter.kind is not parameter.VAR_KEYWORD:
+    if parameter.annotation != "Unpack[Options]":
         yield parameter.replace(annotation=_resolved(parameter.annotation, function))
         return
     from longwall.pipeline.functions.one_run import DEFAULTS, Options

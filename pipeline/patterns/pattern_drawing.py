@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _EDGES = re.compile(r"\d{1,3}-\d{1,3}(,\d{1,3}-\d{1,3})*", re.ASCII)
 _MOST_VERTICES = 20
 _RADIUS, _LEAST = 9.0, 5.0  # of a vertex, and of one that has room for its number
+_SHARE = 11.0  # radii of a small drawing: more of it are lines
 _LINE, _LETTER = 13.0, 6.0  # height of a line of text, and about the width of a letter
 _LETTERS = 12  # of a label
 
@@ -123,7 +124,9 @@ def _drawn(
     ]
     over = _LINE * max(map(len, lines))
     wide = max((len(text) for some in lines for text in some), default=0)
-    at = frame(edges, size, over=over, beside=max(0.0, _LETTER * wide / 2 - _RADIUS))
+    at = frame(
+        edges, size, radius=min(_RADIUS, size / _SHARE), over=over, beside=max(0.0, _LETTER * wide / 2 - _RADIUS)
+    )
     words = ", ".join(f"{u}-{v}" for u, v in edges)
     known = [_shown(label) or "any" for label in labels] if any(label is not None for label in labels) else []
     named = f"; labels of the vertices: {', '.join(known)}" if known else ""

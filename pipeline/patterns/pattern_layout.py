@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     Point = tuple[float, float]
 
-_STRAIGHT = 5  # vertices of the longest path that is a straight line: the numbers of a longer one would be small
+_STRAIGHT = 4  # vertices of the longest path that is a straight line: the numbers of a longer one would be small
 _ROUNDS = 300  # of the majorization: drawings of 8 vertices stay as they are after some 100
 _APART = 0.25  # the least distance between a vertex and an edge of others, of the mean length of an edge
 

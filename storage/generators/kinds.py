@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from types import NoneType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -70,7 +70,7 @@ GENERATORS: dict[str, Generator] = {
 
 
 def generate(
-    kind: str,
+    kind: Literal["rmat", "erdos-renyi", "barabasi-albert"],
     *,
     seed: int,
     num_labels: int = 0,

@@ -28,11 +28,9 @@ def graph_drawing(graph: Graph) -> Drawing:
 
     made = networkx_graph(graph)
     found = networkx.spring_layout(made, seed=1, iterations=200)
-    reach = max((max(abs(x), abs(y)) for x, y in found.values()), default=0.0) or 1.0
-    half, named = _SIZE / 2, graph.num_vertices <= _NAMED
-    places = {
-        v: (half + x / reach * (half - _MARGIN), half + y / reach * (half - _MARGIN)) for v, (x, y) in found.items()
-    }
+    named = graph.num_vertices <= _NAMED
+    across, down = (_spread([place[axis] for place in found.values()]) for axis in (0, 1))
+    places = dict(zip(found, zip(across, down, strict=True), strict=True))
     radius = 10.0 if named else max(3.0, 60.0 / graph.num_vertices**0.5)
     drawing = Drawing(f"Graph with {graph.num_vertices:,} vertices and {graph.num_edges:,} edges", _SIZE, _SIZE)
     for u, v in made.edges:
@@ -45,8 +43,14 @@ def graph_drawing(graph: Graph) -> Drawing:
     kinds = sorted({str(label) for _, label in labels if label is not None})
     for v, label in labels:
         style = "vertex" if label is None else f"vertex labelled kind{kinds.index(str(label)) % KINDS}"
-        drawing.circle(*places[v], radius, style, hint=str(v) if label is None else f"{v}: {label}")
+        x, y = places[v]
+        drawing.circle(x, y, radius, style, hint=str(v) if label is None else f"{v}: {label}")
         if named:
-            x, y = places[v]
             drawing.text(x, y + 3.5, str(v)[:6], "number" if label is None else "number inked", anchor="middle")
     return drawing
+
+
+def _spread(values: list[float]) -> list[float]:
+    """Spread values over the length of the drawing."""
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    return [_MARGIN + (value - low) / max(high - low, 1e-9) * (_SIZE - 2 * _MARGIN) for value in values]

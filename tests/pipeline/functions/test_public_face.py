@@ -48,6 +48,27 @@ def test_the_defaults_that_are_shown_are_those_that_hold(graph):
         longwall.count(graph, "triangle", **shown | {"engine": "gpu"})
 
 
+def test_choices_are_literals():
+    literals = {
+        "count": {"count", "engine", "per"},
+        "triangles": {"per", "engine"},
+        "cliques": {"per", "k", "engine"},
+        "frequent": {"measure", "engine"},
+        "explain": {"count", "engine"},
+        "generate_graph": {"kind"},
+        "open_graph": {"ids"},
+    }
+    for name, wanted in literals.items():
+        parameters = inspect.signature(getattr(longwall, name)).parameters
+        assert {one for one, parameter in parameters.items() if "Literal[" in repr(parameter.annotation)} == wanted
+
+
+def test_parameters_of_generators_are_no_options():
+    parameters = inspect.signature(longwall.generate_graph).parameters
+    assert "engine" not in parameters
+    assert parameters["params"].kind is inspect.Parameter.VAR_KEYWORD
+
+
 def test_help_has_no_quoted_types():
     text = pydoc.plain(pydoc.render_doc(longwall.count))
     head = next(line for line in text.splitlines() if line.startswith("count("))
