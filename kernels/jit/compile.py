@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from longwall.kernels.jit.callee import callee_type
+from longwall.kernels.jit.compile_clock import COMPILING
 from longwall.kernels.jit.kernel_cache import cached, load_machine_code
 from longwall.kernels.jit.machine_code import array_text, tuple_text
 
@@ -170,9 +171,10 @@ def _listen() -> None:
         def on_start(self, event: object) -> None:  # noqa: ARG002 - Numba's interface
             for report in list(_reports):
                 report()
+            COMPILING.begin()
 
-        def on_end(self, event: object) -> None:
-            pass
+        def on_end(self, event: object) -> None:  # noqa: ARG002
+            COMPILING.end()
 
     event.register("numba:compile", Listener())
 

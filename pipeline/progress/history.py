@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from longwall.kernels.jit.compile_clock import COMPILING
 from longwall.storage.observer import LookAtBudgets, Observer, show_budgets
 
 _MOST_PHASES = 400
@@ -29,7 +30,8 @@ class History:
     Attributes
     ----------
     timings
-        Seconds of each part of the run that is over: ``graph``, ``plan``, ``mine``, ``write``.
+        Seconds of each part of the run that is over: ``graph``, ``plan``, ``mine``, ``write``. Those in which kernels
+        of the CPU were compiled are ``compile``, if there were any.
     """
 
     def __init__(self, observer: Observer, *, watching: bool = True):
@@ -80,12 +82,15 @@ class History:
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
         """Time a part of the run; its phases end with it."""
-        began = self._now()
+        began, compiled = self._now(), COMPILING.seconds()
         part: dict[str, Any] = {"name": name, "begin": began, "end": None}
         self._parts.append(part)
         try:
             yield
-            self.timings[name] = self._now() - began
+            compiled = COMPILING.seconds() - compiled
+            if compiled:
+                self.timings["compile"] = self.timings.get("compile", 0.0) + compiled
+            self.timings[name] = self._now() - began - compiled
         finally:
             with self._lock:
                 part["end"] = self._now()

@@ -25,7 +25,9 @@ def total(number):
     return found
 
 if __name__ == "__main__":
-    print(total(10), len(shifted._numba_type_.dispatcher.overloads), shifted(1, 2))
+    from longwall.kernels.jit.compile_clock import COMPILING
+    assert COMPILING.seconds() == 0
+    print(total(10), len(shifted._numba_type_.dispatcher.overloads), shifted(1, 2), COMPILING.seconds() > 0)
 """
 
 
@@ -48,7 +50,7 @@ def test_a_kernel_is_compiled_once_for_all_constants(tmp_path: Path) -> None:
     done = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True, timeout=120
     )
-    assert done.stdout == "62 1 5\n"
+    assert done.stdout == "62 1 5 True\n"
     kept = {path.name.split("-")[0] for path in (tmp_path / "cache").rglob("*.nbo")}
     assert kept == {"calls.total", "calls.shifted"}  # the second one was called from Python, too
 

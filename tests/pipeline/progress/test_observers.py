@@ -8,6 +8,7 @@ from cases import each_case
 from rich.cells import cell_len
 from rich.console import Console
 
+from longwall.pipeline.progress import observers
 from longwall.pipeline.progress.live_line import compact, live_line
 from longwall.pipeline.progress.observers import LastingObserver, PlainObserver, choose_observer
 from longwall.pipeline.progress.progress_bar import TerminalObserver
@@ -30,6 +31,18 @@ from longwall.storage.observer import NullObserver
 )
 def test_a_line_has_rate_and_remaining_time(arguments, text):
     assert progress_text(*arguments) == text
+
+
+def test_a_rate_leaves_compiling_out(monkeypatch):
+    stream = io.StringIO()
+    clock, compiled = [100.0], [3.0]
+    monkeypatch.setattr(observers.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(observers.COMPILING, "seconds", lambda: compiled[0])
+    observer = PlainObserver(stream)
+    observer.phase("mining", 100, "tasks")
+    clock[0], compiled[0] = 110.0, 11.0
+    observer.advance(10)
+    assert stream.getvalue().splitlines()[1] == "mining: 10% of 100 tasks, 5 tasks/s, 0:18 left"
 
 
 def test_durations():

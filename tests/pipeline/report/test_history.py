@@ -65,6 +65,18 @@ def test_a_phase_ends_with_the_next_one_or_with_its_part() -> None:
     assert history.timings.keys() == {"graph"}, "a part that failed has no time of its own"
 
 
+def test_compiling_is_no_time_of_the_part_in_which_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    history = History(NullObserver())
+    clock, compiled = [10.0], [1.0]
+    monkeypatch.setattr(history, "_now", lambda: clock[0])
+    monkeypatch.setattr(history_module.COMPILING, "seconds", lambda: compiled[0])
+    for seconds, compiling in ((8.0, 5.0), (2.0, 0.0), (4.0, 1.0)):
+        with history.timed(f"part of {seconds}"):
+            clock[0] += seconds
+            compiled[0] += compiling
+    assert history.timings == {"compile": 6.0, "part of 8.0": 3.0, "part of 2.0": 2.0, "part of 4.0": 3.0}
+
+
 def test_no_more_is_remembered_than_a_page_can_show(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history_module, "_MOST_PHASES", 3)
     monkeypatch.setattr(history_module, "_MOST_NOTES", 2)
