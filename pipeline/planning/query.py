@@ -11,6 +11,9 @@ from longwall.pipeline.patterns.pattern import Pattern
 Join = Literal["vertices", "edges"]
 Want = Literal["count", "rows", "per_vertex", "per_edge"]
 
+MAX_ENUMERATED, MAX_COUNTED, MAX_ORBITS, MAX_ENUMERATED_ORBITS = 8, 6, 5, 4
+"""Most vertices of motifs that are enumerated, and counted; and the same of orbits, counted and enumerated."""
+
 
 @dataclass(frozen=True)
 class Query:

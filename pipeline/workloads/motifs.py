@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from longwall.pipeline.execution.environment import PatternCount
-from longwall.pipeline.planning.methods.motifs import MAX_COUNTED, MAX_ENUMERATED_ORBITS, MAX_ORBITS, MAX_VERTICES
+from longwall.pipeline.planning.query import MAX_COUNTED, MAX_ENUMERATED, MAX_ENUMERATED_ORBITS, MAX_ORBITS
 from longwall.pipeline.workloads.base import Workload
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Motifs(Workload):
     output: Literal["count", "vertices"] = Field(
         default="count", description="`count`, or `vertices`: the orbits of each vertex"
     )
-    k: Annotated[int, Field(ge=3, le=MAX_VERTICES)] = Field(description=f"number of vertices, 3 to {MAX_VERTICES}")
+    k: Annotated[int, Field(ge=3, le=MAX_ENUMERATED)] = Field(description=f"number of vertices, 3 to {MAX_ENUMERATED}")
     method: Literal["auto", "enumeration", "counting"] = Field(
         default="auto",
         description=f"`enumeration`, `counting` (k up to {MAX_COUNTED}) or `auto`, the cheaper one",

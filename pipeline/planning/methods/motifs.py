@@ -8,10 +8,8 @@ from typing import ClassVar
 from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.method import Method
 from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal
-from longwall.pipeline.planning.query import Query, Want
+from longwall.pipeline.planning.query import MAX_COUNTED, MAX_ENUMERATED_ORBITS, MAX_ORBITS, Query, Want
 
-MAX_VERTICES, MAX_COUNTED, MAX_ORBITS, MAX_ENUMERATED_ORBITS = 8, 6, 5, 4
-"""Most vertices of patterns that are enumerated, and counted; and the same of orbits, counted and enumerated."""
 _QUICK = 1e8  # steps: planning the count of every pattern takes longer than an enumeration that is so short
 _STORED = Refusal("the graph stays in its store")
 
