@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from longwall.kernels.jit.compile_clock import COMPILING
+from longwall.pipeline.progress.compile_seconds import compile_seconds
 from longwall.storage.observer import LookAtBudgets, Observer, show_budgets
 
 _MOST_PHASES = 400
@@ -82,12 +82,12 @@ class History:
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
         """Time a part of the run; its phases end with it."""
-        began, compiled = self._now(), COMPILING.seconds()
+        began, compiled = self._now(), compile_seconds()
         part: dict[str, Any] = {"name": name, "begin": began, "end": None}
         self._parts.append(part)
         try:
             yield
-            compiled = COMPILING.seconds() - compiled
+            compiled = compile_seconds() - compiled
             if compiled:
                 self.timings["compile"] = self.timings.get("compile", 0.0) + compiled
             self.timings[name] = self._now() - began - compiled

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TextIO
 
-from longwall.kernels.jit.compile_clock import COMPILING
+from longwall.pipeline.progress.compile_seconds import compile_seconds
 from longwall.pipeline.progress.progress_text import amount, progress_text
 from longwall.storage.observer import LookAtBudgets, NullObserver, Observer, show_budgets
 from longwall.storage.system.plain_text import harmless, harmless_lines
@@ -45,7 +45,7 @@ class PlainObserver:
         with self._lock:
             self._name, self._total, self._unit, self._done, self._share = name, total, unit, 0, 0.0
             self._began = self._last = time.monotonic()
-            self._compiled = COMPILING.seconds()
+            self._compiled = compile_seconds()
             self._write(name + (f" ({amount(total, unit)})" if total else ""))
 
     def advance(self, n: int) -> None:
@@ -64,7 +64,7 @@ class PlainObserver:
         now = time.monotonic()
         if now - self._last >= self._interval:
             self._last = now
-            seconds = now - self._began - (COMPILING.seconds() - self._compiled)
+            seconds = now - self._began - (compile_seconds() - self._compiled)
             self._write(progress_text(self._name, self._done, self._total, self._unit, seconds, self._share))
 
     def note(self, text: str) -> None:

@@ -11,7 +11,7 @@ from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TaskID
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
-from longwall.kernels.jit.compile_clock import COMPILING
+from longwall.pipeline.progress.compile_seconds import compile_seconds
 from longwall.pipeline.progress.live_line import live_line
 from longwall.pipeline.progress.progress_text import amount, duration
 
@@ -32,7 +32,7 @@ class _Line:
         """Draw name, bar, work, rate, time left and budgets; of a phase that is over, what it took."""
         task, width = self._task, options.max_width
         unit, name = task.fields["unit"], task.description
-        compiled = (COMPILING.seconds() if task.fields["work"] is None else task.fields["end"]) - task.fields["begin"]
+        compiled = (compile_seconds() if task.fields["work"] is None else task.fields["end"]) - task.fields["begin"]
         seconds = max((task.elapsed or 0.0) - compiled, 0.0)
         if (work := task.fields["work"]) is not None:
             took = f"{amount(work, unit)} in {duration(seconds)}" if work else duration(seconds)
@@ -85,7 +85,7 @@ class TerminalObserver:
         with self._lock:
             self._end_phase()
             self._progress.start()
-            begin = COMPILING.seconds()
+            begin = compile_seconds()
             self._task = self._progress.add_task(
                 name, total=total, unit=unit, work=None, share=0.0, begin=begin, end=begin
             )
@@ -120,7 +120,7 @@ class TerminalObserver:
         if self._task is None:
             return
         done = next(task.completed for task in self._progress.tasks if task.id == self._task)
-        done_at = COMPILING.seconds()
+        done_at = compile_seconds()
         self._progress.update(self._task, total=max(done, 1), completed=max(done, 1), work=done, end=done_at)
         self._progress.stop_task(self._task)
         self._task = None

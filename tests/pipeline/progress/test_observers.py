@@ -37,7 +37,7 @@ def test_a_rate_leaves_compiling_out(monkeypatch):
     stream = io.StringIO()
     clock, compiled = [100.0], [3.0]
     monkeypatch.setattr(observers.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(observers.COMPILING, "seconds", lambda: compiled[0])
+    monkeypatch.setattr(observers, "compile_seconds", lambda: compiled[0])
     observer = PlainObserver(stream)
     observer.phase("mining", 100, "tasks")
     clock[0], compiled[0] = 110.0, 11.0
