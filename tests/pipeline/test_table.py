@@ -168,7 +168,7 @@ def test_other_libraries_read_tables(motifs, monkeypatch):
     if find_spec("duckdb"):
         import duckdb
 
-        assert duckdb.sql("select sum(count) from motifs").fetchall() == [(438,)]
+        assert duckdb.connect().sql("select sum(count) from motifs").fetchall() == [(438,)]
 
 
 @pytest.mark.parametrize("package", ["pandas", "polars"])
