@@ -217,7 +217,8 @@ def test_relations_of_duckdb_are_the_graph(case: str) -> None:
     duckdb = pytest.importorskip("duckdb")
     content = content_of(case, 1)
     edges = pa.table(content.columns)  # noqa: F841 - DuckDB finds it by its name
-    require_same("arrow", longwall.graph(duckdb.connect().sql("FROM edges"), content.groups, edge_labels="kind"), content)
+    relation = duckdb.connect().sql("FROM edges")
+    require_same("arrow", longwall.graph(relation, content.groups, edge_labels="kind"), content)
 
 
 def lg(content: Content) -> str:
