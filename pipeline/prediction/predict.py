@@ -124,10 +124,10 @@ def sample_count(plan: CountPlan, spec: RunSpec, graph: Graph, resources: Resour
                 elapsed = time.perf_counter() - began
         except Unpredictable:
             whole = False
-        except TooExpensive:
-            failure = "gives way: not much less work than the next one"
-        except (NotEnoughMemory, InputError, RunError) as error:
-            failure = f"no room: {error}"
+        except TooExpensive as error:
+            failure = f"gives way: {str(error) or 'not much less work than the next one'}"
+        except (InputError, RunError) as error:
+            failure = f"{'no room' if isinstance(error, NotEnoughMemory) else 'fails'}: {error}"
         if failure or not whole:
             elapsed = time.perf_counter() - began
         slots = 1 if resources.on_device else resources.engine.workers
