@@ -238,14 +238,17 @@ class _Emitter:
             self.num_scalars,
             products,
             stored,
-            self._is_symmetric(products),
+            not stored and self._is_symmetric(products),
             passes=codes.count(Op.PULL) + codes.count(Op.PUSH),
             edge_passes=codes.count(Op.PUSH_EDGES),
             wide_passes=codes.count(Op.WIDEN),
         )
 
     def _is_symmetric(self, products: tuple[tuple[int, ...], ...]) -> bool:
-        """Whether all dense vectors have the same number for z at v as for v at z, and are only summed."""
+        """Return whether all dense vectors have the same number for z at v as for v at z, and only their sums count.
+
+        The sum of one row is not that of the vertices up to v: a product that is stored needs all of them.
+        """
         if self.domain == "common":
             return False
         summed = {target for code, target, _, _ in self.ops if code == Op.SUM_DENSE}

@@ -26,7 +26,7 @@ from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.phases.homomorphisms import count as homomorphism_count
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.planning.homomorphisms.decompositions import Decomposer
-from longwall.pipeline.planning.homomorphisms.pattern_core import PassCosts, pass_costs
+from longwall.pipeline.planning.homomorphisms.pattern_core import NoDecomposition, PassCosts, pass_costs
 from longwall.pipeline.planning.homomorphisms.sums import HomomorphismSums, Term, denser, plan_homomorphisms
 from longwall.pipeline.planning.homomorphisms.table_compiler import compile_sums
 from longwall.pipeline.planning.methods.homomorphisms import HomomorphismsPlan
@@ -132,6 +132,31 @@ def test_passes_from_common_neighbours_over_the_graph(lab, engine_kind, text, pr
         run = lab.context(lab.graph(edges), engine=engine_kind, threads=2)
         counts, _ = HomomorphismCount(sums)._run(run, prime)
         assert counts == [count_homomorphisms(edges, pattern.edges) % prime]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0-1,0-2,0-3,0-4,1-2,1-5,1-7,2-6,3-5,4-6",  # a part that shrinks to the edge that separates it
+        "0-1,0-3,0-4,1-2,1-4,2-3,2-4,3-4,3-5,3-7,4-6,4-7,5-6,5-7,6-7",  # two wheels that share a spoke
+        "0-1,0-3,0-4,1-2,1-3,1-4,2-3,2-4,3-4,3-5,3-7,4-6,4-7,5-6,5-7,6-7",  # a wheel and a clique without an edge
+        "0-1,0-2,0-3,0-4,0-5,1-2,1-3,2-3,4-6,5-7,6-7",  # a cycle and a clique that share a vertex
+    ],
+)
+@pytest.mark.parametrize("lists", [True, False])
+def test_parts_of_a_pattern_of_eight_vertices_become_tables(lab, engine_kind, text, lists):
+    """What an edge or a vertex separates from the rest is counted in a table: for all rows, and inside of them."""
+    pattern, tables = parse_pattern(text), 0
+    for arcs in (1e3, 1e6, 1e9):
+        costs = PassCosts(1e6, arcs, 1e8, lists=lists)
+        try:
+            program, _ = compile_sums([Decomposer(costs).count(pattern)], lists=False)
+        except NoDecomposition:
+            continue
+        tables += 1
+        sums = HomomorphismSums((pattern,), program, (pattern,), ((Term(1, "total", 0),),), costs)
+        check(lab, engine_kind, sums, graph_edges(5, 8, 0.75))
+    assert tables or not lists
 
 
 @pytest.mark.parametrize("prime", PRIMES[:2])

@@ -9,6 +9,7 @@ from itertools import combinations, product
 from typing import Any
 
 import naive
+import networkx as nx
 import pytest
 from conftest import set_page_size
 from hypothesis import HealthCheck, example, given, settings
@@ -91,6 +92,25 @@ def test_tables_count_labelled_patterns(count: Any, small: SmallGraph, query: na
     if free < query.size:
         query = replace(query, labels=(*query.labels[:free], ANY_LABEL, *query.labels[free + 1 :]))
     assert count(small, query, tables=True) == naive.count_mappings(small.edges, query, small.labels)
+
+
+@pytest.mark.parametrize(
+    ("edges", "labels"),
+    [
+        (((0, 1), (0, 3), (1, 2), (1, 5), (2, 6), (3, 4), (4, 7), (5, 6)), (4, 1, 3, -1, 4, 4, 5, -1)),
+        (((0, 1), (0, 2), (1, 2), (2, 3), (2, 4), (2, 6), (4, 5), (5, 6)), (5, 3, 0, 3, 3, -1, 3)),
+    ],
+)
+def test_a_table_of_a_part_has_the_number_of_each_vertex(
+    count: Any, edges: tuple[tuple[int, int], ...], labels: tuple[int, ...]
+) -> None:
+    """A cycle that a vertex separates from the rest; vertices without a label are in it, or beside it."""
+    data = nx.gnp_random_graph(36, 0.6, seed=8)
+    small = SmallGraph(tuple(data.edges), {v: v % 6 for v in data})
+    query = naive.Query(len(labels), edges, labels)
+    want = naive.count_mappings_by_masks(small.edges, query, small.labels)
+    assert want > 1000
+    assert count(small, query, tables=True) == want
 
 
 @settings(relaxed, max_examples=on_device(60, 6))
