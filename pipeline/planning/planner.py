@@ -37,6 +37,7 @@ from longwall.pipeline.planning.rewrites.k_core import KCore
 from longwall.pipeline.planning.rewrites.label_partition import LabelPartition
 from longwall.pipeline.planning.rewrites.pendant_vertices import PendantVertices
 from longwall.storage.errors import InputError
+from longwall.storage.streaming.stored_graph import StaysInStore, StoredGraph
 
 METHODS: tuple[Method, ...] = (
     Degrees(),  # reads the degrees once, so nothing is less work
@@ -100,7 +101,7 @@ class Planner:
         Raises
         ------
         InputError
-            If no method is left that counts the pattern.
+            If no method is left that counts the pattern, or none can do so while the graph stays in its store.
         """
         found: list[CountPlan] = []
         for method in self.methods:
@@ -130,6 +131,8 @@ class Planner:
     def _choice(self, query: Query, facts: Facts, found: list[CountPlan]) -> Choice:
         tried, base = [plan for plan in found if plan.tried], [plan for plan in found if not plan.tried]
         if not base:
+            if isinstance(facts.graph, StoredGraph):
+                raise StaysInStore(facts.graph.stored.refusal)
             raise InputError(f"no method answers for {query.text}: take some out of engine.without")
         for rewrite in self.rewrites:
             plan = rewrite.lacks(query) or rewrite.propose(query, facts, self, _cheapest(base))

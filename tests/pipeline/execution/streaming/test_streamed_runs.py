@@ -16,6 +16,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from breakable import CONSTANTS
@@ -361,7 +362,7 @@ def test_a_killed_run_goes_on(place: Place, launch: Any, kind: str, more: str) -
         check_whole(run, place.spill)
         assert json.loads((run / "manifest.json").read_text())["count"] == right.count
         if kind == "triangles":
-            assert pq.read_table(run / "results" / "vertices.parquet").equals(right.table("vertices"))
+            assert pq.read_table(run / "results" / "vertices.parquet").equals(pa.table(right.table("vertices")))
 
 
 def test_explain_says_what_is_read(place: Place) -> None:
