@@ -57,10 +57,6 @@ class AllVertices(Stage):
 
     verb = "source"
 
-    def describe(self) -> str:
-        """See `Stage`."""
-        return "source       vertices of the graph"
-
     def run(self, chunk: None, bench: CallBench) -> Iterable[EmbeddingTable]:  # noqa: ARG002 - there are no roots
         """Yield the vertices."""
         return all_vertices(bench.graph, bench.xp, bench.work)
@@ -71,10 +67,6 @@ class AllEdges(Stage):
 
     verb = "source"
 
-    def describe(self) -> str:
-        """See `Stage`."""
-        return "source       edges of the graph"
-
     def run(self, chunk: None, bench: CallBench) -> Iterable[EmbeddingTable]:  # noqa: ARG002 - there are no roots
         """Yield the edges."""
         return all_edges(bench.graph, bench.xp, bench.work)
@@ -84,10 +76,6 @@ class StoredRows(Stage):
     """The rows of a table, chunk by chunk."""
 
     verb = "source"
-
-    def describe(self) -> str:
-        """See `Stage`."""
-        return "source       rows of a table"
 
     def run(self, chunk: ChunkedTable, bench: CallBench) -> Iterator[EmbeddingTable]:  # noqa: ARG002 - a `Stage`
         """Yield the chunks of a table."""
@@ -123,10 +111,6 @@ class StoredChunks(Stage):
 
     verb = "source"
 
-    def describe(self) -> str:
-        """See `Stage`."""
-        return "source       rows of a table, some columns"
-
     def run(self, chunk: ChunkedTable, bench: CallBench) -> Iterator[UnreadChunk]:  # noqa: ARG002 - a `Stage`
         """Yield the chunks of a table."""
         return (UnreadChunk(chunk, number) for number in range(chunk.num_chunks))
@@ -146,11 +130,6 @@ class ExtendVertices(Stage):
 
     verb = "extend"
 
-    def describe(self) -> str:
-        """See `Stage`."""
-        to = "any vertex" if self.adjacent_to is None else f"columns {', '.join(map(str, self.adjacent_to))}"
-        return f"extend       by a vertex that is adjacent to {to}"
-
     def run(self, chunk: EmbeddingTable, bench: CallBench) -> Iterable[EmbeddingTable]:
         """Yield the extended rows."""
         columns = None if self.adjacent_to is None else list(self.adjacent_to)
@@ -161,10 +140,6 @@ class ExtendEdges(Stage):
     """Extend every row by one adjacent edge (GAMMA, Definition 3.1)."""
 
     verb = "extend"
-
-    def describe(self) -> str:
-        """See `Stage`."""
-        return "extend       by an adjacent edge"
 
     def run(self, chunk: EmbeddingTable, bench: CallBench) -> Iterable[EmbeddingTable]:
         """Yield the extended rows."""
@@ -185,10 +160,6 @@ class Filter(Stage):
 
     verb = "filter"
 
-    def describe(self) -> str:
-        """See `Stage`."""
-        return f"filter       by {getattr(self.keep, '__name__', 'a function')}"
-
     def run(self, chunk: EmbeddingTable, bench: CallBench) -> Iterator[EmbeddingTable]:
         """Yield the rows that are kept."""
         row_bytes = ROW_BYTES + ROW_COLUMN_BYTES * chunk.num_levels
@@ -208,10 +179,6 @@ class Collect(Stage):
     table: ChunkedTable
 
     verb = "export"
-
-    def describe(self) -> str:
-        """See `Stage`."""
-        return "export       to a table"
 
     def run(self, chunk: EmbeddingTable, bench: CallBench) -> Iterable[Any]:  # noqa: ARG002 - a `Stage`
         """Append the rows, on the host."""
@@ -244,10 +211,6 @@ class WriteRows(Stage):
     write: Callable[[pa.RecordBatch], None]
 
     verb = "export"
-
-    def describe(self) -> str:
-        """See `Stage`."""
-        return "export       in original vertex ids"
 
     def run(self, chunk: EmbeddingTable, bench: CallBench) -> Iterable[Any]:
         """Write the rows of a chunk, part by part."""

@@ -294,6 +294,17 @@ def attributes_of(store: Path, change: Callable[[dict[str, Any]], object]) -> No
         lambda a: a.update(content_hash=None),
         lambda a: a.update(more=1),
         lambda a: a.pop("created_by"),
+        lambda a: a.update(version=0),
+        lambda a: a.update(version="3"),
+        lambda a: a.update(id_type="int32"),
+        lambda a: a.update(notes={}),
+        lambda a: a.update(notes=[{"kind": "no such"}]),
+        lambda a: a.update(label_names=[]),
+        lambda a: a.update(label_names={"arcs": ["a"]}),
+        lambda a: a.update(label_names={"vertices": "ab"}),
+        lambda a: a.update(label_names={"vertices": ["a", 1]}),
+        lambda a: a.update(label_names={"vertices": []}),
+        lambda a: a.update(label_names={"vertices": ["a", "a"]}),
     ],
 )
 def test_attributes_of_no_graph_are_refused(
