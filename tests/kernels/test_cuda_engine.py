@@ -33,6 +33,8 @@ from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, Doma
 from longwall.kernels.interface.search_program import emitted_set, to_extend
 from longwall.kernels.interface.sorting import KeyLayout
 from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
+from longwall.pipeline.phases.by_label.label_sums import plan_label_sums
 from longwall.pipeline.planning.homomorphisms.pattern_core import PassCosts
 from longwall.pipeline.planning.homomorphisms.sums import plan_homomorphisms
 from longwall.pipeline.planning.search.search_plan import MatchPlan
@@ -488,6 +490,14 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
             yield f"{source}-{name}-{domain}-{modulus}", *source_text(f"{source}.cu", header)
             header = table_header(exact=modulus != FLOATING, modulus=max(modulus, 0))
             yield f"homomorphisms/tables-{name}-{domain}-{modulus}", *source_text("homomorphisms/tables.cu", header)
+    labelled = Pattern(
+        8, ((0, 1), (0, 3), (1, 2), (1, 5), (2, 6), (3, 4), (4, 7), (5, 6)), (4, 1, 3, ANY_LABEL, 4, 4, 5, ANY_LABEL)
+    )
+    sums = plan_label_sums(labelled, PassCosts(1e6, 1e6, 1e9))
+    assert sums is not None
+    assert len(sums.program.vertices.ops) > 200
+    header = row_header(sums.program.vertices, "vertices", WORD, 100)
+    yield "homomorphisms/rows-many", *source_text("homomorphisms/rows.cu", header)
     for layout in (KeyLayout(), KeyLayout(reduce="distinct"), KeyLayout(2, True, "sum"), KeyLayout(2, reduce="count")):
         for name in ("sorting/merge_keys", "sorting/reduce_keys"):
             header = sort_header(layout, tile=TILE, both_ways=layout.words == 1, count=layout.reduce == "count")

@@ -17,10 +17,13 @@ struct FlatRows {
   const u32* common;
 
   // The operations on entry `at` of a row; `across` is that of the same vertex in the row of the reversed arc.
-  template <int O = 0>
+  template <int FIRST = 0, int LAST = kNumOps>
   DEVICE void visit(i64 at, i64 across, Value* local, Value* scalars) const {
-    if constexpr (O < kNumOps) {
-      constexpr RowOp op = kOps[O];
+    if constexpr (LAST - FIRST > 1) {
+      visit<FIRST, (FIRST + LAST) / 2>(at, across, local, scalars);
+      visit<(FIRST + LAST) / 2, LAST>(at, across, local, scalars);
+    } else if constexpr (LAST > FIRST) {
+      constexpr RowOp op = kOps[FIRST];
       constexpr int t = op.target, s = op.source;
       if constexpr (op.code == ONES) {
         local[t] = 1;
@@ -39,15 +42,17 @@ struct FlatRows {
       } else {
         static_assert(op.code == LOAD, "an operation on dense vectors");
       }
-      visit<O + 1>(at, across, local, scalars);
     }
   }
 
   // Add up what the lanes of a row have, and load what stands at the row.
-  template <int O = 0>
+  template <int FIRST = 0, int LAST = kNumOps>
   DEVICE void join(i64 v, bool in, Value* scalars) const {
-    if constexpr (O < kNumOps) {
-      constexpr RowOp op = kOps[O];
+    if constexpr (LAST - FIRST > 1) {
+      join<FIRST, (FIRST + LAST) / 2>(v, in, scalars);
+      join<(FIRST + LAST) / 2, LAST>(v, in, scalars);
+    } else if constexpr (LAST > FIRST) {
+      constexpr RowOp op = kOps[FIRST];
       if constexpr (op.code == SUM) {
         Value sum = reduced(scalars[op.target]);
         for (int distance = kLanes / 2; distance; distance >>= 1) sum += __shfl_xor_sync(kAll, sum, distance);
@@ -55,21 +60,22 @@ struct FlatRows {
       } else if constexpr (op.code == LOAD) {
         scalars[op.target] = in ? tables[op.source * num_rows + v] : Value(0);
       }
-      join<O + 1>(v, in, scalars);
     }
   }
 };
 
-template <int P = 0>
+template <int FIRST = 0, int LAST = kNumProducts>
 DEVICE void flush(const Sums& sums, Value* totals, double* estimates) {
-  if constexpr (P < kNumProducts) {
-    const Value total = reduced(warp_sum(sums.totals[P]));
-    const double estimate = warp_sum(sums.estimates[P]);
+  if constexpr (LAST - FIRST > 1) {
+    flush<FIRST, (FIRST + LAST) / 2>(sums, totals, estimates);
+    flush<(FIRST + LAST) / 2, LAST>(sums, totals, estimates);
+  } else if constexpr (LAST > FIRST) {
+    const Value total = reduced(warp_sum(sums.totals[FIRST]));
+    const double estimate = warp_sum(sums.estimates[FIRST]);
     if (lane_id() == 0) {
-      atomicAdd(&totals[P], total);
-      atomicAdd(&estimates[P], estimate);
+      atomicAdd(&totals[FIRST], total);
+      atomicAdd(&estimates[FIRST], estimate);
     }
-    flush<P + 1>(sums, totals, estimates);
   }
 }
 

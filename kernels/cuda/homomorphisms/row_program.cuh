@@ -27,6 +27,9 @@ DEVICE u64 reduced(u64 value) { return kModulus ? value % (kModulus ? kModulus :
 DEVICE double magnitude(double value) { return value; }
 DEVICE double magnitude(u64 value) { return static_cast<double>(static_cast<i64>(value)); }
 
+// Compilers refuse templates that are instantiated within each other from 200 on, and programs have more operations: what
+// is done for each of them is done for both halves of them.
+
 // Multiply the scalars of product P, reduced, and their magnitudes.
 template <int P, int C = 0>
 DEVICE void multiply_scalars(const Value* scalars, Value& product, double& estimate) {
@@ -46,16 +49,18 @@ struct Sums {
 };
 
 // Add the products of row v to the sums, and store those that are tables.
-template <int P = 0>
+template <int FIRST = 0, int LAST = kNumProducts>
 DEVICE void add_products(const Value* scalars, i64 v, i64 num_rows, Value* tables, Sums& sums) {
-  if constexpr (P < kNumProducts) {
+  if constexpr (LAST - FIRST > 1) {
+    add_products<FIRST, (FIRST + LAST) / 2>(scalars, v, num_rows, tables, sums);
+    add_products<(FIRST + LAST) / 2, LAST>(scalars, v, num_rows, tables, sums);
+  } else if constexpr (LAST > FIRST) {
     Value product = 1;
     double estimate = 1;
-    multiply_scalars<P>(scalars, product, estimate);
-    sums.totals[P] = reduced(sums.totals[P] + product);
-    sums.estimates[P] += estimate;
+    multiply_scalars<FIRST>(scalars, product, estimate);
+    sums.totals[FIRST] = reduced(sums.totals[FIRST] + product);
+    sums.estimates[FIRST] += estimate;
     for (int s = 0; s < kNumStored; ++s)
-      if (kStored[s][0] == P) tables[kStored[s][1] * num_rows + v] = product;
-    add_products<P + 1>(scalars, v, num_rows, tables, sums);
+      if (kStored[s][0] == FIRST) tables[kStored[s][1] * num_rows + v] = product;
   }
 }

@@ -62,6 +62,13 @@ CONSTANT Works works_since(Works since, int code) {
   return works_on(code);
 }
 
+// What the operations before one have worked on since the last barrier.
+CONSTANT Works works_before(int number) {
+  Works since = NOTHING;
+  for (int o = 0; o < number; ++o) since = works_since(since, kOps[o].code);
+  return since;
+}
+
 struct RowRunner {
   const i64* indptr;  // what passes read
   const u32* indices;
@@ -331,88 +338,95 @@ struct RowRunner {
     }
   }
 
-  template <int O = 0, Works SINCE = NOTHING>
+  template <int FIRST = 0, int LAST = kNumOps>
   DEVICE void run_ops() {
-    if constexpr (O < kNumOps) {
-      constexpr RowOp op = kOps[O];
-      constexpr int t = op.target, s = op.source, w = op.weight;
-      if constexpr (waits(SINCE, op.code)) __syncthreads();
-      if constexpr (O == first_push() && !kWide && !kOnesFirst) reach();
-      if constexpr (op.code == ONES) {
-        for_neighbours([&](int i) { local[t * max_degree + i] = 1; });
-      } else if constexpr (op.code == PULL) {
-        pull<t, s, w>();
-      } else if constexpr (op.code == SCATTER) {
-        for_neighbours([&](int i) { dense<t>(entry(i)) = local[s * max_degree + i]; });
-      } else if constexpr (op.code == MULTIPLY) {
-        for_neighbours([&](int i) { scale(t, i, local[s * max_degree + i]); });
-      } else if constexpr (op.code == WEIGH) {
-        for_neighbours([&](int i) { scale(t, i, tables[s * num_rows + row[i]]); });
-      } else if constexpr (op.code == WEIGH_ARC) {
-        for_neighbours([&](int i) { scale(t, i, arc_tables[s * num_arcs + begin + i]); });
-      } else if constexpr (op.code == WEIGH_ACROSS) {
-        const u32* across = common + common_indptr[reverse[v]];
-        for_neighbours([&](int i) { scale(t, i, arc_tables[s * num_arcs + across[i]]); });
-      } else if constexpr (op.code == GATHER) {
-        for_neighbours([&](int i) { local[t * max_degree + i] = get<s>(entry(i)); });
-      } else if constexpr (op.code == STORE_LOCAL) {
-        for_neighbours([&](int i) { arc_tables[t * num_arcs + begin + i] = local[s * max_degree + i]; });
-      } else if constexpr (op.code == LOAD) {
-        if (threadIdx.x == (32 * t) % blockDim.x) scalars[t] = tables[s * num_rows + v];  // another warp for each
-      } else if constexpr (op.code == PUSH && O == first_push() && kOnesFirst) {
-        for_second_neighbours([&](int, u32 z, i64) { push_one<t>(z); });
-      } else if constexpr (op.code == PUSH) {
-        for_second_neighbours([&](int i, u32 z, i64 arc) { push<t>(z, weighed<w>(local[s * max_degree + i], arc)); });
-        reduce_dense<t>();
-      } else if constexpr (op.code == PUSH_EDGES) {
-        for_edges([&](u32 z) { push<t>(z, 2); });
-        reduce_dense<t>();
-      } else if constexpr (op.code == SUM_EDGES) {
-        Value sum = 0;
-        for_edges([&](u32 z) { sum += 2 * times(z) * dense_product<s>(z); });
-        add_scalar<t>(sum);
-      } else if constexpr (op.code == SUM_PRODUCT) {
-        Value sum = 0;
-        for_reached([&](u32 z) { sum += times(z) * dense_product<s>(z); });
-        add_scalar<t>(sum);
-      } else if constexpr (op.code == COPY_DENSE) {
-        for_reached([&](u32 z) { dense<t>(z) = get<s>(z); });
-      } else if constexpr (op.code == MULTIPLY_DENSE) {
-        for_reached([&](u32 z) { dense<t>(z) = reduced(get<t>(z) * get<s>(z)); });
-      } else if constexpr (op.code == WEIGH_DENSE) {
-        for_reached([&](u32 z) { dense<t>(z) = reduced(get<t>(z) * dense_tables[s * dense_rows + z]); });
-      } else if constexpr (op.code == WIDEN) {
-        for (i64 z = base + warp_in_block(); z < base + span; z += blockDim.x >> 5) {
-          Value sum = 0;
-          for (i64 j = indptr[z] + lane_id(); j < indptr[z + 1]; j += 32) sum += weighed<w>(get<s>(indices[j]), j);
-          sum = reduced(warp_sum(reduced(sum)));
-          if (lane_id() == 0) dense<t>(static_cast<u32>(z)) = sum;
-        }
-      } else if constexpr (op.code == SUM) {
-        Value sum = 0;
-        for_neighbours([&](int i) { sum += local[s * max_degree + i]; });
-        add_scalar<t>(sum);
-      } else {
-        Value sum = 0;
-        for_reached([&](u32 z) { sum += times(z) * get<s>(z); });
-        add_scalar<t>(sum);
-      }
-      run_ops<O + 1, works_since(SINCE, op.code)>();
-    } else {
-      __syncthreads();
+    if constexpr (LAST - FIRST > 1) {
+      run_ops<FIRST, (FIRST + LAST) / 2>();
+      run_ops<(FIRST + LAST) / 2, LAST>();
+    } else if constexpr (LAST > FIRST) {
+      run_op<FIRST>();
     }
   }
 
-  template <int O = 0>
+  template <int O>
+  DEVICE void run_op() {
+    constexpr RowOp op = kOps[O];
+    constexpr int t = op.target, s = op.source, w = op.weight;
+    if constexpr (waits(works_before(O), op.code)) __syncthreads();
+    if constexpr (O == first_push() && !kWide && !kOnesFirst) reach();
+    if constexpr (op.code == ONES) {
+      for_neighbours([&](int i) { local[t * max_degree + i] = 1; });
+    } else if constexpr (op.code == PULL) {
+      pull<t, s, w>();
+    } else if constexpr (op.code == SCATTER) {
+      for_neighbours([&](int i) { dense<t>(entry(i)) = local[s * max_degree + i]; });
+    } else if constexpr (op.code == MULTIPLY) {
+      for_neighbours([&](int i) { scale(t, i, local[s * max_degree + i]); });
+    } else if constexpr (op.code == WEIGH) {
+      for_neighbours([&](int i) { scale(t, i, tables[s * num_rows + row[i]]); });
+    } else if constexpr (op.code == WEIGH_ARC) {
+      for_neighbours([&](int i) { scale(t, i, arc_tables[s * num_arcs + begin + i]); });
+    } else if constexpr (op.code == WEIGH_ACROSS) {
+      const u32* across = common + common_indptr[reverse[v]];
+      for_neighbours([&](int i) { scale(t, i, arc_tables[s * num_arcs + across[i]]); });
+    } else if constexpr (op.code == GATHER) {
+      for_neighbours([&](int i) { local[t * max_degree + i] = get<s>(entry(i)); });
+    } else if constexpr (op.code == STORE_LOCAL) {
+      for_neighbours([&](int i) { arc_tables[t * num_arcs + begin + i] = local[s * max_degree + i]; });
+    } else if constexpr (op.code == LOAD) {
+      if (threadIdx.x == (32 * t) % blockDim.x) scalars[t] = tables[s * num_rows + v];  // another warp for each
+    } else if constexpr (op.code == PUSH && O == first_push() && kOnesFirst) {
+      for_second_neighbours([&](int, u32 z, i64) { push_one<t>(z); });
+    } else if constexpr (op.code == PUSH) {
+      for_second_neighbours([&](int i, u32 z, i64 arc) { push<t>(z, weighed<w>(local[s * max_degree + i], arc)); });
+      reduce_dense<t>();
+    } else if constexpr (op.code == PUSH_EDGES) {
+      for_edges([&](u32 z) { push<t>(z, 2); });
+      reduce_dense<t>();
+    } else if constexpr (op.code == SUM_EDGES) {
+      Value sum = 0;
+      for_edges([&](u32 z) { sum += 2 * times(z) * dense_product<s>(z); });
+      add_scalar<t>(sum);
+    } else if constexpr (op.code == SUM_PRODUCT) {
+      Value sum = 0;
+      for_reached([&](u32 z) { sum += times(z) * dense_product<s>(z); });
+      add_scalar<t>(sum);
+    } else if constexpr (op.code == COPY_DENSE) {
+      for_reached([&](u32 z) { dense<t>(z) = get<s>(z); });
+    } else if constexpr (op.code == MULTIPLY_DENSE) {
+      for_reached([&](u32 z) { dense<t>(z) = reduced(get<t>(z) * get<s>(z)); });
+    } else if constexpr (op.code == WEIGH_DENSE) {
+      for_reached([&](u32 z) { dense<t>(z) = reduced(get<t>(z) * dense_tables[s * dense_rows + z]); });
+    } else if constexpr (op.code == WIDEN) {
+      for (i64 z = base + warp_in_block(); z < base + span; z += blockDim.x >> 5) {
+        Value sum = 0;
+        for (i64 j = indptr[z] + lane_id(); j < indptr[z + 1]; j += 32) sum += weighed<w>(get<s>(indices[j]), j);
+        sum = reduced(warp_sum(reduced(sum)));
+        if (lane_id() == 0) dense<t>(static_cast<u32>(z)) = sum;
+      }
+    } else if constexpr (op.code == SUM) {
+      Value sum = 0;
+      for_neighbours([&](int i) { sum += local[s * max_degree + i]; });
+      add_scalar<t>(sum);
+    } else {
+      Value sum = 0;
+      for_reached([&](u32 z) { sum += times(z) * get<s>(z); });
+      add_scalar<t>(sum);
+    }
+  }
+
+  template <int FIRST = 0, int LAST = kNumOps>
   DEVICE void clear() {
-    if constexpr (O < kNumOps) {
-      constexpr RowOp op = kOps[O];
+    if constexpr (LAST - FIRST > 1) {
+      clear<FIRST, (FIRST + LAST) / 2>();
+      clear<(FIRST + LAST) / 2, LAST>();
+    } else if constexpr (LAST > FIRST) {
+      constexpr RowOp op = kOps[FIRST];
       if constexpr (op.code == SCATTER) {
         for_neighbours([&](int i) { dense<op.target>(entry(i)) = 0; });
       } else if constexpr (op.code == PUSH || op.code == PUSH_EDGES || op.code == COPY_DENSE || op.code == WIDEN) {
         for_reached([&](u32 z) { dense<op.target>(z) = 0; });
       }
-      clear<O + 1>();
     }
   }
 };
@@ -492,6 +506,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
       }
     }
     run.run_ops();
+    __syncthreads();
     if (threadIdx.x == 0) add_products(run.scalars, v, num_rows, tables, *sums);
     run.clear();
     if constexpr (!kWide && !kOnesFirst && first_push() < kNumOps) {
