@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import gc
 import os
 import shutil
@@ -44,8 +43,16 @@ if TYPE_CHECKING:
 DATA = Path(os.environ.get("LONGWALL_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 
+_folders: list[Path] = []  # of runs: at exit would be too late, as processes of xdist end without it
+
+
 def pytest_sessionfinish() -> None:
-    """Keep sockets that Dask leaves open, in cycles, out of the last collection: there a warning is an error."""
+    """Remove the folders of runs, and keep sockets that Dask leaves open, in cycles, out of the last collection.
+
+    There a warning is an error.
+    """
+    for folder in _folders:
+        shutil.rmtree(folder, ignore_errors=True)
     gc.freeze()
 
 
@@ -158,7 +165,7 @@ def make_context(
     shared = Path("/dev/shm")
     own = folder or Path(tempfile.mkdtemp(prefix="longwall-test-", dir=shared if shared.is_dir() else None))
     if folder is None:
-        atexit.register(shutil.rmtree, own, ignore_errors=True)
+        _folders.append(own)
     resources = open_resources(
         host=host, disk=1 << 30, device=device, spill=own / "spill", engine=EngineChoice(engine, threads)
     )
