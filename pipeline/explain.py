@@ -321,7 +321,7 @@ def _parquet_bytes(levels: Sequence[LevelEstimate], rows: float, num_vertices: i
 
 
 def _fits(size: float, folder: Path | str) -> str:
-    """Whether there is room for so many bytes, as far as that can be known."""
+    """Whether there is room for a given number of bytes, as far as that can be known."""
     if isinstance(folder, str):
         return f", to {folder}"
     free = _free_disk(folder)

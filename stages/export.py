@@ -37,7 +37,7 @@ _DICTIONARY: dict[str, Any] = {"dictionary_pagesize_limit": 1 << 18, "data_page_
 
 
 def bytes_per_row(columns: int, value_bytes: int = 8) -> int:
-    """Bytes that a writer holds for every row of a row group, whose values take so many bytes each."""
+    """Bytes that a writer holds for every row of a row group, whose values take a given number of bytes each."""
     return value_bytes * columns * _COPIES
 
 
@@ -64,7 +64,7 @@ class WriterMemory:
 
     @classmethod
     def within(cls, memory: int, columns: int, row_bytes: int) -> "WriterMemory":
-        """Make the most of so many bytes; `nbytes` is above them where they are too few.
+        """Make the most of a given number of bytes; `nbytes` is above them where they are too few.
 
         Parameters
         ----------

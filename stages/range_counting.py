@@ -137,14 +137,14 @@ class CountRanges(Stage):
 
     @abstractmethod
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
-        """Make a worker's workspace of at most so many bytes."""
+        """Make a worker's workspace of at most a given number of bytes."""
 
     def found(self, partial: Any) -> int:  # noqa: ARG002
         """Return how many rows the metrics say were found, for the partial value of everything."""
         return 0
 
     def host_bytes(self, workers: int) -> int:  # noqa: ARG002
-        """Return the bytes of the host that the counters of so many workers take besides their workspaces."""
+        """Return the bytes of the host that the counters of a given number of workers take besides their workspaces."""
         return 0
 
     def describe(self) -> str:

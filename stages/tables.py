@@ -48,7 +48,7 @@ class CallBench(Bench, Protocol):
     take: Take
 
     def by_parts(self, chunk: EmbeddingTable, row_bytes: int, work: Callable[[EmbeddingTable], Made]) -> Iterator[Made]:
-        """Do work for a chunk in parts, whose temporaries take so many bytes for each row."""
+        """Do work for a chunk in parts, whose temporaries take a given number of bytes for each row."""
         ...
 
 
@@ -188,7 +188,7 @@ class Collect(Stage):
 
 
 def host_parts(chunk: EmbeddingTable, row_bytes: int, memory: int) -> Iterator[EmbeddingTable]:
-    """Cut a chunk on the host into parts, whose temporaries take so many bytes for each row."""
+    """Cut a chunk on the host into parts, whose temporaries take a given number of bytes for each row."""
     rows = max(memory // row_bytes, 1)
     for begin in range(0, len(chunk), rows):
         yield chunk.sliced(begin, min(begin + rows, len(chunk)))

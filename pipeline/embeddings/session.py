@@ -83,7 +83,7 @@ class Session:
     work
         Bytes that the temporaries of a call may take; see `work_for`.
     take
-        Does a piece of work of at most so many bytes, with less where memory is short; see
+        Does a piece of work of at most a given number of bytes, with less where memory is short; see
         :meth:`longwall.pipeline.execution.adaptive_batch.AdaptiveBatch.take`.
     resources
         The budgets, the spill folder and the engine.
@@ -175,7 +175,7 @@ class Session:
             yield found
 
     def work_for(self, candidates: int) -> int:
-        """Bytes for the temporaries of a call that extends rows of up to so many candidates."""
+        """Bytes for the temporaries of a call that extends rows of up to a given number of candidates."""
         return min(max(self.work, memory_for(candidates)), self._most_work)
 
     def collect(

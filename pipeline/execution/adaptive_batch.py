@@ -100,7 +100,7 @@ def make_workspace(engine: Engine, memory: int, make: Callable[[int], Found]) ->
     memory
         The most bytes that it may take.
     make
-        Makes it with at most so many bytes.
+        Makes it with at most a given number of bytes.
 
     Raises
     ------

@@ -113,7 +113,7 @@ class Cost:
 
 
 def predict_cost(demand: Demand, rates: Rates, workers: int = 1) -> Cost:
-    """Predict a run on so many machines.
+    """Predict a run on a given number of machines.
 
     Every machine reads the graph, which its processes share; every process makes for itself what a phase begins with.
     Ranges are shared out, and results go to the coordinator.

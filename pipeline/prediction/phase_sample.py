@@ -100,7 +100,7 @@ class PhaseSample:
 
 
 def sample_phase(phase: Phase, env: Environment, seconds: float, seed: int = 0) -> PhaseSample:
-    """Sample a phase for about so many seconds of this machine.
+    """Sample a phase for about a given number of seconds of this machine.
 
     Parameters
     ----------

@@ -181,7 +181,7 @@ def require_unchanged(store: RunStore, files: Iterable[Mapping[str, Any]], there
 
 
 def _sha256(store: RunStore, name: str, size: int) -> str:
-    """Return the checksum of a file of so many bytes, as it is in the run."""
+    """Return the checksum of a file of a given number of bytes, as it is in the run."""
     if store.alone:
         with store.local(name).open("rb") as file:
             return file_sha256(file)

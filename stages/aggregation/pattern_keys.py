@@ -62,7 +62,7 @@ class PatternKeys:
 
     @classmethod
     def of_table(cls, kind: Literal["vertex", "edge"], levels: int, labels: Collection[int] | None) -> "PatternKeys":
-        """Choose the keys of a table of so many levels, a v-ET or an e-ET.
+        """Choose the keys of a table of a given number of levels, a v-ET or an e-ET.
 
         Raises
         ------

@@ -42,7 +42,7 @@ class Support:
         return num_words(self.size)
 
     def columns(self, sizes: NDArray[np.int64]) -> int:
-        """Sets of each of some extensions, which lead to patterns of so many vertices (int64[k])."""
+        """Sets of each of some extensions, which lead to patterns of a given number of vertices (int64[k])."""
         return int(sizes.max(initial=1)) if self.of == "images" else 1
 
     def counting_bytes(self, columns: int) -> int:

@@ -45,7 +45,7 @@ def at_once(most: int, work: Callable[[int], Found]) -> Found:
 
 
 def memory_for(candidates: int) -> int:
-    """Bytes of memory with which a row of so many candidates can be extended."""
+    """Bytes of memory with which a row of a given number of candidates can be extended."""
     return 2 * _CANDIDATE_BYTES * candidates
 
 

@@ -175,7 +175,7 @@ class GrowPatterns:
     support
         What supports a pattern.
     take
-        Does a piece of work of at most so many rows, with fewer where memory is short.
+        Does a piece of work of at most a given number of rows, with fewer where memory is short.
     memory
         Bytes for what is counted, and as much again for the rows in work, where the engine works.
     reserve

@@ -59,7 +59,7 @@ class GrowerBench:
     step
         Most rows that are looked at, at once.
     take
-        Does a piece of work of at most so many rows, with fewer where memory is short.
+        Does a piece of work of at most a given number of rows, with fewer where memory is short.
     check
         Called now and then; raises where the work is to end.
     """

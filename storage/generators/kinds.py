@@ -57,7 +57,7 @@ GENERATORS: dict[str, Generator] = {
         {"vertices": int, "edges": int},
         {},
         lambda values: values["vertices"],
-        "Erdos-Renyi: exactly so many edges, every such graph equally likely",
+        "Erdos-Renyi: a given number of edges, every such graph equally likely",
     ),
     "barabasi-albert": Generator(
         barabasi_albert,

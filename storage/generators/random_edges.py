@@ -130,7 +130,7 @@ def _require_scratch(resources: Resources, edges: int) -> None:
     Raises
     ------
     BudgetExceeded
-        The keys of so many edges fit neither in memory nor on the disk.
+        The keys of a given number of edges fit neither in memory nor on the disk.
     """
     host, disk = resources.host, resources.disk
     if _KEY * edges > host.free + disk.free:

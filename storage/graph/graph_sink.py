@@ -53,7 +53,7 @@ class Sink(ABC):
         self._begin(name, np.dtype(dtype), length, scratch)
 
     def expect(self, size: int, scratch: Scratch) -> None:  # noqa: B027 - most sinks keep nothing in memory
-        """Take note that the arrays will have about so many bytes in all, before the first one begins."""
+        """Take note that the arrays will have about a given number of bytes in all, before the first one begins."""
 
     @abstractmethod
     def append(self, name: str, values: Array) -> None:

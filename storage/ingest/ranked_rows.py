@@ -88,7 +88,7 @@ class _Buckets(NamedTuple):
         return int(np.diff(self.ends).max())
 
     def bytes_of(self, edges: int) -> int:
-        """Return the memory for the arcs of so many edges, and for their places."""
+        """Return the memory for the arcs of a given number of edges, and for their places."""
         return _ARC * (2 * edges + -(-edges // self.piece) * len(self.cuts))
 
 

@@ -53,7 +53,7 @@ class MappedArrays:
         return sum(file.nbytes for file in self._files)
 
     def require(self, nbytes: int) -> None:
-        """Refuse arrays of so many bytes in all, before the first of them is made, where they have no room.
+        """Refuse arrays of a given number of bytes in all, before the first of them is made, where they have no room.
 
         Raises
         ------

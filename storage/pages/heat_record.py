@@ -38,7 +38,7 @@ class HeatRecord:
 
     @staticmethod
     def nbytes(num_pages: int, levels: int) -> int:
-        """Bytes that the record of so many levels takes. Writing takes up to 72 bytes a page more."""
+        """Bytes that the record of a given number of levels takes. Writing takes up to 72 bytes a page more."""
         return 16 * num_pages * levels
 
     def record(self, level: int, spatial: NDArray[np.uint64], hot: NDArray[np.bool_]) -> None:

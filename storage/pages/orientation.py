@@ -124,7 +124,7 @@ def _add_at(sums: NDArray[np.float64], at: NDArray[np.int64], values: NDArray[An
 
 
 def target_blocks(starts: NDArray[np.int64], arcs: int) -> list[tuple[int, int]]:
-    """Cut the vertices into ranges, each with the lists of so many arcs at most, or one vertex.
+    """Cut the vertices into ranges, each with the lists of a given number of arcs at most, or one vertex.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.system.concurrency import core_count
 
 _ARCS_AT_ONCE = 1 << 20
-_PARTS_AT_ONCE = 4  # of so many arcs: each takes the reader a moment to begin
+_PARTS_AT_ONCE = 4  # each takes the reader a moment to begin
 _BUCKETS = 1 << 10  # of vertices, to which arcs are counted
 
 Range = tuple[int, int]
@@ -48,7 +48,7 @@ class OrientedCopy:
 
     @staticmethod
     def nbytes(num_arcs: int) -> int:
-        """Return the bytes that the counts of so many arcs take."""
+        """Return the bytes that the counts of a given number of arcs take."""
         return 4 * _BUCKETS * (num_arcs // _ARCS_AT_ONCE + 1)
 
     def begin(self) -> None:
@@ -65,7 +65,7 @@ class OrientedCopy:
         pool.shutdown(wait=False)
 
     def wait(self, arcs: int | None = None) -> None:
-        """Wait until the first so many arcs are there; None: all of them."""
+        """Wait until a given number of arcs, from the first on, are there; None: all of them."""
         last = self._ends.size if arcs is None else int(np.searchsorted(self._ends, arcs)) + 1
         while self._done < min(last, self._ends.size):
             self._copies[self._done // _PARTS_AT_ONCE].result()

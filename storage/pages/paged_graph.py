@@ -230,7 +230,7 @@ class GraphPages:
         self._record.write(path)
 
     def _wait(self, arcs: int | None = None) -> None:
-        """Wait for the first so many arcs; None: for all."""
+        """Wait for a given number of arcs, from the first on; None: for all."""
         if self._coming is not None:
             self._coming.wait(arcs)
 
@@ -334,7 +334,7 @@ def _mask(bits: int, size: int) -> NDArray[np.bool_]:
 
 
 def page_bytes(num_arcs: int) -> int:
-    """Return the bytes of a page of so many arcs, unless pages come to the device when they are touched."""
+    """Return the bytes of a page of a given number of arcs, unless pages come to the device when they are touched."""
     size = PAGE_BYTES
     while size > _LEAST_PAGE_BYTES and _ARC_BYTES * num_arcs < _LEAST_PAGES * size:
         size //= 2
@@ -342,7 +342,7 @@ def page_bytes(num_arcs: int) -> int:
 
 
 def frame_bytes(num_arcs: int, memory: int) -> int:
-    """Return the bytes of as many page frames as fit into `memory`, for the pages of so many arcs at most."""
+    """Return the bytes of as many page frames as fit into `memory`, for the pages of a given number of arcs at most."""
     size = page_bytes(num_arcs)
     return min(max(memory, 0) // size, _pages_of(num_arcs, size // _ARC_BYTES)) * size
 
@@ -357,7 +357,7 @@ def state_bytes(num_arcs: int) -> int:
 
 
 def host_state_bytes(num_arcs: int) -> int:
-    """Return the bytes of the host for the heat of the pages of so many arcs."""
+    """Return the bytes of the host for the heat of the pages of a given number of arcs."""
     number = _pages_of(num_arcs, page_bytes(num_arcs) // _ARC_BYTES)
     state = AccessHeat.nbytes(number) + HeatPolicy.nbytes(number) + LruPolicy.nbytes(number)
     return state + HeatRecord.nbytes(number, _LEVELS) + 72 * (number + 1)  # sums as they come, page tables and frames

@@ -40,7 +40,7 @@ def start_workers(
 
 
 def why_missing(met: Met, seconds: float) -> str:
-    """Say why workers of this machine are not there, which were waited for so many seconds."""
+    """Say why workers of this machine are missing after a given number of seconds."""
     text = f"only {met.there} of {met.wanted} workers could be started: "
     if met.codes == [1] * met.wanted:  # with which Python refuses to start processes while it imports a script
         return text + _GUARD

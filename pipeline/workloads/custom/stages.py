@@ -62,7 +62,7 @@ class AlgorithmBench(Bench, Protocol):
 
 
 def capacity(bench: AlgorithmBench, levels: int) -> int:
-    """Return how many candidates of rows of so many columns there is memory for."""
+    """Return how many candidates of rows of a given number of columns there is memory for."""
     return max(bench.work // (bench.algorithm.candidate_bytes + _LEVEL_BYTES * (levels + 1)), 1)
 
 

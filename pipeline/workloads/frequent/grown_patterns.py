@@ -150,5 +150,5 @@ class FrequentPatterns:
 
 
 def level_bytes(patterns: int, edges: int) -> int:
-    """Bytes of so many `FrequentPatterns` of so many edges each."""
+    """Bytes of a given number of `FrequentPatterns`, with a given number of edges each."""
     return patterns * (_LEVEL_BYTES + _EDGE_BYTES * edges)

@@ -144,7 +144,7 @@ class PatternTable:
 
 
 def count_bytes(edges: int) -> int:
-    """Bytes of a pattern of so many edges as it is returned in the end."""
+    """Bytes of a pattern of a given number of edges as it is returned in the end."""
     return _COUNT_BYTES + _COUNT_EDGE_BYTES * edges
 
 

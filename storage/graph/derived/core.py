@@ -1,4 +1,4 @@
-"""Cores: the largest part of a graph in which every vertex has so many neighbours, as a graph of its own.
+"""Cores: the largest part of a graph in which every vertex has a given number of neighbours, as a graph of its own.
 
 A map of a pattern whose vertices have c neighbours or more sends all of them into the c-core, since the image of each
 has as many neighbours among the images. So such a pattern is in the core as often as in the graph (the peeling is that
