@@ -299,7 +299,7 @@ class CommitLog:
         disk.charge(checkpoint_bytes(finished), "what the run has finished")
 
     def record(self, name: str, total: int) -> PhaseRecord:
-        """Return what is finished of a phase with a given number of roots; a phase is known by its name.
+        """Return the finished tasks of a phase with a given number of roots; a phase is known by its name.
 
         Raises
         ------

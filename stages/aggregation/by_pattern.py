@@ -110,7 +110,7 @@ class PatternTable:
         Raises
         ------
         BudgetExceeded
-            If there is no room for a given number of patterns.
+            If there is no room for the patterns.
         """
         before = len(self._found)
         self._found = BY_PATTERN.combine([self._found, BY_PATTERN.chunk(keys, found, counts)])

@@ -26,7 +26,7 @@ from longwall.storage.stored_files import Damage
 
 _HEADER = struct.Struct("<BBBBIII")  # versions, flags, item size; bytes decoded, of a block, encoded
 OVERHEAD = _HEADER.size
-"""A chunk is at most a given number of bytes longer than what is in it."""
+"""The most bytes by which a chunk is longer than its content."""
 _VERSIONS = 2, 1  # of Blosc's format, and of LZ4's in it
 _LZ4 = 1  # among the flags
 _CODEC_NAME = "lz4"

@@ -27,8 +27,8 @@ DEVICE u64 reduced(u64 value) { return kModulus ? value % (kModulus ? kModulus :
 DEVICE double magnitude(double value) { return value; }
 DEVICE double magnitude(u64 value) { return static_cast<double>(static_cast<i64>(value)); }
 
-// Compilers refuse templates that are instantiated within each other from 200 on, and programs have more operations: what
-// is done for each of them is done for both halves of them.
+// NVRTC refuses a template that instantiates itself 200 deep, and programs have more operations. So the templates below
+// split a range of operations into halves, down to a single one.
 
 // Multiply the scalars of product P, reduced, and their magnitudes.
 template <int P, int C = 0>

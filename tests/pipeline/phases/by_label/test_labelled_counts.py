@@ -94,17 +94,10 @@ def test_tables_count_labelled_patterns(count: Any, small: SmallGraph, query: na
     assert count(small, query, tables=True) == naive.count_mappings(small.edges, query, small.labels)
 
 
-@pytest.mark.parametrize(
-    ("edges", "labels"),
-    [
-        (((0, 1), (0, 3), (1, 2), (1, 5), (2, 6), (3, 4), (4, 7), (5, 6)), (4, 1, 3, -1, 4, 4, 5, -1)),
-        (((0, 1), (0, 2), (1, 2), (2, 3), (2, 4), (2, 6), (4, 5), (5, 6)), (5, 3, 0, 3, 3, -1, 3)),
-    ],
-)
-def test_a_table_of_a_part_has_the_number_of_each_vertex(
-    count: Any, edges: tuple[tuple[int, int], ...], labels: tuple[int, ...]
-) -> None:
-    """A cycle that a vertex separates from the rest; vertices without a label are in it, or beside it."""
+def test_a_table_of_a_part_has_the_number_of_each_vertex(count: Any) -> None:
+    """A cycle that a vertex separates from the rest; some vertices have no label."""
+    edges = ((0, 1), (0, 3), (1, 2), (1, 5), (2, 6), (3, 4), (4, 7), (5, 6))
+    labels = (4, 1, 3, ANY_LABEL, 4, 4, 5, ANY_LABEL)
     data = nx.gnp_random_graph(36, 0.6, seed=8)
     small = SmallGraph(tuple(data.edges), {v: v % 6 for v in data})
     query = naive.Query(len(labels), edges, labels)
