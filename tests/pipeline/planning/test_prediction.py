@@ -147,7 +147,7 @@ def test_most_intervals_hold_the_truth(predict, monkeypatch):
     for name in ("clique-4", "clique-5", "diamond", "cycle-4"):
         plan = plan_match(parse_pattern(name), graph.stats, counting=False)
         truth = predict(graph, plan)[1]()
-        for seed in range(on_device(25, 25, 5)):
+        for seed in range(on_device(25, 25, 4)):
             estimates, _ = predict(graph, plan, effort=0, seed=seed)
             held += sum(one.low <= rows <= one.high for one, rows in zip(estimates[1:], truth, strict=True))
             total += len(truth)
