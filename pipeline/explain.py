@@ -209,16 +209,16 @@ def _predict(plan: Any, spec: RunSpec, graph: Graph, placement: Placement, resou
         return []
     arrays = host_arrays(graph)
     try:
-        room = placement.memory if placement.limit is None else placement.memory // 2
+        capacity = placement.memory if placement.limit is None else placement.memory // 2
         loaded = bring_graph(arrays, resources, placement).graph
         with resources.engine.faults():
-            estimates = estimate_levels(search, loaded, resources, room)
+            estimates = estimate_levels(search, loaded, resources, capacity)
     except (InputError, RunError) as refusal:
         return [f"prediction   none: {refusal}"]
     except (ShortOfMemory, EngineLost) as fault:
         return [f"prediction   none: {fault}"]
     lines = _describe_levels(search, estimates)
-    return lines if search.suffix else [*lines, *_describe_totals(search, estimates, spec, graph, resources, room)]
+    return lines if search.suffix else [*lines, *_describe_totals(search, estimates, spec, graph, resources, capacity)]
 
 
 def _predict_patterns(plan: FrequentPlan, graph: Graph, resources: Resources) -> list[str]:
@@ -264,7 +264,7 @@ def _describe_totals(
     spec: RunSpec,
     graph: Graph,
     resources: Resources,
-    room: int,
+    capacity: int,
 ) -> list[str]:
     """What a listing holds in memory, on disk, and writes; and whether there is room."""
     workers, option = resources.engine.workers, resources.work.option
@@ -272,9 +272,9 @@ def _describe_totals(
     lines = [
         f"in flight    at most {round_size(flight)} in {workers} workers; "
         + (
-            f"fits the {round_size(room)} that {option} leaves"
-            if flight <= room
-            else f"{option} leaves {round_size(room)}, so chunks will be shorter"
+            f"fits the {round_size(capacity)} that {option} leaves"
+            if flight <= capacity
+            else f"{option} leaves {round_size(capacity)}, so chunks will be shorter"
         )
     ]
     if spec.scheduler.order == "levels":

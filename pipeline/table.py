@@ -252,15 +252,15 @@ def _short(cell: Any) -> Any:
     return cell if isinstance(cell, int) and not isinstance(cell, bool) else _text(cell)
 
 
-def _fitting(widths: list[int], room: int) -> list[int]:
+def _fitting(widths: list[int], capacity: int) -> list[int]:
     """Return the columns that fit, the last one among them; -1 stands for those that are left out."""
-    if sum(widths) + 2 * (len(widths) - 1) <= room or len(widths) < 3:
+    if sum(widths) + 2 * (len(widths) - 1) <= capacity or len(widths) < 3:
         return list(range(len(widths)))
     used = len(_GAP) + 2 + widths[-1]
     kept: list[int] = []
     for at, width in enumerate(widths[:-1]):
         used += width + 2
-        if used > room and kept:
+        if used > capacity and kept:
             break
         kept.append(at)
     return [*kept, -1, len(widths) - 1]

@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 Verb = Literal["source", "extend", "filter", "aggregate", "count", "export"]
 
 
-class Bench(Protocol):
+class WorkerContext(Protocol):
     """What the stages of one worker work with."""
 
     @property
@@ -46,7 +46,7 @@ class Aggregation(Generic[Partial, Result]):
 
 
 class Stage(ABC):
-    """One step of a plan: what becomes of a chunk. A stage is data, and can be pickled; what it works with is a bench.
+    """One step of a plan: what becomes of a chunk. A stage is data that can be pickled; it works with a context.
 
     The first stage of a plan makes chunks of rows of a range of roots, the last one returns none.
     """
@@ -58,14 +58,14 @@ class Stage(ABC):
         return self.verb
 
     @abstractmethod
-    def run(self, chunk: Any, bench: Any) -> Iterable[Any]:
+    def run(self, chunk: Any, context: Any) -> Iterable[Any]:
         """Do the stage's work for a chunk; return or yield what goes on to the next stage, chunk by chunk.
 
         A generator goes on when all that it has yielded went through the later stages. It keeps no reference to that.
         """
 
 
-def stream(roots: Any, stages: Sequence[Stage], bench: Bench) -> None:
+def stream(roots: Any, stages: Sequence[Stage], context: WorkerContext) -> None:
     """Send roots through stages, depth-first: a chunk goes to the end before the stage that made it makes the next one.
 
     So at most one chunk of each level is alive besides what stages keep for later (G-thinkerCG, section III).
@@ -76,18 +76,18 @@ def stream(roots: Any, stages: Sequence[Stage], bench: Bench) -> None:
         What the first stage takes.
     stages
         The last one returns nothing.
-    bench
+    context
         What all of them work with; the loop ends early when it is done.
     """
     making: list[Iterator[Any]] = [iter((roots,))]
     end = object()
     try:
-        while making and not bench.done:
+        while making and not context.done:
             chunk = next(making[-1], end)
             if chunk is end:
                 making.pop()
                 continue
-            following = stages[len(making) - 1].run(chunk, bench)
+            following = stages[len(making) - 1].run(chunk, context)
             del chunk  # the stage may let go of it before its first result
             making.append(iter(following))
     finally:

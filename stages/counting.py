@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.pages import Pages
 from longwall.kernels.interface.search import Searcher
-from longwall.stages.base import Aggregation, Bench, Stage
+from longwall.stages.base import Aggregation, Stage, WorkerContext
 from longwall.stages.source import EdgeSource
 from longwall.stages.stage_timer import StageTimer
 from longwall.storage.errors import RunError
@@ -19,7 +19,7 @@ from longwall.storage.tables.embedding_table import EmbeddingTable
 Made = TypeVar("Made")
 
 
-class CountBench(Bench, Protocol):
+class CountContext(WorkerContext, Protocol):
     """What `FusedCount` works with."""
 
     graph: GraphArrays
@@ -79,21 +79,21 @@ class FusedCount(Stage):
         """From the numbers of matches below the rows of chunks to the number of embeddings."""
         return Aggregation(count_planned, sum, self._embeddings)
 
-    def run(self, chunk: EmbeddingTable, bench: CountBench) -> Iterable[Any]:
-        """Add the number to the bench's."""
+    def run(self, chunk: EmbeddingTable, context: CountContext) -> Iterable[Any]:
+        """Add the number to the context's."""
         begin = 0
-        while begin < len(chunk) and not bench.done:
-            with bench.timer.time(self.level) as sample:
-                most = min(len(chunk) - begin, bench.most_rows)
-                found, size = bench.fit(self, most, partial(self._count, chunk, bench, begin))
+        while begin < len(chunk) and not context.done:
+            with context.timer.time(self.level) as sample:
+                most = min(len(chunk) - begin, context.most_rows)
+                found, size = context.fit(self, most, partial(self._count, chunk, context, begin))
                 sample.rows_in, sample.rows_out = size, found
-            bench.add(found)
+            context.add(found)
             begin += size
         return ()
 
-    def _count(self, chunk: EmbeddingTable, bench: CountBench, begin: int, size: int) -> tuple[int, int]:
-        rows = chunk.sliced(begin, begin + size).to(bench.xp)
-        return count_planned(rows, bench.searcher, bench.graph.pages, bench.wanted), size
+    def _count(self, chunk: EmbeddingTable, context: CountContext, begin: int, size: int) -> tuple[int, int]:
+        rows = chunk.sliced(begin, begin + size).to(context.xp)
+        return count_planned(rows, context.searcher, context.graph.pages, context.wanted), size
 
     def _embeddings(self, matches: int) -> int:
         embeddings, rest = divmod(matches, self.redundancy)
@@ -123,22 +123,22 @@ class CountEdges(Stage):
         """See `Stage`."""
         return f"{self.source.describe()}\n{self.count.describe()}"
 
-    def run(self, chunk: tuple[int, int], bench: CountBench) -> Iterable[Any]:
-        """Add the number below the edges of arcs ``chunk[0]`` to ``chunk[1]`` - 1 to the bench's."""
+    def run(self, chunk: tuple[int, int], context: CountContext) -> Iterable[Any]:
+        """Add the number below the edges of arcs ``chunk[0]`` to ``chunk[1]`` - 1 to the context's."""
         first, last = chunk
-        while first < last and not bench.done:
-            with bench.timer.time(self.count.level) as sample:
-                most = min(last - first, bench.most_rows)
-                found, rows, size = bench.fit(self, most, partial(self._count, bench, first))
+        while first < last and not context.done:
+            with context.timer.time(self.count.level) as sample:
+                most = min(last - first, context.most_rows)
+                found, rows, size = context.fit(self, most, partial(self._count, context, first))
                 sample.rows_in, sample.rows_out = rows, found
-            with bench.timer.time(1) as source:
+            with context.timer.time(1) as source:
                 source.rows_in, source.rows_out = size, rows
-            bench.add(found)
+            context.add(found)
             first += size
         return ()
 
-    def _count(self, bench: CountBench, first: int, size: int) -> tuple[int, int, int]:
-        return *bench.searcher.count_edges(first, first + size, bench.wanted), size
+    def _count(self, context: CountContext, first: int, size: int) -> tuple[int, int, int]:
+        return *context.searcher.count_edges(first, first + size, context.wanted), size
 
 
 def count_planned(

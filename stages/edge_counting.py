@@ -9,7 +9,7 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.local_counts import EdgeGraph, EdgeShape
 from longwall.kernels.interface.workspaces import ArrayCounter
 from longwall.stages.range_counting import CountOfVertices
-from longwall.stages.source import Roots
+from longwall.stages.source import Scan
 
 SHAPES: dict[EdgeShape, tuple[str, int, str]] = {
     "triangle": ("triangles", 3, "the common out-neighbours of both ends"),
@@ -36,7 +36,7 @@ class CountOfEdges(CountOfVertices):
     number: int
 
     method = "edges"
-    source = Roots("vertices")
+    source = Scan("vertices")
 
     @property
     def name(self) -> str:

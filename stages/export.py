@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from longwall.stages.base import Bench, Stage
+from longwall.stages.base import Stage, WorkerContext
 from longwall.stages.stage_timer import StageTimer
 from longwall.stages.tables import StoredRows
 from longwall.storage.graph.graph import Graph
@@ -287,7 +287,7 @@ class EmbeddingWriter:
         write_parquet(self._schema.empty_table(), self._folder / self._next_name())
 
 
-class ExportBench(Bench, Protocol):
+class ExportContext(WorkerContext, Protocol):
     """What `Export` works with."""
 
     timer: StageTimer
@@ -323,22 +323,22 @@ class Export(Stage):
         """See `Stage`."""
         return "export       every row"
 
-    def run(self, chunk: EmbeddingTable, bench: ExportBench) -> Iterable[Any]:
-        """Hand the rows to the bench's writer."""
-        writer, before, begin = bench.writer, bench.writer.rows, 0
-        with bench.timer.time(self.level) as sample:
-            while begin < len(chunk) and not bench.limit.reached:
-                most = min(bench.group_rows, len(chunk) - begin)
-                batch = bench.fit(self, most, partial(_batch, writer, chunk, begin))
+    def run(self, chunk: EmbeddingTable, context: ExportContext) -> Iterable[Any]:
+        """Hand the rows to the context's writer."""
+        writer, before, begin = context.writer, context.writer.rows, 0
+        with context.timer.time(self.level) as sample:
+            while begin < len(chunk) and not context.limit.reached:
+                most = min(context.group_rows, len(chunk) - begin)
+                batch = context.fit(self, most, partial(_batch, writer, chunk, begin))
                 writer.write(batch)
                 begin += batch.num_rows
             sample.rows_in, sample.rows_out, sample.size = len(chunk), writer.rows - before, chunk.nbytes
-        if (share := bench.limit.share) is not None:
-            bench.near_limit(share)
+        if (share := context.limit.share) is not None:
+            context.near_limit(share)
         return ()
 
 
-class MappingBench(Bench, Protocol):
+class MappingContext(WorkerContext, Protocol):
     """What `WriteMappings` works with."""
 
     rows_at_once: int
@@ -359,10 +359,10 @@ class WriteMappings(Stage):
         """See `Stage`."""
         return "export       each subgraph once, as Parquet files"
 
-    def run(self, chunk: EmbeddingTable, bench: MappingBench) -> Iterable[Any]:
+    def run(self, chunk: EmbeddingTable, context: MappingContext) -> Iterable[Any]:
         """Write the rows of a chunk."""
-        for begin in range(0, len(chunk), bench.rows_at_once):
-            bench.write_rows(chunk.sliced(begin, min(begin + bench.rows_at_once, len(chunk))).columns())
+        for begin in range(0, len(chunk), context.rows_at_once):
+            context.write_rows(chunk.sliced(begin, min(begin + context.rows_at_once, len(chunk))).columns())
         return ()
 
 

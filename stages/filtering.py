@@ -12,7 +12,7 @@ import numpy as np
 
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.pages import NeighbourRange, RowReads
-from longwall.stages.base import Bench, Stage
+from longwall.stages.base import Stage, WorkerContext
 from longwall.stages.extension.adjacency_lists import find_arcs, is_edge
 from longwall.stages.stage_timer import StageTimer
 from longwall.storage.errors import InputError
@@ -51,7 +51,7 @@ def filter_rows(table: EmbeddingTable, keep: Predicate, graph: Any) -> Embedding
     return table.filtered(mask)
 
 
-class VerifyBench(Bench, Protocol):
+class VerifyContext(WorkerContext, Protocol):
     """What `Verify` works with."""
 
     graph: GraphArrays
@@ -93,32 +93,34 @@ class Verification(Stage):
         """How often the adjacency of the last vertex is looked at."""
 
     @abstractmethod
-    def fits(self, rows: EmbeddingTable, bench: VerifyBench) -> Any:
+    def fits(self, rows: EmbeddingTable, context: VerifyContext) -> Any:
         """Return bool[rows]: which rows are kept."""
 
-    def run(self, chunk: EmbeddingTable, bench: VerifyBench) -> Iterator[EmbeddingTable]:
+    def run(self, chunk: EmbeddingTable, context: VerifyContext) -> Iterator[EmbeddingTable]:
         """Yield the rows that are kept."""
-        waiting, below = [chunk], bench.waiting()
+        waiting, below = [chunk], context.waiting()
         del chunk
-        while waiting and not bench.done:
+        while waiting and not context.done:
             rows = waiting.pop()
-            with bench.timer.time(self.level):
-                kept, size = bench.fit(self, min(bench.most_verified, len(rows)), partial(self._kept, rows, bench))
+            with context.timer.time(self.level):
+                kept, size = context.fit(
+                    self, min(context.most_verified, len(rows)), partial(self._kept, rows, context)
+                )
             if size < len(rows):
-                bench.wait(rows.sliced(size, len(rows)))
+                context.wait(rows.sliced(size, len(rows)))
             made = [kept]
             del rows, kept
             if len(made[0]):
                 yield made.pop()
-            if bench.waiting() > below:
-                waiting.append(bench.resume())
+            if context.waiting() > below:
+                waiting.append(context.resume())
 
-    def _kept(self, chunk: EmbeddingTable, bench: VerifyBench, size: int) -> Kept:
-        rows = chunk.sliced(0, size).to(bench.xp)
-        if bench.graph.pages is not None:
+    def _kept(self, chunk: EmbeddingTable, context: VerifyContext, size: int) -> Kept:
+        rows = chunk.sliced(0, size).to(context.xp)
+        if context.graph.pages is not None:
             reads = RowReads(rows.column(self.level), NeighbourRange.ALL, self.lists)
-            bench.graph.pages.touch(self.level, [reads])
-        return rows.filtered(self.fits(rows, bench)), size
+            context.graph.pages.touch(self.level, [reads])
+        return rows.filtered(self.fits(rows, context)), size
 
 
 @dataclass(frozen=True)
@@ -154,12 +156,12 @@ class Verify(Verification):
         """See `Verification`."""
         return len(self.present) + len(self.absent)
 
-    def fits(self, rows: EmbeddingTable, bench: VerifyBench) -> Any:
+    def fits(self, rows: EmbeddingTable, context: VerifyContext) -> Any:
         """See `Verification`."""
-        last, mask = rows.column(self.level), bench.xp.ones(len(rows), bool)
+        last, mask = rows.column(self.level), context.xp.ones(len(rows), bool)
         for levels, adjacent in ((self.present, True), (self.absent, False)):
             for level in levels:
-                mask &= is_edge(bench.graph, last, rows.column(level), bench.xp) == adjacent
+                mask &= is_edge(context.graph, last, rows.column(level), context.xp) == adjacent
         return mask
 
 
@@ -188,13 +190,13 @@ class VerifyLabels(Verification):
         """See `Verification`."""
         return len(self.labels)
 
-    def fits(self, rows: EmbeddingTable, bench: VerifyBench) -> Any:
+    def fits(self, rows: EmbeddingTable, context: VerifyContext) -> Any:
         """See `Verification`."""
-        last, mask, xp = rows.column(self.level), bench.xp.ones(len(rows), bool), bench.xp
-        on_host = isinstance(bench.edge_labels, np.ndarray)
+        last, mask, xp = rows.column(self.level), context.xp.ones(len(rows), bool), context.xp
+        on_host = isinstance(context.edge_labels, np.ndarray)
         for level, label in self.labels:
-            arcs = find_arcs(bench.graph, last, rows.column(level), xp)
+            arcs = find_arcs(context.graph, last, rows.column(level), xp)
             mask &= arcs >= 0
             places = arcs.get() if on_host and xp is not np else arcs
-            mask &= xp.asarray(bench.edge_labels[places]) == label
+            mask &= xp.asarray(context.edge_labels[places]) == label
         return mask

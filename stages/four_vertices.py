@@ -8,18 +8,18 @@ from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.local_counts import ArcDiamondCounter, ColumnCycleCounter
 from longwall.kernels.interface.pages import NeighbourRange
-from longwall.stages.range_counting import Counter, CountingBench, CountSubgraphs, SubgraphCounter
-from longwall.stages.source import ALL_ARCS, Roots
+from longwall.stages.range_counting import Counter, CountingContext, CountSubgraphs, SubgraphCounter
+from longwall.stages.source import ALL_ARCS, Scan
 
 
 class _Diamonds(SubgraphCounter):
     _kernel: ArcDiamondCounter
 
-    def add_pieces(self, first: int, last: int, bench: CountingBench) -> None:
+    def add_pieces(self, first: int, last: int, context: CountingContext) -> None:
         kernel = self._kernel
-        with bench.counts_in_turn(first, last, kernel) as pieces:
+        with context.counts_in_turn(first, last, kernel) as pieces:
             if pieces is None:
-                self._sum += sum(kernel.count(*piece) for piece in bench.arc_pieces(first, last, kernel.arc_room))
+                self._sum += sum(kernel.count(*piece) for piece in context.arc_pieces(first, last, kernel.arc_capacity))
             else:
                 self._sum += kernel.count_pieces(pieces)
 
@@ -31,7 +31,7 @@ class CountDiamondsOfArcs(CountSubgraphs):
     method = "triangles per edge"
     name = "diamonds by triangles per edge"
     how = "triangles of every edge: t of them at the same edge are t (t - 1) / 2 diamonds"
-    source = Roots("arcs", NeighbourRange.SMALLER, copies=True, arcs=ALL_ARCS, share=0.65)
+    source = Scan("arcs", NeighbourRange.SMALLER, copies=True, arcs=ALL_ARCS, share=0.65)
 
     @property
     def streams(self) -> bool:
@@ -42,17 +42,19 @@ class CountDiamondsOfArcs(CountSubgraphs):
         """See `CountRanges`."""
         return _Diamonds(engine.kernels.arc_diamond_counter(engine.device, graph, memory))
 
-    def add(self, first: int, last: int, bench: CountingBench) -> None:
+    def add(self, first: int, last: int, context: CountingContext) -> None:
         """See `CountRanges`."""
-        assert isinstance(bench.counter, _Diamonds)
-        bench.counter.add_pieces(first, last, bench)
+        assert isinstance(context.counter, _Diamonds)
+        context.counter.add_pieces(first, last, context)
 
 
 class _ByColumns(SubgraphCounter):
     _kernel: ColumnCycleCounter
 
-    def add_pieces(self, first: int, last: int, bench: CountingBench) -> None:
-        self._sum += sum(self._kernel.count(*piece) for piece in bench.columns(first, last, self._kernel.arc_room))
+    def add_pieces(self, first: int, last: int, context: CountingContext) -> None:
+        self._sum += sum(
+            self._kernel.count(*piece) for piece in context.columns(first, last, self._kernel.arc_capacity)
+        )
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class CountFourCycles(CountSubgraphs):
     method = "wedge aggregation"
     name = "wedge aggregation of 4 vertices"
     how = "wedge aggregation: wedges grouped by their ends; c with the same ends are c (c - 1) / 2 cycles"
-    source = Roots("vertices", streams=True, share=0.75)
+    source = Scan("vertices", streams=True, share=0.75)
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""
@@ -70,9 +72,9 @@ class CountFourCycles(CountSubgraphs):
             return _ByColumns(engine.kernels.column_cycle_counter(engine.device, graph, memory))
         return SubgraphCounter(engine.kernels.four_cycle_counter(engine.device, graph, memory))
 
-    def add(self, first: int, last: int, bench: CountingBench) -> None:
+    def add(self, first: int, last: int, context: CountingContext) -> None:
         """See `CountRanges`."""
-        if isinstance(bench.counter, _ByColumns):
-            bench.counter.add_pieces(first, last, bench)
+        if isinstance(context.counter, _ByColumns):
+            context.counter.add_pieces(first, last, context)
         else:
-            super().add(first, last, bench)
+            super().add(first, last, context)

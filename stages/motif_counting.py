@@ -20,7 +20,7 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import ArrayCounter
 from longwall.stages.base import Aggregation
 from longwall.stages.range_counting import Counter, CountOfVertices, CountRanges, KernelCounter, VertexCounts
-from longwall.stages.source import Roots
+from longwall.stages.source import Scan
 from longwall.storage.errors import FinalError, RunError
 
 _EXACT_BELOW = 2.0**62
@@ -75,9 +75,9 @@ class CountMotifClasses(CountRanges):
     method = "motifs"
 
     @cached_property
-    def source(self) -> Roots:
+    def source(self) -> Scan:
         """See `CountRanges`."""
-        return Roots("arcs", growth=self.k - 2)
+        return Scan("arcs", growth=self.k - 2)
 
     @property
     def name(self) -> str:
@@ -140,7 +140,7 @@ class CountOrbits(CountOfVertices):
     vertices: int
 
     method = "orbits"
-    source = Roots("arcs")
+    source = Scan("arcs")
 
     @property
     def name(self) -> str:

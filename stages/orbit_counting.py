@@ -14,7 +14,7 @@ from longwall.kernels.interface.local_counts import COUNTED, TriangleGraph
 from longwall.kernels.interface.workspaces import ArrayCounter
 from longwall.stages.base import Aggregation
 from longwall.stages.range_counting import CountOfVertices, VertexCounts
-from longwall.stages.source import Roots
+from longwall.stages.source import Scan
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class CountOrbitHomomorphisms(CountOfVertices):
 
     method = "orbits"
     how = "homomorphisms of graphlets of up to 5 vertices, per vertex: sums over its wedges, triangles and cliques"
-    source = Roots("vertices")
+    source = Scan("vertices")
 
     @property
     def name(self) -> str:

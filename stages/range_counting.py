@@ -26,7 +26,7 @@ from longwall.kernels.interface.local_counts import (
 from longwall.kernels.interface.pages import NeighbourRange
 from longwall.kernels.interface.workspaces import ArrayCounter, Block, RangeCounter, Targets, Workspace
 from longwall.stages.base import Aggregation, Stage
-from longwall.stages.source import Roots, RootsBench
+from longwall.stages.source import Scan, ScanContext
 from longwall.storage.errors import FinalError
 
 _EXACT_BELOW = 2.0**62
@@ -43,7 +43,7 @@ class Counter(Workspace, Protocol):
         ...
 
 
-class CountingBench(RootsBench, Protocol):
+class CountingContext(ScanContext, Protocol):
     """What a `CountRanges` works with."""
 
     counter: Counter
@@ -122,7 +122,7 @@ class CountRanges(Stage):
 
     @property
     @abstractmethod
-    def source(self) -> Roots:
+    def source(self) -> Scan:
         """The stage before it: the roots, and what is read for them."""
 
     @property
@@ -151,23 +151,23 @@ class CountRanges(Stage):
         """See `Stage`."""
         return f"count        {self.how}"
 
-    def run(self, chunk: tuple[int, int], bench: CountingBench) -> Iterable[Any]:
+    def run(self, chunk: tuple[int, int], context: CountingContext) -> Iterable[Any]:
         """Count a range, in parts where memory is short."""
         first, last = chunk
-        while first < last and not bench.done:
-            first = bench.fit(self, last - first, partial(self._count, bench, first))
+        while first < last and not context.done:
+            first = context.fit(self, last - first, partial(self._count, context, first))
         return ()
 
-    def _count(self, bench: CountingBench, first: int, size: int) -> int:
-        begin, end = bench.root(first), bench.root(first + size)
+    def _count(self, context: CountingContext, first: int, size: int) -> int:
+        begin, end = context.root(first), context.root(first + size)
         if begin < end:
-            self.add(begin, end, bench)
+            self.add(begin, end, context)
         return first + size
 
-    def add(self, first: int, last: int, bench: CountingBench) -> None:
+    def add(self, first: int, last: int, context: CountingContext) -> None:
         """Count a range of roots of the kernel's graph; where that fails, nothing has changed."""
-        bench.prepare(first, last)
-        bench.counter.add(first, last)
+        context.prepare(first, last)
+        context.counter.add(first, last)
 
     def add_to(self, counter: Any, first: int, last: int, targets: Targets | None) -> None:
         """Count a range of roots of a counter's graph, or of arcs to `targets` where it `splits`."""
@@ -221,8 +221,8 @@ class _TriangleSum(SubgraphCounter):
 class _TabledSum(SubgraphCounter):
     _kernel: TabledCliqueCounter
 
-    def add_pieces(self, first: int, last: int, bench: CountingBench) -> None:
-        self._sum += self._kernel.count_pieces(bench.pieces(first, last, self._kernel))
+    def add_pieces(self, first: int, last: int, context: CountingContext) -> None:
+        self._sum += self._kernel.count_pieces(context.pieces(first, last, self._kernel))
 
 
 @dataclass(frozen=True)
@@ -250,10 +250,10 @@ class CountCliques(CountSubgraphs):
     method = "clique bitmaps"
 
     @property
-    def source(self) -> Roots:
+    def source(self) -> Scan:
         """See `CountRanges`."""
         triangles = self.k == 3
-        return Roots(
+        return Scan(
             "arcs",
             NeighbourRange.SMALLER,
             copies=True,
@@ -303,14 +303,14 @@ class CountCliques(CountSubgraphs):
         else:
             super().add_to(counter, first, last, targets)
 
-    def add(self, first: int, last: int, bench: CountingBench) -> None:
+    def add(self, first: int, last: int, context: CountingContext) -> None:
         """See `CountRanges`."""
-        if isinstance(bench.counter, _TriangleSum):
-            bench.counter.add_blocks(bench.blocks(first, last))
-        elif isinstance(bench.counter, _TabledSum):
-            bench.counter.add_pieces(first, last, bench)
+        if isinstance(context.counter, _TriangleSum):
+            context.counter.add_blocks(context.blocks(first, last))
+        elif isinstance(context.counter, _TabledSum):
+            context.counter.add_pieces(first, last, context)
         else:
-            super().add(first, last, bench)
+            super().add(first, last, context)
 
 
 @dataclass(frozen=True)
@@ -320,7 +320,7 @@ class CountDiamonds(CountSubgraphs):
     method = "triangle pairs"
     name = "triangle pairs of 4 vertices"
     how = "triangle pairs: the common neighbours of every edge; c of them are c (c - 1) / 2 diamonds"
-    source = Roots("vertices")
+    source = Scan("vertices")
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""
@@ -334,7 +334,7 @@ class CountFiveCycles(CountSubgraphs):
     method = "wedge pairs"
     name = "wedge pairs of 5 vertices"
     how = "wedge pairs: wedges from every vertex to larger ones, grouped by their ends; edges between ends close them"
-    source = Roots("vertices")
+    source = Scan("vertices")
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""
@@ -402,15 +402,15 @@ class CountTrianglesOfVertices(CountOfVertices):
 
     method = name = "triangles per vertex"
     how = "triangles of every vertex: the common out-neighbours of both ends of every edge"
-    source = Roots("arcs", NeighbourRange.SMALLER, copies=True, arcs=_ARCS[3])
+    source = Scan("arcs", NeighbourRange.SMALLER, copies=True, arcs=_ARCS[3])
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> TriangleVertexCounter:
         """See `CountRanges`."""
         return engine.kernels.triangle_vertex_counter(engine.device, graph, memory)
 
-    def add(self, first: int, last: int, bench: CountingBench) -> None:
+    def add(self, first: int, last: int, context: CountingContext) -> None:
         """See `CountRanges`."""
-        cast(TriangleVertexCounter, bench.counter).add_blocks(partial(bench.blocks, first, last))
+        cast(TriangleVertexCounter, context.counter).add_blocks(partial(context.blocks, first, last))
 
     @property
     def splits(self) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from longwall.kernels.interface.engine import Engine, ShortOfMemory
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.pages import NeighbourRange, RowReads
-from longwall.stages.base import Bench, Stage
+from longwall.stages.base import Stage, WorkerContext
 from longwall.stages.stage_timer import StageTimer
 from longwall.storage.graph.graph import Graph
 from longwall.storage.tables.embedding_table import EmbeddingTable, edge_table
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 
 
-class SourceBench(Bench, Protocol):
+class SourceContext(WorkerContext, Protocol):
     """What `EdgeSource` works with."""
 
     graph: GraphArrays
@@ -58,33 +58,33 @@ class EdgeSource(Stage):
         text = "source       edges of the graph (levels 0 and 1)"
         return "\n".join([text, *(f"             {text}" for text in self.sets)])
 
-    def run(self, chunk: tuple[int, int], bench: SourceBench) -> Iterator[EmbeddingTable]:
+    def run(self, chunk: tuple[int, int], context: SourceContext) -> Iterator[EmbeddingTable]:
         """Yield the edges of arcs ``chunk[0]`` to ``chunk[1]`` - 1: one table, or several where memory is short."""
         first, last = chunk
         while first < last:
-            with bench.timer.time(1) as sample:
-                made, size = bench.fit(self, last - first, partial(self._edges, bench, first))
+            with context.timer.time(1) as sample:
+                made, size = context.fit(self, last - first, partial(self._edges, context, first))
                 sample.rows_in, sample.rows_out, sample.size = size, len(made[0]), made[0].nbytes
             yield made.pop()
             first += size
 
-    def _edges(self, bench: SourceBench, first: int, size: int) -> tuple[list[EmbeddingTable], int]:
-        return [edge_source(bench.graph, self.levels, first, first + size, bench.xp)], size
+    def _edges(self, context: SourceContext, first: int, size: int) -> tuple[list[EmbeddingTable], int]:
+        return [edge_source(context.graph, self.levels, first, first + size, context.xp)], size
 
 
 ALL_ARCS = 1 << 62
 """More arcs than a graph has: all of it is one range."""
 
 
-class RootsBench(Bench, Protocol):
-    """What `Roots` works with."""
+class ScanContext(WorkerContext, Protocol):
+    """What `Scan` works with."""
 
     graph: GraphArrays
     engine: Engine
 
 
 @dataclass(frozen=True)
-class Roots(Stage):
+class Scan(Stage):
     """Ranges of roots for a kernel that reads the graph on its own; no table is made of them.
 
     Attributes
@@ -128,20 +128,20 @@ class Roots(Stage):
         part = "" if self.part == NeighbourRange.ALL else f"{self.part.name.lower()} "
         return f"source       {self.kind} of the graph, and the {part}neighbours of both ends of their edges"
 
-    def run(self, chunk: tuple[int, int], bench: RootsBench) -> Iterable[tuple[int, int]]:  # noqa: ARG002
+    def run(self, chunk: tuple[int, int], context: ScanContext) -> Iterable[tuple[int, int]]:  # noqa: ARG002
         """Return the range as it is: a kernel does it in parts where memory is short."""
         return (chunk,)
 
-    def prepare(self, first: int, last: int, bench: RootsBench) -> None:
+    def prepare(self, first: int, last: int, context: ScanContext) -> None:
         """Prepare the pages that the kernel reads for a range; without memory to look at that, all stays as it is."""
-        graph = bench.graph
+        graph = context.graph
         if graph.pages is None:
             return
         if self.kind == "vertices":
             first, last = int(graph.indptr[first]), int(graph.indptr[last])
-        with suppress(ShortOfMemory), bench.engine.faults():
+        with suppress(ShortOfMemory), context.engine.faults():
             look = graph.pages.prepare if self.copies else graph.pages.touch
-            look(1, list(arc_reads(graph, first, last, self.part, bench.engine.xp)))
+            look(1, list(arc_reads(graph, first, last, self.part, context.engine.xp)))
 
 
 def host_arrays(graph: Graph) -> GraphArrays:

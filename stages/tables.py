@@ -11,7 +11,7 @@ import numpy as np
 
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.stages.base import Bench, Stage
+from longwall.stages.base import Stage, WorkerContext
 from longwall.stages.extension.candidates import Take
 from longwall.stages.extension.unguided_edges import all_edges, extend_by_edge
 from longwall.stages.extension.unguided_vertices import all_vertices, extend_by_vertex
@@ -28,7 +28,7 @@ ROW_BYTES, ROW_COLUMN_BYTES = 64, 56
 """Bytes of a row, and for each of its columns: flat, as int64 for the user or in original ids, being written."""
 
 
-class CallBench(Bench, Protocol):
+class CallContext(WorkerContext, Protocol):
     """What the stages of a call work with.
 
     Attributes
@@ -57,9 +57,9 @@ class AllVertices(Stage):
 
     verb = "source"
 
-    def run(self, chunk: None, bench: CallBench) -> Iterable[EmbeddingTable]:  # noqa: ARG002 - there are no roots
+    def run(self, chunk: None, context: CallContext) -> Iterable[EmbeddingTable]:  # noqa: ARG002 - there are no roots
         """Yield the vertices."""
-        return all_vertices(bench.graph, bench.xp, bench.work)
+        return all_vertices(context.graph, context.xp, context.work)
 
 
 class AllEdges(Stage):
@@ -67,9 +67,9 @@ class AllEdges(Stage):
 
     verb = "source"
 
-    def run(self, chunk: None, bench: CallBench) -> Iterable[EmbeddingTable]:  # noqa: ARG002 - there are no roots
+    def run(self, chunk: None, context: CallContext) -> Iterable[EmbeddingTable]:  # noqa: ARG002 - there are no roots
         """Yield the edges."""
-        return all_edges(bench.graph, bench.xp, bench.work)
+        return all_edges(context.graph, context.xp, context.work)
 
 
 class StoredRows(Stage):
@@ -77,7 +77,7 @@ class StoredRows(Stage):
 
     verb = "source"
 
-    def run(self, chunk: ChunkedTable, bench: CallBench) -> Iterator[EmbeddingTable]:  # noqa: ARG002 - a `Stage`
+    def run(self, chunk: ChunkedTable, context: CallContext) -> Iterator[EmbeddingTable]:  # noqa: ARG002 - a `Stage`
         """Yield the chunks of a table."""
         with closing(chunk.stream()) as chunks:
             yield from chunks
@@ -111,7 +111,7 @@ class StoredChunks(Stage):
 
     verb = "source"
 
-    def run(self, chunk: ChunkedTable, bench: CallBench) -> Iterator[UnreadChunk]:  # noqa: ARG002 - a `Stage`
+    def run(self, chunk: ChunkedTable, context: CallContext) -> Iterator[UnreadChunk]:  # noqa: ARG002 - a `Stage`
         """Yield the chunks of a table."""
         return (UnreadChunk(chunk, number) for number in range(chunk.num_chunks))
 
@@ -130,10 +130,10 @@ class ExtendVertices(Stage):
 
     verb = "extend"
 
-    def run(self, chunk: EmbeddingTable, bench: CallBench) -> Iterable[EmbeddingTable]:
+    def run(self, chunk: EmbeddingTable, context: CallContext) -> Iterable[EmbeddingTable]:
         """Yield the extended rows."""
         columns = None if self.adjacent_to is None else list(self.adjacent_to)
-        return extend_by_vertex(chunk.to(bench.xp), bench.graph, columns, bench.work, bench.take)
+        return extend_by_vertex(chunk.to(context.xp), context.graph, columns, context.work, context.take)
 
 
 class ExtendEdges(Stage):
@@ -141,9 +141,9 @@ class ExtendEdges(Stage):
 
     verb = "extend"
 
-    def run(self, chunk: EmbeddingTable, bench: CallBench) -> Iterable[EmbeddingTable]:
+    def run(self, chunk: EmbeddingTable, context: CallContext) -> Iterable[EmbeddingTable]:
         """Yield the extended rows."""
-        return extend_by_edge(chunk.to(bench.xp), bench.graph, bench.engine, bench.work, bench.take)
+        return extend_by_edge(chunk.to(context.xp), context.graph, context.engine, context.work, context.take)
 
 
 @dataclass(frozen=True)
@@ -160,10 +160,10 @@ class Filter(Stage):
 
     verb = "filter"
 
-    def run(self, chunk: EmbeddingTable, bench: CallBench) -> Iterator[EmbeddingTable]:
+    def run(self, chunk: EmbeddingTable, context: CallContext) -> Iterator[EmbeddingTable]:
         """Yield the rows that are kept."""
         row_bytes = ROW_BYTES + ROW_COLUMN_BYTES * chunk.num_levels
-        return bench.by_parts(chunk, row_bytes, lambda part: filter_rows(part, self.keep, bench.graph))
+        return context.by_parts(chunk, row_bytes, lambda part: filter_rows(part, self.keep, context.graph))
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ class Collect(Stage):
 
     verb = "export"
 
-    def run(self, chunk: EmbeddingTable, bench: CallBench) -> Iterable[Any]:  # noqa: ARG002 - a `Stage`
+    def run(self, chunk: EmbeddingTable, context: CallContext) -> Iterable[Any]:  # noqa: ARG002 - a `Stage`
         """Append the rows, on the host."""
         if len(chunk):
             self.table.append(chunk.to(np))
@@ -212,8 +212,8 @@ class WriteRows(Stage):
 
     verb = "export"
 
-    def run(self, chunk: EmbeddingTable, bench: CallBench) -> Iterable[Any]:
+    def run(self, chunk: EmbeddingTable, context: CallContext) -> Iterable[Any]:
         """Write the rows of a chunk, part by part."""
-        for part in host_parts(chunk, self.row_bytes, bench.work):
+        for part in host_parts(chunk, self.row_bytes, context.work):
             self.write(self.batch(part))
         return ()

@@ -9,7 +9,7 @@ from longwall.kernels.interface.search_program import Level
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.execution.search_bench import SearchBench, SearchShare
+from longwall.pipeline.execution.search_context import SearchContext, SearchShare
 from longwall.pipeline.execution.worker_memory import WorkerMemory
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.planning.search.search_plan import MatchPlan
@@ -80,20 +80,20 @@ def _listing(plan: MatchPlan) -> MakeWalk:
     def make(env: Environment) -> Walk:
         graph, memory = load_graph(env)
         of_worker = WorkerMemory.within(plan.program.depth, graph, env, memory, exporting=False)
-        bench = FoundBench(SearchShare(plan.program, env, graph, of_worker), (*plan.stages[:-1], Add()))
+        context = FoundContext(SearchShare(plan.program, env, graph, of_worker), (*plan.stages[:-1], Add()))
 
         def walk(first: int, last: int) -> Found:
-            bench.found = Found()
+            context.found = Found()
             for begin in range(first, last, of_worker.rows):
-                bench.run(begin, min(begin + of_worker.rows, last))
-            return bench.found
+                context.run(begin, min(begin + of_worker.rows, last))
+            return context.found
 
         return walk
 
     return make
 
 
-class FoundBench(SearchBench):
+class FoundContext(SearchContext):
     """What the stages of a listing work with, and what they found."""
 
     found = Found()
@@ -112,10 +112,10 @@ class Add(Stage):
         """See `Stage`."""
         return "count        rows and the sum of their last vertices"
 
-    def run(self, chunk: EmbeddingTable, bench: FoundBench) -> Iterable[Any]:
+    def run(self, chunk: EmbeddingTable, context: FoundContext) -> Iterable[Any]:
         """See `Stage`."""
         if len(chunk):
-            bench.found = bench.found.plus(len(chunk), int(chunk.values[-1].sum(dtype=np.uint64)))
+            context.found = context.found.plus(len(chunk), int(chunk.values[-1].sum(dtype=np.uint64)))
         return ()
 
 

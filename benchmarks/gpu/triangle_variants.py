@@ -20,7 +20,7 @@ from longwall.kernels.cuda.device import WARP, sum_of_parts
 from longwall.kernels.cuda.engine import CudaEngine
 from longwall.kernels.cuda.homomorphisms.diamonds import RowPairs
 from longwall.kernels.cuda.local_counts import triangles
-from longwall.kernels.cuda.local_counts.in_arcs import LargerArcs
+from longwall.kernels.cuda.local_counts.reverse_adjacency import LargerArcs
 from longwall.kernels.cuda.runtime import compile as compiler
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph

@@ -98,7 +98,7 @@ class CpuEngine:
         """Number of tasks into which work over `size` roots should be cut."""
         return self.workers * _TASKS_PER_WORKER
 
-    def copying_ahead(self, arrays: Sequence[NDArray[Any]], room: int) -> AbstractContextManager[list[Put]]:  # noqa: ARG002
+    def copying_ahead(self, arrays: Sequence[NDArray[Any]], capacity: int) -> AbstractContextManager[list[Put]]:  # noqa: ARG002
         """The kernels read host arrays in place."""
         return nullcontext([lambda start, items: None for _ in arrays])  # noqa: ARG005
 
@@ -108,7 +108,7 @@ class CpuEngine:
         access: Access = "resident",  # noqa: ARG002
         vertices: Collection[str] = VERTEX_ARRAYS,  # noqa: ARG002
         *,
-        room: int = 0,  # noqa: ARG002
+        capacity: int = 0,  # noqa: ARG002
     ) -> GraphArrays:
         """The kernels read host arrays in place, whatever the access."""
         return graph

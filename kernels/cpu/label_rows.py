@@ -78,11 +78,11 @@ def rows_by_label(
         max_degree=int(degrees.max(initial=0)),
         max_out_degree=int((split - indptr[:-1]).max(initial=0)),
         sum_degree_squared=int(np.square(degrees.astype(np.float64)).sum()),
-        room=0,
+        capacity=0,
         fetch=None,
     )
     arrays = (getattr(found, name) for name in ("origin", "labels", "slices", "indptr", "split", "indices"))
-    return found._replace(room=sum(array.nbytes for array in arrays if array is not None))
+    return found._replace(capacity=sum(array.nbytes for array in arrays if array is not None))
 
 
 def _numbered(graph: GraphArrays, roles: Roles, sliced: bool) -> _Vertices:
@@ -130,8 +130,8 @@ class _Work:
         which = vertices.kind, vertices.origin, vertices.role, self._first_role
 
         def work(first: int, last: int) -> None:
-            room = np.zeros(shape, np.int64), np.zeros(roles, np.int64)
-            count_rows(*self._graph, *which, *self._kept, first, last, *room, slices)
+            capacity = np.zeros(shape, np.int64), np.zeros(roles, np.int64)
+            count_rows(*self._graph, *which, *self._kept, first, last, *capacity, slices)
 
         self._each_part(vertices.origin, work)
         return slices
@@ -151,8 +151,8 @@ class _Work:
                 which = vertices.kind, numbers, vertices.origin, vertices.role, rules
                 fill_slices(*self._graph[:3], *which, first, last, cursor, *rows)
                 return
-            room = np.zeros(self._kept.allowed.shape[1:], np.int64)
-            fill_rows(*self._graph, *given, *self._kept, first, last, room, sliced, cursor, *rows, edge_labels)
+            capacity = np.zeros(self._kept.allowed.shape[1:], np.int64)
+            fill_rows(*self._graph, *given, *self._kept, first, last, capacity, sliced, cursor, *rows, edge_labels)
 
         self._each_part(vertices.origin, work)
 

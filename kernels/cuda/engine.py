@@ -97,10 +97,10 @@ class CudaEngine:
         return max(size >> _ROOTS_PER_TASK_LOG2, 1)
 
     @contextmanager
-    def copying_ahead(self, arrays: Sequence[NDArray[Any]], room: int) -> Iterator[list[Put]]:
+    def copying_ahead(self, arrays: Sequence[NDArray[Any]], capacity: int) -> Iterator[list[Put]]:
         """Copy arrays of a graph to the device while they are filled, so that `load` finds them there."""
         with self.faults():
-            copies = StagedCopies(self.device, room)
+            copies = StagedCopies(self.device, capacity)
             begun = [copies.begin(array) for array in arrays]
         with copies:
             yield [put for _, put in begun]
@@ -112,14 +112,14 @@ class CudaEngine:
         access: Access = "resident",
         vertices: Collection[str] = VERTEX_ARRAYS,
         *,
-        room: int = 0,
+        capacity: int = 0,
     ) -> GraphArrays:
         """Bring a host graph to where the kernels can read it."""
         xp, managed = self.xp, None
         arrays = {name: getattr(graph, name) for name in graph.vertex_arrays if name in vertices}
         if access == "resident":
             arrays["indices"] = graph.indices
-        arrays = self._brought(arrays, room)
+        arrays = self._brought(arrays, capacity)
         if access == "zero-copy":
             arrays["indices"] = map_array(xp, graph.indices)
         elif access != "resident":
@@ -131,14 +131,14 @@ class CudaEngine:
             arrays["split"] = arrays["indptr"][1:]
         return replace(graph, managed=managed, **arrays)
 
-    def _brought(self, arrays: dict[str, NDArray[Any]], room: int) -> dict[str, Any]:
+    def _brought(self, arrays: dict[str, NDArray[Any]], capacity: int) -> dict[str, Any]:
         """Copy arrays to the device that are not there yet: long ones by way of buffers, if there is room for them."""
         kept = self.memory.take_kept(list(arrays.values()))
         there = {name: made for name, made in zip(arrays, kept, strict=True) if made is not None}
         missing = {name: array for name, array in arrays.items() if name not in there}
-        staged = [name for name, array in missing.items() if array.nbytes >= COPY_BUFFER <= room]
+        staged = [name for name, array in missing.items() if array.nbytes >= COPY_BUFFER <= capacity]
         if sum(missing[name].nbytes for name in staged) >= WORTH_BUFFERS:
-            with StagedCopies(self.device, room) as copies:
+            with StagedCopies(self.device, capacity) as copies:
                 there |= {name: copies.send(missing.pop(name)) for name in staged}
         return there | copied(self.xp, missing)
 

@@ -80,7 +80,7 @@ extern "C" __global__ void __launch_bounds__(128)
 // Number the vertices in their roles, role by role (`sliced`) or in the order of ids. A warp for each chunk.
 extern "C" __global__ void __launch_bounds__(128)
     number_roles(const Kind* kind, i64 n, const int* words, i64 kinds, i64 roles, i64 sliced, i64 chunk, i64 chunks,
-                 const u32* counts, i64 room, u32* place, u32* origin, short* role, Totals* totals) {
+                 const u32* counts, i64 capacity, u32* place, u32* origin, short* role, Totals* totals) {
   const Roles given = roles_in(words, kinds, roles);
   u32* next = dynamic_shared + warp_in_block() * kinds;
   for (i64 c = warp_in_grid(); c < chunks; c += warps_of_grid()) {
@@ -119,7 +119,7 @@ extern "C" __global__ void __launch_bounds__(128)
         running += __shfl_sync(kAll, upto, 31);
       }
       if (in) place[v] = static_cast<u32>(at);
-      for (u32 copy = 0; copy < times && at + copy < room; copy++) {
+      for (u32 copy = 0; copy < times && at + copy < capacity; copy++) {
         origin[at + copy] = static_cast<u32>(v);
         role[at + copy] = static_cast<short>(given.first_role[k] + copy);
       }
@@ -142,10 +142,10 @@ DEVICE Arcs arcs_of(const i64* indptr, const i64* split, i64 u, int rule) {
 // some, sums[chunks + chunk]: how many these are.
 extern "C" __global__ void count_label_rows(const i64* indptr, const u32* indices, const i64* split, const Kind* kind,
                                             const u32* origin, const short* role, const int* words, i64 kinds,
-                                            i64 roles, i64 chunk, i64 chunks, const Totals* totals, i64 room,
+                                            i64 roles, i64 chunk, i64 chunks, const Totals* totals, i64 capacity,
                                             u32* slices, u64* sums) {
   const Roles given = roles_in(words, kinds, roles);
-  const i64 number = min(static_cast<i64>(totals->numbered), room);
+  const i64 number = min(static_cast<i64>(totals->numbered), capacity);
   for (i64 v = warp_in_grid(); v < number; v += warps_of_grid()) {
     const i64 u = origin[v];
     const int* rule = given.rules + role[v] * roles;
@@ -172,9 +172,9 @@ extern "C" __global__ void count_label_rows(const i64* indptr, const u32* indice
 // have no slices. A warp for each chunk.
 extern "C" __global__ void __launch_bounds__(128)
     leave_out(const int* labels, i64 has_labels, const u32* origin, const short* role, const u32* slices, i64 roles,
-              i64 chunk, i64 chunks, i64 room, const u64* sums, u32* final_number, u32* new_origin, short* new_role,
+              i64 chunk, i64 chunks, i64 capacity, const u64* sums, u32* final_number, u32* new_origin, short* new_role,
               int* new_labels, u32* new_slices, i64* new_indptr, Totals* totals) {
-  const i64 number = min(static_cast<i64>(totals->numbered), room);
+  const i64 number = min(static_cast<i64>(totals->numbered), capacity);
   const i64 stride = roles + 1;
   if (warp_in_grid() == 0 && lane_id() == 0) new_indptr[0] = 0;
   for (i64 c = warp_in_grid(); c < chunks; c += warps_of_grid()) {

@@ -70,8 +70,8 @@ class _Layout:
         }
         starts = list(accumulate((-(-size // 8) * 8 for size in sizes.values()), initial=0))
         xp = device.xp
-        self._room = xp.empty(starts[-1], np.uint8)  # held until the kernels have ended
-        base = int(self._room.data.ptr)
+        self._capacity = xp.empty(starts[-1], np.uint8)  # held until the kernels have ended
+        base = int(self._capacity.data.ptr)
         self._at = {name: np.uintp(base + start) for name, start in zip(sizes, starts, strict=False)}
         self._words = xp.asarray(words)
         self._zeros = zeros
@@ -113,7 +113,7 @@ class _Layout:
             max_degree=longest,
             max_out_degree=longest_out,
             sum_degree_squared=squares,
-            room=sum(array.nbytes for array in arrays),
+            capacity=sum(array.nbytes for array in arrays),
             fetch=partial(_fetched, self._device),
         )
 
@@ -162,7 +162,7 @@ class _Layout:
     def _totals(self) -> NDArray[np.uint64]:
         """Wait for the kernels; return what they found. See `exact`."""
         self._device.synchronize()
-        found: NDArray[np.uint64] = self._room[: 8 * (LABEL_TOTALS + self._roles)].get().view(np.uint64)
+        found: NDArray[np.uint64] = self._capacity[: 8 * (LABEL_TOTALS + self._roles)].get().view(np.uint64)
         return found
 
 

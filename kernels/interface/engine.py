@@ -248,7 +248,7 @@ class Engine(Protocol):
         """Number of tasks into which work over `size` roots should be cut: enough to balance and to show progress."""
         ...
 
-    def copying_ahead(self, arrays: Sequence[NDArray[Any]], room: int) -> AbstractContextManager[list[Put]]:
+    def copying_ahead(self, arrays: Sequence[NDArray[Any]], capacity: int) -> AbstractContextManager[list[Put]]:
         """Copy arrays of a graph to the device while they are filled, so that `load` finds them there.
 
         What was copied is given up where the device is short of memory, and by the next `load`.
@@ -257,7 +257,7 @@ class Engine(Protocol):
         ----------
         arrays
             On the host, not filled yet.
-        room
+        capacity
             Bytes of the host for page-locked buffers meanwhile.
 
         Returns
@@ -278,7 +278,7 @@ class Engine(Protocol):
         access: Access = "resident",
         vertices: Collection[str] = VERTEX_ARRAYS,
         *,
-        room: int = 0,
+        capacity: int = 0,
     ) -> GraphArrays:
         """Bring a host graph to where the kernels can read it.
 
@@ -290,7 +290,7 @@ class Engine(Protocol):
             Where the adjacency is to be; an engine that works in host memory reads it where it is.
         vertices
             The arrays with an entry per vertex that are brought to the device; the others are mapped.
-        room
+        capacity
             Bytes of the host for page-locked buffers meanwhile; without any, copies are slower.
 
         Raises

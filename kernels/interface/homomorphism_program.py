@@ -139,7 +139,7 @@ class Inner(IntEnum):
     DIAMONDS = 3
 
 
-class Beside(IntEnum):
+class CodegreePattern(IntEnum):
     """What four vertices are beside two others, a and b, that need not be adjacent: a pattern of six vertices.
 
     Vertices that are adjacent to both are common ones. If nothing else is said, all others are adjacent to a alone.
@@ -161,23 +161,29 @@ class Beside(IntEnum):
     @property
     def symmetric(self) -> bool:
         """Whether a and b are alike, and only pairs with b < a are looked at."""
-        return self <= Beside.CYCLE or self == Beside.STAR
+        return self <= CodegreePattern.CYCLE or self == CodegreePattern.STAR
 
     @property
     def common(self) -> int:
         """The fewest common neighbours of a pair that counts."""
-        fewer = {Beside.ENDS: 2, Beside.FORK: 3, Beside.ZIGZAG: 3, Beside.TAIL: 3, Beside.STAR: 3}
-        return fewer.get(self, 2 if self in (Beside.CROSS, Beside.SPLIT) else 4)
+        fewer = {
+            CodegreePattern.ENDS: 2,
+            CodegreePattern.FORK: 3,
+            CodegreePattern.ZIGZAG: 3,
+            CodegreePattern.TAIL: 3,
+            CodegreePattern.STAR: 3,
+        }
+        return fewer.get(self, 2 if self in (CodegreePattern.CROSS, CodegreePattern.SPLIT) else 4)
 
     @property
     def maps_each(self) -> int:
         """How many maps are counted as one: those of pairs, or of three vertices, in any order."""
-        return 6 if self == Beside.STAR else 1 + self.symmetric
+        return 6 if self == CodegreePattern.STAR else 1 + self.symmetric
 
     @property
     def has_codegrees(self) -> bool:
         """Whether the common neighbours of every two neighbours of a are counted."""
-        return self in (Beside.CROSS, Beside.SPLIT)
+        return self in (CodegreePattern.CROSS, CodegreePattern.SPLIT)
 
 
 def largest_part(num_arcs: int, max_degree: int) -> int:

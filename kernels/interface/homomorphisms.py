@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.homomorphism_program import Beside, Domain, Inner, RowProgram, RowTables
+from longwall.kernels.interface.homomorphism_program import CodegreePattern, Domain, Inner, RowProgram, RowTables
 from longwall.kernels.interface.workspaces import Device, RangeCounter, Workspace
 
 
@@ -119,7 +119,7 @@ class HomomorphismKernels(Protocol):
         """Workspace for counting 5-cliques less an edge, by listed common neighbours; roots are vertices."""
         ...
 
-    def pair_counter(self, device: Device, graph: GraphArrays, beside: Beside, memory: int) -> RangeCounter:
+    def pair_counter(self, device: Device, graph: GraphArrays, codegree: CodegreePattern, memory: int) -> RangeCounter:
         """Workspace for counting maps beside pairs of vertices, symmetric ones in one order; roots are their a."""
         ...
 

@@ -200,7 +200,7 @@ class TabledCliqueCounter(RangeCounter, Protocol):
         Vertices of fewer out-neighbours have no table.
     """
 
-    table_room: int
+    table_capacity: int
     least_degree: int
 
     def count(self, first: int, last: int, targets: Iterable[Targets | None] = (None,)) -> int:

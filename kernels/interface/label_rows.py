@@ -77,7 +77,7 @@ class LabelRows(NamedTuple):
         The arcs of the vertices in the first role, in the first two, ...; of no meaning without slices.
     max_degree, max_out_degree, sum_degree_squared
         See `GraphStats`.
-    room
+    capacity
         Bytes of the arrays where the engine works.
     fetch
         Copies one of the arrays to the host, into a second one if that is given, from any thread and beside other
@@ -95,5 +95,5 @@ class LabelRows(NamedTuple):
     max_degree: int
     max_out_degree: int
     sum_degree_squared: int
-    room: int
+    capacity: int
     fetch: Callable[..., NDArray[Any]] | None

@@ -171,9 +171,9 @@ class ArcDiamondCounter(RangeCounter, Protocol):
         The most arcs of an `ArcPiece`, and of a part of its targets; 0 where lists are not streamed.
     """
 
-    arc_room: int
-    piece_room: int
-    part_room: int
+    arc_capacity: int
+    piece_capacity: int
+    part_capacity: int
 
     def count(self, first: int, last: int, blocks: Iterable[ArcBlock] | None = None) -> int:
         """Count the pairs of triangles that share the edge of an arc first to last - 1, one to a smaller neighbour.
@@ -210,7 +210,7 @@ class ColumnCycleCounter(RangeCounter, Protocol):
         The most arcs that lead from larger vertices to those of a range; a single vertex may have more on a host.
     """
 
-    arc_room: int
+    arc_capacity: int
 
     def count(self, first: int, last: int, rows: Callable[[], Iterable[Targets]] | None = None) -> int:
         """Count the 4-cycles whose smallest vertices are first to last - 1.

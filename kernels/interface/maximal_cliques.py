@@ -120,7 +120,7 @@ class MaximalCliqueKernels(Protocol):
         ...
 
     def maximal_clique_lister(
-        self, device: Device, graph: GraphArrays, order: DegeneracyOrder, min_size: int, room: int, memory: int
+        self, device: Device, graph: GraphArrays, order: DegeneracyOrder, min_size: int, capacity: int, memory: int
     ) -> CliqueLister:
         """Workspace for listing maximal cliques; roots are vertices.
 
@@ -134,7 +134,7 @@ class MaximalCliqueKernels(Protocol):
             Its degeneracy order.
         min_size
             Vertices of the smallest cliques that are wanted.
-        room
+        capacity
             Vertices of the cliques that are listed at a time; those of one clique at least.
         memory
             The most bytes.

@@ -205,7 +205,7 @@ class Session:
     def run(self, stages: Sequence[Stage], roots: Any = None, work: int | None = None) -> None:
         """Send roots through stages, from the source on to one that returns nothing; `work` as for `collect`."""
         with self.at_work(work):
-            stream(roots, stages, _Bench(self, self.work if work is None else work))
+            stream(roots, stages, _Context(self, self.work if work is None else work))
 
     def counted_keys(
         self, stages: Sequence[Stage], table: ChunkedTable, layout: KeyLayout, distinct: int, what: str, work: int
@@ -293,8 +293,8 @@ class Session:
         self._finalizer()
 
 
-class _Bench:
-    """See :class:`longwall.stages.tables.CallBench`."""
+class _Context:
+    """See :class:`longwall.stages.tables.CallContext`."""
 
     done = False
 

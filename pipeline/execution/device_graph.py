@@ -187,7 +187,7 @@ def _give_back(resources: Resources, charged: tuple[int, int]) -> None:
         resources.work.charge(-work, "")
 
 
-def keep_made(env: Environment, there: GraphArrays, room: int) -> None:
+def keep_made(env: Environment, there: GraphArrays, capacity: int) -> None:
     """Take a graph that was made on the device for that of an environment.
 
     Parameters
@@ -196,7 +196,7 @@ def keep_made(env: Environment, there: GraphArrays, room: int) -> None:
         What works with the graph; nothing else is on the engine.
     there
         The graph, resident on the device.
-    room
+    capacity
         Bytes that it takes there, at least those of its arrays.
 
     Raises
@@ -206,7 +206,7 @@ def keep_made(env: Environment, there: GraphArrays, room: int) -> None:
     """
     resources = env.resources
     placement = place_graph(there, resources, "resident")
-    charged = max(resources.work.free - placement.memory, room)
+    charged = max(resources.work.free - placement.memory, capacity)
     resources.work.charge(charged, "the graph on the device")
     env.device_graph = DeviceGraph(there, replace(placement, memory=resources.work.free), None, (0, charged))
 

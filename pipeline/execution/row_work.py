@@ -24,12 +24,12 @@ def work_of_rows(env: Environment, power: int) -> WorkSoFar:
     Of 32 ranges of equal work by it, the longest took up to 2.6 times as long as the mean, and of equal arcs up to 6
     times (4- to 6-cliques of R-MAT 18 and 20 on a CPU).
     """
-    graph, room = env.graph, env.resources.host.free // _SHARE
+    graph, capacity = env.graph, env.resources.host.free // _SHARE
     n = graph.num_vertices
     places = np.linspace(0, graph.indptr[-1], min(_BINS, n) + 1)
     rows = np.array(sorted({0, *np.searchsorted(graph.indptr, places).tolist()}))
-    workers = max(min(core_count(), -(-n // _ROWS_AT_ONCE), room // _ROW_BYTES), 1)
-    step, done, ends = max(min(_ROWS_AT_ONCE, room // (_ROW_BYTES * workers)), 1), 0.0, np.zeros(len(rows))
+    workers = max(min(core_count(), -(-n // _ROWS_AT_ONCE), capacity // _ROW_BYTES), 1)
+    step, done, ends = max(min(_ROWS_AT_ONCE, capacity // (_ROW_BYTES * workers)), 1), 0.0, np.zeros(len(rows))
 
     def add_up(low: int) -> tuple[slice, NDArray[np.float64], float]:
         high = min(low + step, n)

@@ -17,14 +17,14 @@ from longwall.pipeline.execution.reads.streamed_reads import streamed_columns
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.base import Stage, stream
 from longwall.stages.range_counting import Counter, CountRanges
-from longwall.stages.source import Roots
+from longwall.stages.source import Scan
 from longwall.storage.memory.reservations import BudgetExceeded
 
 _COUNT_BYTES = 4
 
 
 class StageWorker(Worker):
-    """A worker that sends its roots through stages; it is their bench.
+    """A worker that sends its roots through stages; it is their context.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ class StageWorker(Worker):
         self._workspace_memory.release()
 
 
-class RangeBench(StageWorker):
-    """A worker whose stages count ranges of roots; see `longwall.stages.range_counting.CountingBench`.
+class RangeContext(StageWorker):
+    """A worker whose stages count ranges of roots; see `longwall.stages.range_counting.CountingContext`.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class RangeBench(StageWorker):
     def __init__(
         self,
         env: Environment,
-        stages: tuple[Roots, CountRanges],
+        stages: tuple[Scan, CountRanges],
         counter: Counter,
         take: Callable[[Any], PartialResult],
     ):
@@ -124,11 +124,11 @@ class RangeBench(StageWorker):
             yield None
             return
         try:
-            room = self.env.resources.host.reserve(_COUNT_BYTES * (last - first), "triangles of arcs")
+            capacity = self.env.resources.host.reserve(_COUNT_BYTES * (last - first), "triangles of arcs")
         except BudgetExceeded:
             yield None
             return
-        with room:
+        with capacity:
             yield pieces
 
     def columns(

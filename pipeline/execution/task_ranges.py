@@ -10,7 +10,7 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.device_graph import load_graph, reads_known
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import Task, equal_tasks
-from longwall.stages.source import ALL_ARCS, Roots
+from longwall.stages.source import ALL_ARCS, Scan
 from longwall.storage.memory.sizes import size_from
 from longwall.storage.pages.paged_graph import state_bytes
 
@@ -37,7 +37,7 @@ def pieces_of(env: Environment, cost: float) -> int:
     return max(env.engine.tasks(2 * env.graph.num_edges), min(int(cost / _STEPS_PER_TASK), _MOST_TASKS))
 
 
-def range_reads(env: Environment, roots: Roots, tasks: Sequence[Task], graph: GraphArrays) -> int:
+def range_reads(env: Environment, roots: Scan, tasks: Sequence[Task], graph: GraphArrays) -> int:
     """Return the bytes that it may take to list what ranges of arcs read, and to choose the pages for it."""
     longest = max(task.last - task.first for task in tasks)
     if roots.streams or reads_known(env):
@@ -49,7 +49,7 @@ def range_reads(env: Environment, roots: Roots, tasks: Sequence[Task], graph: Gr
     return lists + state_bytes(graph.num_arcs)
 
 
-def range_memory(env: Environment, roots: Roots) -> int:
+def range_memory(env: Environment, roots: Scan) -> int:
     """Return the bytes of the workspace of a worker whose kernel goes over ranges of roots."""
     graph, memory = load_graph(env, roots.part)
     share = 1.0 if graph.pages is None else roots.share if graph.pages.staged else _PAGED_SHARE
@@ -83,7 +83,7 @@ def workspace_advice(env: Environment, needed: int, share: float = 1.0) -> str:
     return f"raise {work.option} to {enough}" + (", or lower engine.threads" if workers > 1 else "")
 
 
-def root_tasks(env: Environment, roots: Roots, cost: float) -> list[Task]:
+def root_tasks(env: Environment, roots: Scan, cost: float) -> list[Task]:
     """Return tasks over the roots of a source, cut by arcs or, where their work differs much, by what is estimated."""
     arcs = _arc_tasks(env, roots, cost)
     if roots.kind == "vertices":
@@ -91,7 +91,7 @@ def root_tasks(env: Environment, roots: Roots, cost: float) -> list[Task]:
     return _weighed_tasks(env, arcs, roots.growth) if roots.growth and len(arcs) > 1 else arcs
 
 
-def _arc_tasks(env: Environment, roots: Roots, cost: float) -> list[Task]:
+def _arc_tasks(env: Environment, roots: Scan, cost: float) -> list[Task]:
     graph, memory = load_graph(env, roots.part)
     arcs = 2 * env.graph.num_edges  # on every engine, whatever its graph has of them
     pieces = min(pieces_of(env, cost), max(arcs // _ARCS_PER_TASK, int(cost / _LEAST_STEPS), 1))
@@ -118,9 +118,9 @@ def _vertex_tasks(env: Environment, tasks: Sequence[Task]) -> list[Task]:
 
 def _weighed_tasks(env: Environment, uniform: Sequence[Task], growth: int) -> list[Task]:
     """Cut the arcs into tasks of about equal work, most of which is at arcs between hubs; sizes are estimates of it."""
-    arcs, room = uniform[-1].last, env.resources.host.free // _WEIGHTS_SHARE
-    size = max(_BIN, -(-arcs * _BIN_BYTES // max(room, 1)))
-    step = max(min(_ARCS_AT_ONCE, room // _ARC_BYTES) // size, 1) * size
+    arcs, capacity = uniform[-1].last, env.resources.host.free // _WEIGHTS_SHARE
+    size = max(_BIN, -(-arcs * _BIN_BYTES // max(capacity, 1)))
+    step = max(min(_ARCS_AT_ONCE, capacity // _ARC_BYTES) // size, 1) * size
     with env.resources.host.reserve(
         min(arcs, step) * _ARC_BYTES + -(-arcs // size) * _BIN_BYTES, "the weights of arcs"
     ):

@@ -61,8 +61,8 @@ def frame(
     points = layout(unique)
     left, top = (min(point[axis] for point in points) for axis in (0, 1))
     wide, high = (max(point[axis] for point in points) - low for axis, low in ((0, left), (1, top)))
-    room = size - 2 * radius - 4
-    scale = min(room / max(wide, high, 1e-9), room / 1.2)
+    capacity = size - 2 * radius - 4
+    scale = min(capacity / max(wide, high, 1e-9), capacity / 1.2)
     apart = min(hypot(x - u, y - v) for at, (x, y) in enumerate(points) for u, v in points[:at]) * scale
     radius = min(radius, 0.4 * apart, 0.8 * scale * min(clearances(points, unique), default=apart))
     edge = radius + 2

@@ -103,15 +103,15 @@ def _pieces(env: Coordinator, shape: EdgeShape) -> Iterator[tuple[int, int]]:
     """Yield the ranges of edges that are counted at a time; every one takes as long as all."""
     graph, edges = edge_graph(env), env.graph.num_edges  # what it takes is no longer free
     memory = range_memory(env, CountOfEdges.source)
-    room = min(memory // _WORK_SHARE, env.resources.host.free // _HOST_SHARE)
+    capacity = min(memory // _WORK_SHARE, env.resources.host.free // _HOST_SHARE)
     if not env.resources.on_device:  # where each worker has counts of its own
-        room = min(room, _counts_room(env, graph, shape, sure_share(env, memory)))
-    number = -(-edges // max(room // 8, 1))
+        capacity = min(capacity, _counts_capacity(env, graph, shape, sure_share(env, memory)))
+    number = -(-edges // max(capacity // 8, 1))
     ends = np.linspace(0, edges, number + 1).astype(np.int64).tolist()
     yield from pairwise(ends)
 
 
-def _counts_room(env: Coordinator, graph: EdgeGraph, shape: EdgeShape, share: int) -> int:
+def _counts_capacity(env: Coordinator, graph: EdgeGraph, shape: EdgeShape, share: int) -> int:
     """Return what a worker's share leaves for its counts, so that there are not too many passes."""
     least = -(-8 * env.graph.num_edges // _MOST_PASSES)
     try:

@@ -14,7 +14,7 @@ import numpy as np
 from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import ARCS, MakeWorker, Phase, Task, equal_tasks
-from longwall.pipeline.execution.search_bench import SearchBench, SearchShare
+from longwall.pipeline.execution.search_context import SearchContext, SearchShare
 from longwall.pipeline.phases.search_list import ExportWorker, record_search, rows_left, search_share
 from longwall.pipeline.planning.search.search_plan import MatchPlan
 from longwall.pipeline.run_store.commit_log import PartialResult, PhaseRecord
@@ -144,9 +144,9 @@ class _StoredChunks(Stage):
     def describe(self) -> str:
         return "source       chunks of the level before"
 
-    def run(self, chunk: tuple[int, int], bench: SearchBench) -> Iterator[EmbeddingTable]:
+    def run(self, chunk: tuple[int, int], context: SearchContext) -> Iterator[EmbeddingTable]:
         for number in range(*chunk):
-            if bench.done:
+            if context.done:
                 return
             yield self._ahead.get(number)
 
@@ -162,17 +162,17 @@ class _WriteChunks(Stage):
     def describe(self) -> str:
         return "export       chunks for the next level"
 
-    def run(self, chunk: EmbeddingTable, bench: _LevelWorker) -> Iterable[Any]:
+    def run(self, chunk: EmbeddingTable, context: _LevelWorker) -> Iterable[Any]:
         if len(chunk):
-            env = bench.share.env
+            env = context.share.env
             name, path = env.files.new_path(self._prefix)
             record = write_chunk(chunk.to(np), path, env.resources.disk, sync=True)
             facts = {"rows": record.rows, "stored": record.stored, "checksum": record.checksum}
-            bench.files.append({"name": name} | facts)
+            context.files.append({"name": name} | facts)
         return ()
 
 
-class _LevelWorker(SearchBench):
+class _LevelWorker(SearchContext):
     def __init__(self, share: SearchShare, stages: Sequence[Stage]):
         super().__init__(share, stages)
         self.files: list[dict[str, Any]] = []

@@ -19,12 +19,12 @@ from longwall.pipeline.execution.engine_errors import no_room
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import ARCS, MakeWorker, Phase, Task, WorkSoFar
 from longwall.pipeline.execution.row_work import work_of_rows
-from longwall.pipeline.execution.stage_workers import RangeBench
+from longwall.pipeline.execution.stage_workers import RangeContext
 from longwall.pipeline.execution.task_ranges import range_memory, range_reads, root_tasks, workspace_advice
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.base import Aggregation
 from longwall.stages.range_counting import Counter, CountRanges
-from longwall.stages.source import Roots
+from longwall.stages.source import Scan
 from longwall.storage.streaming.stored_graph import StoredGraph
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class RangePhase(Phase):
     cost: float
 
     @property
-    def stages(self) -> tuple[Roots, CountRanges]:
+    def stages(self) -> tuple[Scan, CountRanges]:
         """What the ranges go through."""
         return self.count.source, self.count
 
@@ -118,7 +118,7 @@ class RangePhase(Phase):
 
         return sums_of(self.count, graph.num_vertices)
 
-    def _worker(self, env: Environment, graph: GraphArrays, reads: int | None) -> RangeBench:
+    def _worker(self, env: Environment, graph: GraphArrays, reads: int | None) -> RangeContext:
         try:
             counter: Counter = make_workspace(
                 env.engine, range_memory(env, self.count.source), partial(self.count.counter, env.engine, graph)
@@ -128,10 +128,10 @@ class RangePhase(Phase):
                 raise no_room(error, env.resources.work) from error
             error.advice = workspace_advice(env, error.needed)
             raise
-        bench = RangeBench(env, self.stages, counter, self.take(env))
+        context = RangeContext(env, self.stages, counter, self.take(env))
         if reads is not None:
             grow_page_cache(env, reads)
-        return bench
+        return context
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.device_graph import load_edge_labels, load_graph
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task
-from longwall.pipeline.execution.search_bench import SearchBench, SearchShare
+from longwall.pipeline.execution.search_context import SearchContext, SearchShare
 from longwall.pipeline.execution.stage_metrics import record_levels
 from longwall.pipeline.execution.task_ranges import pieces_of
 from longwall.pipeline.execution.worker_memory import WorkerMemory
@@ -104,7 +104,7 @@ class SearchCount(Phase):
         return SearchShare(program, env, graph, of_worker, edge_labels)
 
 
-class _CountWorker(SearchBench):
+class _CountWorker(SearchContext):
     def __init__(self, share: SearchShare, stages: Sequence[Stage], limit: RowLimit):
         super().__init__(share, stages)
         self.most_rows, self._sum, self._limit = share.memory.rows, 0, limit

@@ -13,7 +13,7 @@ from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.device_graph import load_edge_labels, load_graph
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task
-from longwall.pipeline.execution.search_bench import SearchBench, SearchShare
+from longwall.pipeline.execution.search_context import SearchContext, SearchShare
 from longwall.pipeline.execution.stage_metrics import record_levels
 from longwall.pipeline.execution.task_ranges import pieces_of
 from longwall.pipeline.execution.worker_memory import WorkerMemory
@@ -69,7 +69,7 @@ class SearchList(Phase):
             yield lambda: ExportWorker(self.plan, share, self.plan.stages, limit if env.alone else RowLimit(self.limit))
 
 
-class ExportWorker(SearchBench):
+class ExportWorker(SearchContext):
     """A worker whose last stage writes rows; it hands their files to the commits.
 
     Parameters

@@ -50,12 +50,12 @@ def live_line(
         left = name if step < 5 or cell_len(name) <= _NAME else set_cell_size(name, _NAME - 1).rstrip() + "."
         parts = [_work(done, total, unit, step), *_time(done, total, unit, seconds, share, step)]
         right = "  ".join(part for part in (*parts, *_memory(budgets or {}, step)) if part)
-        room = width - cell_len(left) - cell_len(right) - 2
-        if room >= 0:
+        capacity = width - cell_len(left) - cell_len(right) - 2
+        if capacity >= 0:
             break
     else:
         return set_cell_size(f"{left} {right}", width).rstrip(), 0, ""
-    bar = min(room - 2, _BAR[-1]) if total else 0
+    bar = min(capacity - 2, _BAR[-1]) if total else 0
     return left, bar if bar >= _BAR[0] else 0, right
 
 

@@ -81,12 +81,12 @@ def _cpu_limit() -> str:
 
 
 def _memory_limit() -> str:
-    from longwall.storage.memory.machine_budget import cgroup_limit, cgroup_room
+    from longwall.storage.memory.machine_budget import cgroup_free, cgroup_limit
 
     limit = cgroup_limit("memory.max", ("memory", "memory.limit_in_bytes"))
     if not limit.isdigit():
         return "none"
-    return f"{int(limit) / 2**30:.1f} GiB, {max(cgroup_room(), 0) / 2**30:.1f} GiB left"
+    return f"{int(limit) / 2**30:.1f} GiB, {max(cgroup_free(), 0) / 2**30:.1f} GiB left"
 
 
 def _disk(folder: Path) -> str:

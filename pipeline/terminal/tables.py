@@ -37,7 +37,7 @@ def table_text(names: Sequence[str], rows: Sequence[Sequence[object]], right: fr
     cells = [[Text("" if value is None else harmless(value)) for value in row] for row in rows]
     wholes = [max([cell_len(name), *(row[i].cell_len for row in cells)]) for i, name in enumerate(names)]
     for index, name in enumerate(names):
-        room = max(width - sum(wholes) - 2 * len(names) + wholes[index], 8)
+        capacity = max(width - sum(wholes) - 2 * len(names) + wholes[index], 8)
         whole = wholes[index]
         aligned = name in right
         ending: Literal["crop", "ellipsis"] = "crop" if (console.encoding or "").lower() == "ascii" else "ellipsis"
@@ -45,7 +45,7 @@ def table_text(names: Sequence[str], rows: Sequence[Sequence[object]], right: fr
             Text(harmless(name)),
             justify="right" if aligned else "left",
             min_width=whole if aligned else min(whole, 4 if name == "pattern" else 12),
-            max_width=min(whole, room) if name == "pattern" else None,
+            max_width=min(whole, capacity) if name == "pattern" else None,
             no_wrap=True,
             overflow=ending,
         )

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.sorting import KeyLayout
 from longwall.stages.base import Stage
-from longwall.stages.tables import ROW_BYTES, ROW_COLUMN_BYTES, CallBench, UnreadChunk
+from longwall.stages.tables import ROW_BYTES, ROW_COLUMN_BYTES, CallContext, UnreadChunk
 from longwall.storage.errors import InputError
 from longwall.storage.tables.embedding_table import Columns, EmbeddingTable, NotRead
 
@@ -98,19 +98,19 @@ class MakeUserKeys(Stage):
         """See `Stage`."""
         return "aggregate    by a function of the columns"
 
-    def run(self, chunk: UnreadChunk, bench: CallBench) -> Iterator[Array]:
+    def run(self, chunk: UnreadChunk, context: CallContext) -> Iterator[Array]:
         """Yield the keys of the rows, part by part; read the whole chunk where the function asks for more columns."""
         known, done = self.key.columns, 0
         for levels in (None if known is None else sorted(known) or [chunk.num_levels - 1], None):
             with suppress(NotRead), chunk.rows(levels) as rows:
                 row_bytes = ROW_BYTES + ROW_COLUMN_BYTES * rows.num_levels
-                for keys in bench.by_parts(rows.sliced(done, len(rows)), row_bytes, partial(self._words, bench)):
+                for keys in context.by_parts(rows.sliced(done, len(rows)), row_bytes, partial(self._words, context)):
                     done += len(keys)
                     yield keys
                 return
 
-    def _words(self, bench: CallBench, part: EmbeddingTable) -> Array:
-        return self.key.words(part, bench.graph)
+    def _words(self, context: CallContext, part: EmbeddingTable) -> Array:
+        return self.key.words(part, context.graph)
 
 
 def to_words(keys: Array, xp: Any) -> Array:

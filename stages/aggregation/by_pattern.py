@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from longwall.kernels.host.patterns.pattern_codes import PatternCode, canonical_pattern
 from longwall.stages.aggregation.pattern_keys import ROW_BYTES, ROW_COLUMN_BYTES, Array, PatternKeys
 from longwall.stages.base import Aggregation, Stage
-from longwall.stages.tables import CallBench
+from longwall.stages.tables import CallContext
 from longwall.storage.tables.embedding_table import EmbeddingTable
 
 Patterns = Counter[PatternCode]
@@ -149,10 +149,10 @@ class MakePatternKeys(Stage):
         labels = "" if self.keys.labels is None else ", and labels"
         return f"aggregate    by pattern: the {edges} of each row{labels}, as a key of {self.keys.bits} bits"
 
-    def run(self, chunk: EmbeddingTable, bench: CallBench) -> Iterator[Array]:
+    def run(self, chunk: EmbeddingTable, context: CallContext) -> Iterator[Array]:
         """Yield the keys of the rows, part by part."""
-        row_bytes = max(ROW_BYTES + ROW_COLUMN_BYTES * chunk.num_levels, bench.work // _MOST_ROWS)
-        return bench.by_parts(chunk, row_bytes, lambda part: self.keys.of_rows(part, bench.graph))
+        row_bytes = max(ROW_BYTES + ROW_COLUMN_BYTES * chunk.num_levels, context.work // _MOST_ROWS)
+        return context.by_parts(chunk, row_bytes, lambda part: self.keys.of_rows(part, context.graph))
 
 
 @dataclass(frozen=True)
@@ -178,20 +178,20 @@ class AddPatterns(Stage):
         """See `Stage`."""
         return "aggregate    by pattern: the canonical pattern of each row"
 
-    def run(self, chunk: EmbeddingTable, bench: CallBench) -> Iterable[Array]:
+    def run(self, chunk: EmbeddingTable, context: CallContext) -> Iterable[Array]:
         """Add the rows of a chunk."""
-        most, _ = keys_at_once(self.keys, bench.work)
+        most, _ = keys_at_once(self.keys, context.work)
         rows = min(most, self.keys.most_labels // self.keys.vertices)
         for begin in range(0, len(chunk), rows):
             piece = chunk.sliced(begin, min(begin + rows, len(chunk)))
             row_bytes = ROW_BYTES + ROW_COLUMN_BYTES * chunk.num_levels
-            for keys, found in bench.by_parts(piece, row_bytes, lambda part: self._keys(part, bench)):
+            for keys, found in context.by_parts(piece, row_bytes, lambda part: self._keys(part, context)):
                 host = found if isinstance(found, np.ndarray) else found.get()
                 self.table.add(keys, host, np.ones(host.shape[-1], np.int64))
         return ()
 
-    def _keys(self, part: EmbeddingTable, bench: CallBench) -> tuple[PatternKeys, Array]:
+    def _keys(self, part: EmbeddingTable, context: CallContext) -> tuple[PatternKeys, Array]:
         """Return the keys of some rows, with numbers for their own labels only."""
-        labels = self.keys.own_labels(part, bench.graph)
+        labels = self.keys.own_labels(part, context.graph)
         keys = replace(self.keys, labels=labels)
-        return keys, keys.of_rows(part, bench.graph)
+        return keys, keys.of_rows(part, context.graph)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from longwall.stages.base import Bench, Stage
+from longwall.stages.base import Stage, WorkerContext
 from longwall.storage.sorting.key_sorter import KeySorter
 
 Array = Any  # a NumPy or a CuPy array
@@ -28,7 +28,7 @@ class CountKeys(Stage):
         """See `Stage`."""
         return "aggregate    sort the keys, count equal ones"
 
-    def run(self, chunk: Array, bench: Bench) -> Iterable[Any]:  # noqa: ARG002 - a `Stage`
+    def run(self, chunk: Array, context: WorkerContext) -> Iterable[Any]:  # noqa: ARG002 - a `Stage`
         """Add keys."""
         self.sorter.add(chunk)
         return ()

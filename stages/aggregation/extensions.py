@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from longwall.stages.base import Aggregation, Stage
-from longwall.stages.extension.pattern_rows import GrowerBench, RowRange
+from longwall.stages.extension.pattern_rows import GrowerContext, RowRange
 
 Array = Any  # a NumPy or a CuPy array
 
 
-class AggregateBench(GrowerBench):
+class AggregateContext(GrowerContext):
     """What the stages of one worker aggregate with.
 
     Parameters
     ----------
     *given
-        As of `GrowerBench`.
+        As of `GrowerContext`.
     record
         What is aggregated.
     into
@@ -42,9 +42,9 @@ class AggregateBench(GrowerBench):
 class _Aggregate(Stage):
     verb = "aggregate"
 
-    def run(self, chunk: RowRange, bench: AggregateBench) -> Iterable[Any]:
+    def run(self, chunk: RowRange, context: AggregateContext) -> Iterable[Any]:
         """Add rows to the worker's partial value."""
-        for _ in bench.by_parts(chunk, bench.add):
+        for _ in context.by_parts(chunk, context.add):
             pass
         return ()
 

@@ -22,7 +22,7 @@ from longwall.stages.range_counting import (
     SubgraphCounter,
     VertexCounts,
 )
-from longwall.stages.source import Roots
+from longwall.stages.source import Scan
 
 PIVOTS = (
     "bitmaps of the common out-neighbours of both ends of every arc; below each, pivots where they leave few branches, "
@@ -43,7 +43,7 @@ milliseconds: 6-cliques of ca-AstroPh 0.49 and 1.09, R-MAT 13 0.87 and 1.00, R-M
 """
 MOST_ENUMERATED = 16
 """Vertices of the largest cliques that are counted one by one where there is no room for pivots."""
-_SOURCE = Roots("arcs", NeighbourRange.SMALLER, copies=True, lists_tasks=True)
+_SOURCE = Scan("arcs", NeighbourRange.SMALLER, copies=True, lists_tasks=True)
 
 
 def suits_pivots(k: int, max_out_degree: int) -> bool:

@@ -23,7 +23,7 @@ from longwall.stages.range_counting import (
     VertexCounts,
     require_exact,
 )
-from longwall.stages.source import Roots
+from longwall.stages.source import Scan
 
 SEARCH = "Bron-Kerbosch with pivots, over bitmaps of the later neighbours of each vertex in degeneracy order"
 """What all stages for maximal cliques do, as text."""
@@ -51,7 +51,7 @@ class CountMaximalCliques(CountRanges):
     min_size: int
 
     method = "maximal cliques"
-    source = Roots("vertices")
+    source = Scan("vertices")
 
     @property
     def name(self) -> str:
@@ -89,7 +89,7 @@ class CountMaximalCliquesOfVertices(CountOfVertices):
     min_size: int
 
     method = "maximal cliques per vertex"
-    source = Roots("vertices")
+    source = Scan("vertices")
 
     @property
     def rows(self) -> int:

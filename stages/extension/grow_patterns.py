@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.pattern_growth import GrowKernel, GrowthBatch, Images, TypedGraph
-from longwall.stages.aggregation.extensions import AggregateBench, CountExtensions, MarkSupport
+from longwall.stages.aggregation.extensions import AggregateContext, CountExtensions, MarkSupport
 from longwall.stages.aggregation.support import ROWS, Candidates, Support
 from longwall.stages.base import Stage, stream
-from longwall.stages.extension.pattern_rows import GrowerBench, RowRange, Rows, ShareRows, Take
+from longwall.stages.extension.pattern_rows import GrowerContext, RowRange, Rows, ShareRows, Take
 from longwall.stages.tables import StoredRows
 from longwall.storage.tables.embedding_table import EmbeddingTable, from_columns
 
@@ -32,13 +32,13 @@ _CHILD_BYTES, _CHILD_COLUMN_BYTES = 64, 12  # of a row that is written
 _SEEN_BYTES = 8  # of what a worker notes of every vertex, where images are marked
 
 
-class GrowBench(GrowerBench):
+class GrowContext(GrowerContext):
     """What a worker grows rows with.
 
     Parameters
     ----------
     *given
-        As of `GrowerBench`.
+        As of `GrowerContext`.
     alive : int32[extensions]
         Number of each extension that is made, -1 for the others.
     first
@@ -78,48 +78,48 @@ class GrowRows(Stage):
         """See `Stage`."""
         return "extend       by the edges that make frequent patterns, along the rightmost path"
 
-    def run(self, chunk: RowRange, bench: GrowBench) -> Iterator[EmbeddingTable]:
+    def run(self, chunk: RowRange, context: GrowContext) -> Iterator[EmbeddingTable]:
         """Yield the rows that some rows grow into, on the host; those of a pattern stand together."""
-        xp = bench.xp
+        xp = context.xp
 
         def count(rows: Array) -> tuple[Array, Array]:
             offsets = xp.zeros(rows.shape[1] + 1, xp.int64)
-            xp.cumsum(bench.grower.child_counts(rows, bench.growth, bench.alive), out=offsets[1:])
+            xp.cumsum(context.grower.child_counts(rows, context.growth, context.alive), out=offsets[1:])
             return rows, offsets
 
-        for rows, offsets in bench.by_parts(chunk, count):
-            yield from self._grown(rows, offsets, bench)
+        for rows, offsets in context.by_parts(chunk, count):
+            yield from self._grown(rows, offsets, context)
 
-    def _grown(self, rows: Array, offsets: Array, bench: GrowBench) -> Iterator[EmbeddingTable]:
+    def _grown(self, rows: Array, offsets: Array, context: GrowContext) -> Iterator[EmbeddingTable]:
         """Yield what flat rows grow into; `offsets` has the prefix sums of how many rows that are."""
-        xp, begin, total = bench.xp, 0, int(offsets[-1])
+        xp, begin, total = context.xp, 0, int(offsets[-1])
 
         def part(size: int) -> tuple[EmbeddingTable, int]:
             own = offsets[begin : begin + size + 1] - offsets[begin]
-            end = int(xp.searchsorted(own, min(bench.most, int(own[-1])), side="right")) - 1
+            end = int(xp.searchsorted(own, min(context.most, int(own[-1])), side="right")) - 1
             end = max(end, 1)
-            more = max(int(own[end]) - bench.most, 0)
-            with bench.reserve(more * bench.child_bytes, "what one embedding grows into"):
-                return _children(bench, rows[:, begin : begin + end], own[: end + 1]), begin + end
+            more = max(int(own[end]) - context.most, 0)
+            with context.reserve(more * context.child_bytes, "what one embedding grows into"):
+                return _children(context, rows[:, begin : begin + end], own[: end + 1]), begin + end
 
         while begin < rows.shape[1] and int(offsets[begin]) < total:
-            bench.check(0)
-            made, begin = bench.take(rows.shape[1] - begin, part)
+            context.check(0)
+            made, begin = context.take(rows.shape[1] - begin, part)
             yield made
             del made
 
 
-def _children(bench: GrowBench, rows: Array, offsets: Array) -> EmbeddingTable:
+def _children(context: GrowContext, rows: Array, offsets: Array) -> EmbeddingTable:
     """Return what rows grow into, in the order of the patterns; `offsets` has the prefix sums of how many they are."""
-    xp = bench.xp
+    xp = context.xp
     rows = xp.ascontiguousarray(rows)
-    numbers, vertices = bench.grower.children(rows, bench.growth, bench.alive, offsets)
+    numbers, vertices = context.grower.children(rows, context.growth, context.alive, offsets)
     total = int(vertices.size)
     place = xp.arange(total, dtype=xp.int64)
     order = xp.argsort(numbers.astype(xp.int64) * total + place)
     parents = (xp.searchsorted(offsets, place, side="right") - 1)[order]
     columns = xp.empty((rows.shape[0] + 1, total), xp.uint32)
-    columns[0] = numbers[order] + bench.first
+    columns[0] = numbers[order] + context.first
     for level in range(1, rows.shape[0]):
         columns[level] = rows[level][parents]
     columns[-1] = vertices[order]
@@ -136,10 +136,10 @@ class KeepRows(Stage):
         """See `Stage`."""
         return "export       to the table of the next level"
 
-    def run(self, chunk: EmbeddingTable, bench: GrowBench) -> Iterable[Any]:
+    def run(self, chunk: EmbeddingTable, context: GrowContext) -> Iterable[Any]:
         """Append rows."""
         if len(chunk):
-            bench.append(chunk)
+            context.append(chunk)
         return ()
 
 
@@ -152,8 +152,8 @@ GROW: tuple[Stage, ...] = (StoredRows(), ShareRows((GrowRows(), KeepRows())))
 
 
 @dataclass
-class _TableBench:
-    """See :class:`longwall.stages.extension.pattern_rows.TableBench`."""
+class _TableContext:
+    """See :class:`longwall.stages.extension.pattern_rows.TableContext`."""
 
     first: int
     last: int
@@ -225,7 +225,7 @@ class GrowPatterns:
             counts = [xp.zeros(num_extensions, xp.int64) for _ in self._growers]
             given = self._given(table, growth)
             workers = [
-                AggregateBench(*one, record=ROWS, into=(found,)) for one, found in zip(given, counts, strict=True)
+                AggregateContext(*one, record=ROWS, into=(found,)) for one, found in zip(given, counts, strict=True)
             ]
             self._run(table, growth, COUNT, workers)
             return ROWS.finalize(ROWS.combine(counts))
@@ -306,7 +306,7 @@ class GrowPatterns:
         sets = [xp.zeros((shape[0], shape[2]), xp.uint32) for _ in self._growers]
         given = self._given(table, some.growth)
         workers = [
-            AggregateBench(*one, record=record, into=(alive, found)) for one, found in zip(given, sets, strict=True)
+            AggregateContext(*one, record=record, into=(alive, found)) for one, found in zip(given, sets, strict=True)
         ]
         self._run(table, some.growth, MARK[self._support.of], workers, which=_growing(some))
         return record.combine(sets).reshape(shape)
@@ -327,7 +327,7 @@ class GrowPatterns:
         ]
         given = self._given(table, some.growth, growers)
         workers = [
-            AggregateBench(*one, record=record, into=(found,), left=found.left)
+            AggregateContext(*one, record=record, into=(found,), left=found.left)
             for one, found in zip(given, images, strict=True)
         ]
         self._run(table, some.growth, MARK[self._support.of], workers, which=_growing(some))
@@ -363,7 +363,7 @@ class GrowPatterns:
         with self._reserve(4 * num_extensions + most * child_bytes * len(self._growers), "embeddings that are grown"):
             alive = self._alive(num_extensions, extensions)
             workers = [
-                GrowBench(
+                GrowContext(
                     *one,
                     alive=alive,
                     first=first,
@@ -384,7 +384,7 @@ class GrowPatterns:
     def _given(
         self, table: Rows, growth: GrowthBatch, growers: list[GrowKernel] | None = None
     ) -> Iterator[tuple[Any, ...]]:
-        """Yield what the bench of each worker needs for a batch of patterns; see `GrowerBench`."""
+        """Yield what the context of each worker needs for a batch of patterns; see `GrowerContext`."""
         there, step = growth.to(self._xp), self._step(table)
         for grower in growers or self._growers:
             yield grower, there, self._xp, step, self._take, self._check
@@ -407,8 +407,8 @@ class GrowPatterns:
         first = int(growth.first[0])
         size = (_ROW_BYTES + _ROW_COLUMN_BYTES * table.num_levels) * self._step(table) * len(workers)
         with self._reserve(size, "embeddings"), ThreadPoolExecutor(len(workers)) as threads:
-            bench = _TableBench(first + low, first + high, workers, threads, self._check)
-            stream(table, stages, bench)
+            context = _TableContext(first + low, first + high, workers, threads, self._check)
+            stream(table, stages, context)
 
 
 def _growing(some: Candidates) -> tuple[int, int]:

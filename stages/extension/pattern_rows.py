@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from longwall.kernels.interface.pattern_growth import GrowKernel, GrowthBatch
-from longwall.stages.base import Bench, Stage, stream
+from longwall.stages.base import Stage, WorkerContext, stream
 from longwall.storage.tables.embedding_table import EmbeddingTable
 
 Array = Any  # a NumPy or a CuPy array
@@ -45,7 +45,7 @@ class RowRange(NamedTuple):
     end: int
 
 
-class GrowerBench:
+class GrowerContext:
     """What the stages of one worker work with.
 
     Parameters
@@ -90,7 +90,7 @@ class GrowerBench:
             begin += size
 
 
-class TableBench(Bench, Protocol):
+class TableContext(WorkerContext, Protocol):
     """What `ShareRows` works with.
 
     Attributes
@@ -98,7 +98,7 @@ class TableBench(Bench, Protocol):
     first, last
         Rows of patterns `first` to `last` - 1 are looked at.
     workers
-        A bench for each worker.
+        A context for each worker.
     threads
         As many threads.
     check
@@ -107,7 +107,7 @@ class TableBench(Bench, Protocol):
 
     first: int
     last: int
-    workers: Sequence[GrowerBench]
+    workers: Sequence[GrowerContext]
     threads: ThreadPoolExecutor
     check: Callable[[int], None]
 
@@ -130,20 +130,20 @@ class ShareRows(Stage):
         """See `Stage`."""
         return "\n".join(stage.describe() for stage in self.stages)
 
-    def run(self, chunk: EmbeddingTable, bench: TableBench) -> Iterable[Any]:
+    def run(self, chunk: EmbeddingTable, context: TableContext) -> Iterable[Any]:
         """Wait until all workers are done with a chunk: an interrupt is raised in this thread, which only waits."""
-        begin, end = _rows_of(chunk, bench.first, bench.last)
+        begin, end = _rows_of(chunk, context.first, context.last)
         if begin < end:
-            cuts = np.linspace(begin, end, len(bench.workers) + 1).astype(int).tolist()
+            cuts = np.linspace(begin, end, len(context.workers) + 1).astype(int).tolist()
             parts = [RowRange(chunk, *ends) for ends in pairwise(cuts)]
             jobs = [
-                bench.threads.submit(stream, part, self.stages, worker)
-                for part, worker in zip(parts, bench.workers, strict=True)
+                context.threads.submit(stream, part, self.stages, worker)
+                for part, worker in zip(parts, context.workers, strict=True)
             ]
             wait(jobs)
             for job in jobs:
                 job.result()
-            bench.check(end - begin)
+            context.check(end - begin)
         return ()
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from longwall.kernels.interface.pages import Pages
 from longwall.kernels.interface.search import Searcher
-from longwall.stages.base import Bench, Stage
+from longwall.stages.base import Stage, WorkerContext
 from longwall.storage.tables.embedding_table import EmbeddingTable
 
 Array = Any  # a NumPy or a CuPy array
@@ -57,7 +57,7 @@ class ExtensionStep(NamedTuple):
     resume: PendingRows | None = None
 
 
-class ExtendBench(Bench, Protocol):
+class ExtendContext(WorkerContext, Protocol):
     """What `Extend` works with."""
 
     def extend(self, pending: PendingRows) -> ExtensionStep:
@@ -108,20 +108,20 @@ class Extend(Stage):
         text = f"level {self.level:<6} extend to pattern vertex {self.vertex}: candidates are set {self.candidates}"
         return "\n".join([text, *(f"             {text}" for text in self.sets)])
 
-    def run(self, chunk: EmbeddingTable, bench: ExtendBench) -> Iterator[EmbeddingTable]:
+    def run(self, chunk: EmbeddingTable, context: ExtendContext) -> Iterator[EmbeddingTable]:
         """Yield the extended rows."""
         pending: PendingRows | None = PendingRows(chunk)
         del chunk
-        below = bench.waiting()
+        below = context.waiting()
         while pending is not None and len(pending.rows):
-            step = bench.extend(pending)
+            step = context.extend(pending)
             for rest in step.remainder:
-                bench.wait(rest)
+                context.wait(rest)
             made, pending = [step.rows], step.resume
             del step
             yield made.pop()
-            if pending is None and bench.waiting() > below:
-                pending = PendingRows(bench.resume())
+            if pending is None and context.waiting() > below:
+                pending = PendingRows(context.resume())
 
 
 def extend_planned(

@@ -21,16 +21,16 @@ class PatternRows:
         Columns of the pieces.
     append
         Takes what is handed on.
-    room
+    capacity
         Bytes for what waits here, and for putting it together.
     pool
         Where that is reserved: chunks make room for it.
     """
 
-    def __init__(self, num_levels: int, append: Callable[[EmbeddingTable], None], room: int, pool: ChunkPool):
+    def __init__(self, num_levels: int, append: Callable[[EmbeddingTable], None], capacity: int, pool: ChunkPool):
         self._append, self._pool = append, pool
         self._copies = 3 * num_levels + 1  # a flat row is as long as there are columns, and is copied twice
-        self._most = min(room // self._copies, _MOST)
+        self._most = min(capacity // self._copies, _MOST)
         self._waiting: list[EmbeddingTable] = []
         self._size = 0
         self._lock = threading.Lock()

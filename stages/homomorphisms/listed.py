@@ -7,7 +7,7 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import WORD
 from longwall.stages.homomorphisms.rows import TabledGraph
 from longwall.stages.range_counting import Counter, CountSubgraphs, SubgraphCounter
-from longwall.stages.source import Roots
+from longwall.stages.source import Scan
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class CountWheels(CountListed):
     method = "wheels"
     name = "wheels of 5 vertices"
     how = "wheels: walks of two steps among the neighbours of every vertex, grouped by their ends"
-    source = Roots("arcs")
+    source = Scan("arcs")
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""
@@ -42,7 +42,7 @@ class CountAlmostCliques(CountListed):
     method = "pairs at triangles"
     name = "almost-cliques of 5 vertices"
     how = "almost-cliques: pairs of common neighbours of every triangle; bitmap tables of the neighbours of each vertex"
-    source = Roots("vertices")
+    source = Scan("vertices")
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.homomorphism_program import Beside
+from longwall.kernels.interface.homomorphism_program import CodegreePattern
 from longwall.stages.range_counting import Counter, CountSubgraphs, SubgraphCounter
-from longwall.stages.source import Roots
+from longwall.stages.source import Scan
 
 
 @dataclass(frozen=True)
 class CountPairs(CountSubgraphs):
-    """Count the maps of four vertices beside pairs of vertices; see `Beside`.
+    """Count the maps of four vertices beside pairs of vertices; see `CodegreePattern`.
 
     Attributes
     ----------
@@ -19,10 +19,10 @@ class CountPairs(CountSubgraphs):
         What the four are beside the two.
     """
 
-    beside: Beside
+    codegree: CodegreePattern
 
     method = "vertex pairs"
-    source = Roots("vertices")
+    source = Scan("vertices")
 
     @property
     def name(self) -> str:
@@ -33,31 +33,31 @@ class CountPairs(CountSubgraphs):
     def how(self) -> str:
         """See `CountRanges`."""
         return (
-            f"vertex pairs: {self._what} of every two vertices with {self.beside.common} common neighbours or more; "
+            f"vertex pairs: {self._what} of every two vertices with {self.codegree.common} common neighbours or more; "
             "bitmap tables of the neighbours of each vertex"
         )
 
     @property
     def _what(self) -> str:
-        return WHAT[self.beside]
+        return WHAT[self.codegree]
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""
-        return SubgraphCounter(engine.kernels.pair_counter(engine.device, graph, self.beside, memory))
+        return SubgraphCounter(engine.kernels.pair_counter(engine.device, graph, self.codegree, memory))
 
 
 WHAT = {
-    Beside.CHERRY: "paths of three and a vertex, all common neighbours",
-    Beside.TRIANGLE: "triangles and a vertex, all common neighbours",
-    Beside.PATH: "paths of four common neighbours",
-    Beside.PAW: "triangles with a tail, all common neighbours",
-    Beside.CYCLE: "4-cycles of common neighbours",
-    Beside.ENDS: "paths of four, the ends common neighbours",
-    Beside.FORK: "paths of three, the ends common neighbours, and another one",
-    Beside.ZIGZAG: "paths of four, all but the second common neighbours",
-    Beside.TAIL: "triangles with a tail, all but where it begins common neighbours",
-    Beside.STAR: "three common neighbours that a third vertex has, too",
-    Beside.CROSS: "three common neighbours, and a vertex with two of these",
-    Beside.SPLIT: "walks from one common neighbour to the ends of an edge from another one",
+    CodegreePattern.CHERRY: "paths of three and a vertex, all common neighbours",
+    CodegreePattern.TRIANGLE: "triangles and a vertex, all common neighbours",
+    CodegreePattern.PATH: "paths of four common neighbours",
+    CodegreePattern.PAW: "triangles with a tail, all common neighbours",
+    CodegreePattern.CYCLE: "4-cycles of common neighbours",
+    CodegreePattern.ENDS: "paths of four, the ends common neighbours",
+    CodegreePattern.FORK: "paths of three, the ends common neighbours, and another one",
+    CodegreePattern.ZIGZAG: "paths of four, all but the second common neighbours",
+    CodegreePattern.TAIL: "triangles with a tail, all but where it begins common neighbours",
+    CodegreePattern.STAR: "three common neighbours that a third vertex has, too",
+    CodegreePattern.CROSS: "three common neighbours, and a vertex with two of these",
+    CodegreePattern.SPLIT: "walks from one common neighbour to the ends of an edge from another one",
 }
 """What is beside a pair, as text."""

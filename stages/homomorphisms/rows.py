@@ -15,7 +15,7 @@ from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, Doma
 from longwall.kernels.interface.homomorphisms import RowCounter
 from longwall.stages.base import Aggregation
 from longwall.stages.range_counting import Counter, CountRanges, KernelCounter
-from longwall.stages.source import Roots
+from longwall.stages.source import Scan
 
 Totals = tuple[list[int], list[float]]
 """The sum of each product of a row program: modulo 2**64, and in floating point."""
@@ -69,9 +69,9 @@ class CountHomomorphisms(CountRanges):
     optional = True
 
     @property
-    def source(self) -> Roots:
+    def source(self) -> Scan:
         """See `CountRanges`."""
-        return Roots("vertices" if self.domain == "vertices" else "arcs")
+        return Scan("vertices" if self.domain == "vertices" else "arcs")
 
     @property
     def name(self) -> str:

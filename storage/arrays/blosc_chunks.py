@@ -224,7 +224,7 @@ def _encode(
     chunk_bytes: int,
     itemsize: int,
     out: int,
-    room: int,
+    capacity: int,
     sizes: npt.NDArray[np.int64],
     nbytes: int,
     segment_bytes: int,
@@ -237,7 +237,7 @@ def _encode(
         if digests.size and place < nbytes:
             part = digests[place // segment_bytes :]
             hash_segments(items + place, min(chunk_bytes, nbytes - place), segment_bytes, part)
-        size = call_encoder(encoder, codec, itemsize, items + place, chunk_bytes, out + end, room - end)
+        size = call_encoder(encoder, codec, itemsize, items + place, chunk_bytes, out + end, capacity - end)
         if size <= 0:
             return False
         sizes[at] = size

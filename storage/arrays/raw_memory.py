@@ -72,17 +72,17 @@ def call_decoder(_typing_context, function, source, target, size):  # noqa: ARG0
 
 
 @Intrinsic
-def call_encoder(_typing_context, function, codec, itemsize, source, size, target, room):  # noqa: ARG001 - see above
+def call_encoder(_typing_context, function, codec, itemsize, source, size, target, capacity):  # noqa: ARG001 - see above
     """Call Blosc's ``int compress(level, shuffle, itemsize, size, source, target, room, codec, block, threads)``."""
     from numba import types
 
     def generate(_context, builder, _signature, arguments):
-        function, codec, itemsize, source, size, target, room = arguments
+        function, codec, itemsize, source, size, target, capacity = arguments
         return _called(
             builder,
             function,
             *((LEVEL, "int"), (BYTE_SHUFFLE, "int"), (itemsize, "size"), (size, "size"), (source, "pointer")),
-            *((target, "pointer"), (room, "size"), (codec, "pointer"), (0, "size"), (1, "int")),
+            *((target, "pointer"), (capacity, "size"), (codec, "pointer"), (0, "size"), (1, "int")),
         )
 
     return types.int64(*[types.int64] * 7), generate

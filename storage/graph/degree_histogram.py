@@ -106,7 +106,7 @@ class DegreeHistogram:
 
 def table_size(scratch: Scratch, positions: int) -> int:
     """Return how many positions a table of degrees or ranks may cover."""
-    return max(1, min(positions, scratch.room // _ITEM))
+    return max(1, min(positions, scratch.capacity // _ITEM))
 
 
 def count_degrees(edges: SortedKeys, base: int, positions: int, scratch: Scratch) -> ScratchArray:

@@ -211,7 +211,7 @@ def _write_vertices(
         sink.append("indptr", histogram.consecutive_starts(start, min(start + size, n + 1)))
 
     sink.begin("original_ids", positions.id_type, n, scratch)
-    size = max(1, min(n, scratch.room // 8))
+    size = max(1, min(n, scratch.capacity // 8))
     for low in range(0, n, size):
         length = min(size, n - low)
         with scratch.reserve(8 * length, "a table of ids"):
@@ -254,8 +254,8 @@ def _place(
     unused: Unused | None,
 ) -> npt.NDArray[np.int32]:
     # Blocks of labels are reserved by `place_labels` itself: leave it half of the work space's size.
-    with scratch.reserve(scratch.work // 2, "matching labels") as room:
-        room.release()
+    with scratch.reserve(scratch.work // 2, "matching labels") as capacity:
+        capacity.release()
         return place_labels(labels, index, known, n, scratch.host, unused)
 
 

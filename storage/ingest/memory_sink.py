@@ -40,7 +40,7 @@ class MemorySink(Sink):
 
     def expect(self, size: int, scratch: Scratch) -> None:
         """Choose files for all arrays, if there may be some, and memory will not hold the graph."""
-        self._in_files = self._files is not None and size > scratch.most_room
+        self._in_files = self._files is not None and size > scratch.most_capacity
 
     def _begin(self, name: str, dtype: np.dtype[Any], length: int, scratch: Scratch | None) -> None:
         new: NewArray = self._adjacency if name == "indices" else np.empty

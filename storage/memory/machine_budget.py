@@ -15,7 +15,7 @@ def default_host_bytes() -> int:
     """Return a share of the free memory; the cgroup's limit counts."""
     import psutil
 
-    return int(min(psutil.virtual_memory().available, cgroup_room()) * _SHARE_OF_FREE_MEMORY)
+    return int(min(psutil.virtual_memory().available, cgroup_free()) * _SHARE_OF_FREE_MEMORY)
 
 
 def default_disk_bytes(spill: Path) -> int:
@@ -33,7 +33,7 @@ def default_disk_bytes(spill: Path) -> int:
     return int(psutil.disk_usage(str(folder)).free * _SHARE_OF_FREE_DISK)
 
 
-def cgroup_room(root: Path = Path("/")) -> float:
+def cgroup_free(root: Path = Path("/")) -> float:
     """Return the bytes left under the memory limits of this process's cgroup and of all above it; may be infinite.
 
     Parameters
@@ -46,15 +46,15 @@ def cgroup_room(root: Path = Path("/")) -> float:
     except OSError:
         groups = []
     mount = root / "sys/fs/cgroup"
-    rooms = [float("inf")]
+    capacities = [float("inf")]
     # The mounts themselves are looked at in any case: in a container, paths may be those of the host.
     for line in [*groups, "0::/", "0:memory:/"]:
         _, controllers, path = line.split(":", 2)
         if controllers == "":
-            rooms += _rooms(mount, path, "memory.max", "memory.current")
+            capacities += _capacities(mount, path, "memory.max", "memory.current")
         elif "memory" in controllers.split(","):
-            rooms += _rooms(mount / "memory", path, "memory.limit_in_bytes", "memory.usage_in_bytes")
-    return min(rooms)
+            capacities += _capacities(mount / "memory", path, "memory.limit_in_bytes", "memory.usage_in_bytes")
+    return min(capacities)
 
 
 def cgroup_limit(name: str, old: tuple[str, str], root: Path = Path("/")) -> str:
@@ -92,16 +92,16 @@ def cgroup_limit(name: str, old: tuple[str, str], root: Path = Path("/")) -> str
     return ""
 
 
-def _rooms(mount: Path, path: str, limit: str, used: str) -> list[int]:
+def _capacities(mount: Path, path: str, limit: str, used: str) -> list[int]:
     """Return what is left of each limit from a cgroup up to the mount."""
     found = []
     group = PurePosixPath(path.lstrip("/"))
     for level in (group, *group.parents):
         try:
-            room = int((mount / level / limit).read_text()) - int((mount / level / used).read_text())
+            capacity = int((mount / level / limit).read_text()) - int((mount / level / used).read_text())
         except (OSError, ValueError):
             continue  # no such group here, or "max": no limit
-        found.append(room + _droppable(mount / level / "memory.stat"))
+        found.append(capacity + _droppable(mount / level / "memory.stat"))
     return found
 
 

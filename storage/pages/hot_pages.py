@@ -51,7 +51,7 @@ class HeatPolicy:
         """Bytes that the pages' state takes, with the most that a choice needs."""
         return 64 * num_pages
 
-    def choose(self, heat: NDArray[np.float64], room: int, cost: float = 0.0) -> Moves:
+    def choose(self, heat: NDArray[np.float64], capacity: int, cost: float = 0.0) -> Moves:
         """Choose the pages on the device: those with the most heat, less the cost of admitting them.
 
         Without a cost these are the hottest pages, as in GAMMA. With one, a page is admitted only if it is hotter by
@@ -65,14 +65,14 @@ class HeatPolicy:
         ----------
         heat : float64[num_pages]
             See :class:`longwall.storage.pages.access_heat.AccessHeat`.
-        room
+        capacity
             Number of pages that the device has room for.
         cost
             Admission cost: heat that a page must have to be worth its move.
         """
         eligible = (heat > 0) & (heat >= cost)
         eligible |= self.hot
-        chosen = _largest(heat + cost * self.hot, eligible, self.hot, room)
+        chosen = _largest(heat + cost * self.hot, eligible, self.hot, capacity)
         return self.take(chosen)
 
     def take(self, wanted: Mask) -> Moves:
@@ -106,33 +106,33 @@ class LruPolicy:
         self._extensions += 1
         self._used[spatial > 0] = self._extensions
 
-    def over(self, room: int) -> NDArray[np.int64]:
+    def over(self, capacity: int) -> NDArray[np.int64]:
         """Evict the least recently used pages until `room` are left, and return them.
 
         They are ranges, int64[k, 2]: first, and one past the last. Among pages that were last used by the same
         extension the smaller number stays.
         """
         here = self._used > 0
-        leaving = here & ~_largest(self._used, here, here, room)
+        leaving = here & ~_largest(self._used, here, here, capacity)
         self._used[leaving] = 0
         return _ranges(leaving)
 
 
-def _largest(keys: NDArray[Any], eligible: Mask, preferred: Mask, room: int) -> Mask:
+def _largest(keys: NDArray[Any], eligible: Mask, preferred: Mask, capacity: int) -> Mask:
     """Choose at most `room` eligible entries of the largest keys (>= 0), as a mask.
 
     Among equal keys preferred entries win, then the smaller number.
     """
-    if np.count_nonzero(eligible) <= room:
+    if np.count_nonzero(eligible) <= capacity:
         return eligible
-    if room <= 0:
+    if capacity <= 0:
         return np.zeros(keys.size, bool)
     worth = np.where(eligible, keys, -1)
-    least = np.partition(worth, keys.size - room)[keys.size - room]
+    least = np.partition(worth, keys.size - capacity)[keys.size - capacity]
     chosen: Mask = worth > least
     equal = eligible & (worth == least)
     for ties in (equal & preferred, equal & ~preferred):
-        chosen[np.flatnonzero(ties)[: room - np.count_nonzero(chosen)]] = True
+        chosen[np.flatnonzero(ties)[: capacity - np.count_nonzero(chosen)]] = True
     return chosen
 
 

@@ -39,7 +39,7 @@ def load_paged(
     engine: Engine,
     host: GraphArrays,
     access: Access,
-    room: int,
+    capacity: int,
     vertices: Collection[str] = VERTEX_ARRAYS,
     *,
     coming: OrientedCopy | None = None,
@@ -55,7 +55,7 @@ def load_paged(
         The graph on the host.
     access
         Not ``"resident"``.
-    room
+    capacity
         Bytes of the device for the page cache, and for the state of the pages.
     vertices
         The arrays with an entry per vertex that are brought to the device.
@@ -64,8 +64,8 @@ def load_paged(
     buffers
         Bytes of the host for copies to the device.
     """
-    arrays = engine.load(host, access, vertices, room=buffers)
-    return replace(arrays, pages=GraphPages(engine, arrays, access, room, coming))
+    arrays = engine.load(host, access, vertices, capacity=buffers)
+    return replace(arrays, pages=GraphPages(engine, arrays, access, capacity, coming))
 
 
 class GraphPages:
@@ -87,7 +87,7 @@ class GraphPages:
     """
 
     def __init__(
-        self, engine: Engine, arrays: GraphArrays, access: Access, room: int, coming: OrientedCopy | None = None
+        self, engine: Engine, arrays: GraphArrays, access: Access, capacity: int, coming: OrientedCopy | None = None
     ):
         self._engine, self._arrays, self._access, self._coming = engine, arrays, access, coming
         # The driver keeps managed memory on the device in blocks as large as the largest pages.
@@ -96,7 +96,7 @@ class GraphPages:
         self.staged = access != "managed" and engine.device.ablation.page_order
         number = _pages_of(arrays.num_arcs, self.page_arcs)
         # Page frames (or pages that may migrate on demand) before the cache grew, and now.
-        self._base = self._room = min(max(room - state_bytes(arrays.num_arcs), 0) // self._page_bytes, number)
+        self._base = self._capacity = min(max(capacity - state_bytes(arrays.num_arcs), 0) // self._page_bytes, number)
         self._heat, self._record = AccessHeat(number), HeatRecord(number)
         self._pages, self._used = HeatPolicy(number), LruPolicy(number)
         self._buffer: PageFrames | None = None  # made when the first page is admitted
@@ -147,12 +147,12 @@ class GraphPages:
         for earlier in reversed(before):
             pages = self._pages_of(earlier)
             there = kept < len(self._marks) and not pages & ~hot
-            if not there or (wanted | pages).bit_count() > self._room:
+            if not there or (wanted | pages).bit_count() > self._capacity:
                 break
             wanted, kept = wanted | pages, kept + 1
         chosen = _mask(wanted, self.hot.size)
-        if wanted.bit_count() > self._room:
-            chosen[np.flatnonzero(chosen)[self._room :]] = False
+        if wanted.bit_count() > self._capacity:
+            chosen[np.flatnonzero(chosen)[self._capacity :]] = False
         self._chosen = False
         # Frames of all other pages than those that are kept may be filled while the kernels since those calls run.
         self._admit(lambda: self._pages.take(chosen), self._marks[-kept] if kept else None)
@@ -176,7 +176,7 @@ class GraphPages:
     @property
     def cache_arcs(self) -> int:
         """The arcs for which the page cache has room; 0 where no page is copied."""
-        return self._room * self.page_arcs if self._access == "adaptive" else 0
+        return self._capacity * self.page_arcs if self._access == "adaptive" else 0
 
     def settle(self) -> None:
         """Let kernels that are launched from now on wait for the pages that are being copied."""
@@ -200,30 +200,30 @@ class GraphPages:
         if self._buffer is None:
             return False
         self._drop()
-        self._limit(self._room // 2)
+        self._limit(self._capacity // 2)
         return True
 
     @property
     def may_grow_cache(self) -> bool:
         """Whether a larger page cache could be of use: not twice, and not after a `shrink`."""
-        return self._access == "adaptive" and not (self.growth or self._shrunk) and self._room < self.hot.size
+        return self._access == "adaptive" and not (self.growth or self._shrunk) and self._capacity < self.hot.size
 
     def grow_cache(self, memory: int) -> int:
         """Let the page cache grow by up to `memory` bytes, until `shrink_cache`; return by how many it may.
 
         If it may, all its pages are dropped. Nothing is allocated before a page is admitted.
         """
-        more = min(max(memory, 0) // self._page_bytes, self.hot.size - self._room)
+        more = min(max(memory, 0) // self._page_bytes, self.hot.size - self._capacity)
         self.growth = more * self._page_bytes
         if more:
             self._drop()
-        self._room += more
+        self._capacity += more
         return self.growth
 
     def shrink_cache(self) -> None:
         """Return to the size before `grow_cache`; all pages are dropped."""
         self._drop()
-        self._room, self.growth = self._base, 0
+        self._capacity, self.growth = self._base, 0
 
     def write_heat(self, path: Path) -> None:
         """Write what every level read of every page; see :class:`longwall.storage.pages.heat_record.HeatRecord`."""
@@ -243,10 +243,10 @@ class GraphPages:
 
     def _choose(self, heat: NDArray[np.float64]) -> None:
         self._marks.clear()  # kernels that are launched from now on read any page
-        self._admit(lambda: self._pages.choose(heat, self._room, _COPY_SHARE * self._page_bytes))
+        self._admit(lambda: self._pages.choose(heat, self._capacity, _COPY_SHARE * self._page_bytes))
 
     def _admit(self, choose: Callable[[], Moves], behind: Any = None) -> None:
-        if self._access != "adaptive" or not self._room:
+        if self._access != "adaptive" or not self._capacity:
             return
         try:
             moves = choose()
@@ -262,7 +262,7 @@ class GraphPages:
         """Send pages back before others migrate on demand; these may be sent back by the next call only."""
         self._used.touch(spatial)
         coming = int(np.count_nonzero(spatial))
-        leaving = self._used.over(max(self._room, coming))
+        leaving = self._used.over(max(self._capacity, coming))
         self._engine.paging.send_back(self._arrays, np.minimum(leaving * self.page_arcs, self._arrays.num_arcs))
 
     def _observe(self, reads: Sequence[RowReads]) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
@@ -275,8 +275,8 @@ class GraphPages:
 
     def _copy(self, moves: Moves, behind: Any = None) -> None:
         if self._buffer is None:
-            self._frames = np.full(self._room, -1)
-            self._buffer = self._engine.paging.frames(self._arrays, self._room, self.page_arcs)
+            self._frames = np.full(self._capacity, -1)
+            self._buffer = self._engine.paging.frames(self._arrays, self._capacity, self.page_arcs)
         leaves = np.zeros(self.hot.size + 1, bool)  # the last one: of a free frame, -1
         leaves[moves.evict] = True
         frames = np.where(leaves[self._frames], -1, self._frames)
@@ -296,9 +296,9 @@ class GraphPages:
         self._tables.reverse()
         self._frames, self.places = frames, table[: values.size]
 
-    def _limit(self, room: int) -> None:
+    def _limit(self, capacity: int) -> None:
         """Limit the page cache to so many pages from now on."""
-        self._shrunk, self._room, self._base = True, room, min(self._base, room)
+        self._shrunk, self._capacity, self._base = True, capacity, min(self._base, capacity)
 
     def _forget(self) -> None:
         self._chosen = False

@@ -94,9 +94,9 @@ def place_graph(
     state = state_bytes(graph.num_arcs)
     require("the state of the graph's pages", 4 * state, left, option)
     share = max(int(left * (PAGE_SHARE if cache_share is None else cache_share)) - state, 0)
-    room = {"adaptive": frame_bytes(graph.num_arcs, share), "managed": share, "zero-copy": 0}[access]
-    limit = resources.work.limit - room
-    return Placement(access, there, room + state, memory=left - room - state, limit=limit)
+    capacity = {"adaptive": frame_bytes(graph.num_arcs, share), "managed": share, "zero-copy": 0}[access]
+    limit = resources.work.limit - capacity
+    return Placement(access, there, capacity + state, memory=left - capacity - state, limit=limit)
 
 
 def access_of(graph: GraphArrays, resources: Resources, wanted: Wanted) -> Access:
@@ -128,8 +128,8 @@ def copier_ahead(resources: Resources, wanted: Wanted) -> Ahead:
             return
         with ExitStack() as copying:
             try:
-                room = copying.enter_context(_buffers(resources.host, size))
-                puts = copying.enter_context(engine.copying_ahead(list(long.values()), room)) if room else []
+                capacity = copying.enter_context(_buffers(resources.host, size))
+                puts = copying.enter_context(engine.copying_ahead(list(long.values()), capacity)) if capacity else []
             except ShortOfMemory:  # it is copied when it is needed, or not at all
                 puts = []
             yield dict(zip(long, puts, strict=False))
@@ -162,12 +162,12 @@ def adjacency_maker(resources: Resources, wanted: Wanted) -> NewArray:
 
 def _vertex_arrays(graph: GraphArrays, available: int) -> tuple[tuple[str, ...], int]:
     """Choose the arrays with an entry per vertex that have room beside the page cache; return them and what is left."""
-    there, room = [], int(available * (_ORIENTED_VERTEX_SHARE if graph.oriented else _VERTEX_SHARE))
+    there, capacity = [], int(available * (_ORIENTED_VERTEX_SHARE if graph.oriented else _VERTEX_SHARE))
     for name in graph.vertex_arrays:
         size = getattr(graph, name).nbytes
-        if size <= room:
+        if size <= capacity:
             there.append(name)
-            room -= size
+            capacity -= size
             available -= size
     return tuple(there), available
 
@@ -246,7 +246,7 @@ def _loaded(graph: GraphArrays, resources: Resources, placement: Placement, comi
     try:
         with engine.faults(), _buffers(resources.host, _whole(graph)) as buffers:
             if placement.access == "resident":
-                return engine.load(graph, room=buffers)
+                return engine.load(graph, capacity=buffers)
             there = placement.pages, placement.vertices
             return load_paged(engine, graph, placement.access, *there, coming=coming, buffers=buffers)
     except EngineUnavailable as reason:
@@ -288,9 +288,9 @@ def bring_arrays(arrays: Sequence[NDArray[Any]], resources: Resources) -> tuple[
         return list(arrays), 0
     engine, work = resources.engine, resources.work
     engine.memory.limit(work.free)
-    room, there, taken = int(work.free * _RESIDENT_SHARE), [], 0
+    capacity, there, taken = int(work.free * _RESIDENT_SHARE), [], 0
     for array in arrays:
-        fits = array.nbytes <= room - taken
+        fits = array.nbytes <= capacity - taken
         taken += array.nbytes if fits else 0
         with engine.faults():
             there.append(engine.bring(array, mapped=not fits))

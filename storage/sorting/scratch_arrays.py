@@ -89,13 +89,13 @@ class Scratch:
         self._work.join(part)
 
     @property
-    def room(self) -> int:
+    def capacity(self) -> int:
         """Bytes that a table may take: what is free once everything is spilled, or else a part of the work space."""
         free = self.host.free + sum(array.held for array in self._arrays if not array.pinned)
         return max(free, self.work // 4)
 
     @property
-    def most_room(self) -> int:
+    def most_capacity(self) -> int:
         """Bytes that `make_room` can make."""
         return self.host.free + sum(array.held for array in self._arrays if not array.pinned) + self._shrinkable
 
@@ -302,7 +302,7 @@ class ScratchArray:
     def gather(self) -> None:
         """Bring everything together in memory, if there is room."""
         size = self._length * self.dtype.itemsize
-        if len(self._segments) <= 1 or self._scratch.room < size:
+        if len(self._segments) <= 1 or self._scratch.capacity < size:
             return
         reserved = self._scratch.reserve(size, "a table")
         values = self.read(0, self._length)

@@ -23,7 +23,7 @@ class ChunkStack:
     ----------
     xp
         The array module of the engine.
-    room
+    capacity
         Bytes of chunks that the engine's memory may hold.
     host_room
         Bytes of chunks that the host may hold besides, where the engine has a memory of its own.
@@ -33,8 +33,8 @@ class ChunkStack:
         Tells the workers' files apart.
     """
 
-    def __init__(self, xp: Any, room: int, host_room: int, spill: SpillFolder, disk: MemoryBudget, name: str):
-        self._xp, self._rooms = xp, (room, host_room)
+    def __init__(self, xp: Any, capacity: int, host_capacity: int, spill: SpillFolder, disk: MemoryBudget, name: str):
+        self._xp, self._capacities = xp, (capacity, host_capacity)
         self._spill, self._disk, self._name = spill, disk, name
         # Oldest first; each chunk of a tier is older than every chunk of the tier before it.
         self._engine: deque[EmbeddingTable] = deque()
@@ -53,7 +53,7 @@ class ChunkStack:
         self._sizes[0] += _held(table)
         if table.xp is not self._xp:
             self.leave_engine()
-        while self._sizes[0] > self._rooms[0]:
+        while self._sizes[0] > self._capacities[0]:
             self._oldest_to_host()
 
     def leave_engine(self) -> bool:
@@ -94,7 +94,7 @@ class ChunkStack:
         self._sizes[0] -= _held(table)
         self._host.append(table.to(np))
         self._sizes[1] += _held(self._host[-1])
-        while self._sizes[1] > self._rooms[1]:
+        while self._sizes[1] > self._capacities[1]:
             oldest = self._host.popleft()
             self._sizes[1] -= _held(oldest)
             path = self._spill.path / f"{self._name}-{self.spilled:08}"

@@ -108,14 +108,14 @@ def test_with_plenty_the_rows_are_the_embeddings(lister, pattern):
     order=st.sampled_from(["depth", "levels"]),
     threads=st.sampled_from([1, 3]),
     chunk=st.sampled_from([1, 7, 100, 1 << 20]),
-    room=st.floats(0, 1),
+    capacity=st.floats(0, 1),
 )
-@example(pattern="3-star", order="depth", threads=1, chunk=1, room=0.0)
-@example(pattern="3-star", order="levels", threads=3, chunk=1 << 20, room=0.0)
-def test_any_budget_any_chunk_and_any_order_give_the_same_rows(lister, pattern, order, threads, chunk, room):
+@example(pattern="3-star", order="depth", threads=1, chunk=1, capacity=0.0)
+@example(pattern="3-star", order="levels", threads=3, chunk=1 << 20, capacity=0.0)
+def test_any_budget_any_chunk_and_any_order_give_the_same_rows(lister, pattern, order, threads, chunk, capacity):
     """From the smallest budget that is accepted (`room` 0) to the one where everything fits (1)."""
     least = lister.smallest(pattern, order, threads)
-    host = int(least * (PLENTY / least) ** room)
+    host = int(least * (PLENTY / least) ** capacity)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(worker_memory, "LARGEST_CHUNK", chunk)
         rows, memory = lister.list(pattern, host, order=order, threads=threads)

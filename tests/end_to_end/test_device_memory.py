@@ -26,7 +26,7 @@ import longwall
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.cpu.search import prefix_tree
 from longwall.kernels.interface.engine import EngineLost, ShortOfMemory, WorkspaceTooLarge
-from longwall.pipeline.execution import search_bench, task_ranges, thread_executor, worker_memory
+from longwall.pipeline.execution import search_context, task_ranges, thread_executor, worker_memory
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, make_workspace
 from longwall.pipeline.phases import search_list
 from longwall.pipeline.run_store import commit_log
@@ -402,7 +402,7 @@ def test_rows_wait_on_the_host_where_there_is_no_room_to_trim_them(
     def short(table: EmbeddingTable) -> EmbeddingTable:
         raise ShortOfMemory("device")
 
-    monkeypatch.setattr(search_bench, "trimmed", short)
+    monkeypatch.setattr(search_context, "trimmed", short)
     engine = TroubledEngine(short_beyond(9), remote=True)
     assert answer(runner.run("listing", engine).path) == runner.undisturbed("listing")
 
@@ -466,9 +466,9 @@ def test_a_portion_is_halved_and_doubled() -> None:
     assert tried == [100, 50, 25, 12, *[6] * 8, 12, *[6] * 9]  # a larger one is tried after eight, and after sixteen
     most = 1000
     assert [batch.run(100, work) for _ in range(40)] == [*[6] * 7, *[12] * 8, *[24] * 8, *[48] * 8, *[96] * 8, 100]
-    most, rooms = 3, iter([True, False, True, False])
+    most, capacities = 3, iter([True, False, True, False])
     tried.clear()
-    assert batch.run(5, work, lambda short: next(rooms)) == 2
+    assert batch.run(5, work, lambda short: next(capacities)) == 2
     assert tried == [5, 5, 2]
     most = 0
     with pytest.raises(ShortOfMemory):

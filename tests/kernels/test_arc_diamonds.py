@@ -84,10 +84,10 @@ def test_pairs_of_triangles_while_counts_come_in_turn(name: str, owned: int, mos
     host = orient(graph)
     counter = chosen.kernels.arc_diamond_counter(chosen.device, chosen.load(host), 1 << 28)
     starts = host.indptr
-    owners = target_blocks(starts, min(owned, counter.piece_room))
+    owners = target_blocks(starts, min(owned, counter.piece_capacity))
 
     def parts_of(first: int, last: int) -> list[tuple[int, int]]:
-        blocks = target_blocks(starts[first : last + 1], min(most, counter.part_room))
+        blocks = target_blocks(starts[first : last + 1], min(most, counter.part_capacity))
         return [(first + low, first + high) for low, high in blocks]
 
     def pieces() -> Iterator[ArcPiece]:
@@ -108,4 +108,4 @@ def test_counts_without_room_are_refused_before_anything_is_made() -> None:
     with pytest.raises(WorkspaceTooLarge):
         chosen.kernels.arc_diamond_counter(chosen.device, loaded, 16 * (graph.num_vertices + 1))
     least = chosen.kernels.arc_diamond_counter(chosen.device, loaded, 16 * (graph.num_vertices + 1) + 4)
-    assert least.arc_room > 0
+    assert least.arc_capacity > 0

@@ -15,7 +15,7 @@ from oriented import orient
 from strategies import graphs
 
 from longwall.kernels.cpu.engine import CpuEngine
-from longwall.kernels.cuda.local_counts.in_arcs import InArcs
+from longwall.kernels.cuda.local_counts.reverse_adjacency import ReverseAdjacency
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.kcliques import (
     ALL_SIZES,
@@ -316,7 +316,7 @@ def test_a_table_that_has_no_room_is_refused():
     engine = make_engine("cuda")
     host = orient(generate("erdos-renyi", seed=1, vertices=40, edges=780))
     words = int(table_words(np.array([39]), 3)[0])
-    arcs = InArcs(engine.device, engine.load(host), 0).nbytes
+    arcs = ReverseAdjacency(engine.device, engine.load(host), 0).nbytes
     engine.kernels.tabled_clique_counter(engine.device, engine.load(host), 4, 4 * words + arcs + 8)
     with pytest.raises(WorkspaceTooLarge):
         engine.kernels.tabled_clique_counter(engine.device, engine.load(host), 4, 4 * words + arcs - 8)

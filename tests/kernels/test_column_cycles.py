@@ -44,7 +44,7 @@ def test_cycles_of_ranges(name: str, window: int | None, engine: Engine, monkeyp
         monkeypatch.setattr(engine.device, "shared_memory", window)
     host, expected, n = host_arrays(graph), cycles_of(graph), graph.num_vertices
     counter = engine.kernels.column_cycle_counter(engine.device, engine.load(host), 1 << 24)
-    assert counter.arc_room
+    assert counter.arc_capacity
     for first, last in pairwise([0, 1, n // 3, n // 3 + 2, n]):
         wanted = sum(expected[first:last])
         assert counter.count(first, last) == wanted
@@ -61,7 +61,7 @@ def test_few_vertices_are_counted_at_once() -> None:
     expected, found, first = sum(cycles_of(graph)), 0, 0
     larger = np.cumsum([0, *(graph.indptr[1:] - graph.split)])
     while first < n:
-        last = int(np.searchsorted(larger, larger[first] + counter.arc_room, "right")) - 1
+        last = int(np.searchsorted(larger, larger[first] + counter.arc_capacity, "right")) - 1
         assert last > first
         found, first = found + counter.count(first, last), last
     assert found == expected

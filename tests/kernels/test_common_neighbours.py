@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.homomorphism_program import WORD, Beside, Inner, RowTables
+from longwall.kernels.interface.homomorphism_program import WORD, CodegreePattern, Inner, RowTables
 from longwall.kernels.interface.local_counts import EdgeGraph
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.storage.generators.kinds import generate
@@ -199,7 +199,7 @@ def test_numbers_that_may_not_fit_a_word_are_refused(engine, graph, monkeypatch)
         "walks": lambda: kernels.paths_of_arcs(device, loaded, arcs, MEMORY),
         "maps": lambda: kernels.inner_counts(device, loaded, tables, Inner.CYCLES, arcs, MEMORY),
         "almost-cliques": lambda: kernels.almost_clique_counter(device, loaded, tables, MEMORY),
-        "pairs": lambda: kernels.pair_counter(device, loaded, Beside.CHERRY, MEMORY),
+        "pairs": lambda: kernels.pair_counter(device, loaded, CodegreePattern.CHERRY, MEMORY),
     }
     if made.name == "cuda":  # the CPU has longer words
         numbered = EdgeGraph.of(loaded, arcs)
@@ -219,4 +219,4 @@ def test_columns_have_no_more_arcs_than_32_bits_count(engine, graph, monkeypatch
     if engine[0].name == "cuda":
         monkeypatch.setattr("longwall.kernels.cuda.local_counts.four_cycles._MOST_COLUMN_ARCS", 300)
     counter = kernels.column_cycle_counter(device, loaded, MEMORY)
-    assert counter.arc_room == (300 if engine[0].name == "cuda" else loaded.num_arcs)
+    assert counter.arc_capacity == (300 if engine[0].name == "cuda" else loaded.num_arcs)

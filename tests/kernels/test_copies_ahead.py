@@ -73,9 +73,9 @@ def pieces(array: Any, size: int) -> list[tuple[int, Any]]:
 
 
 @pytest.mark.parametrize("room", [COPY_BUFFER, 5 * COPY_BUFFER])
-def test_pieces_by_any_thread_in_any_order(cuda: Any, graph: Graph, room: int) -> None:
+def test_pieces_by_any_thread_in_any_order(cuda: Any, graph: Graph, capacity: int) -> None:
     arrays = [graph.indices, graph.indptr]
-    with cuda.copying_ahead(arrays, room) as puts, ThreadPoolExecutor(4) as pool:
+    with cuda.copying_ahead(arrays, capacity) as puts, ThreadPoolExecutor(4) as pool:
         todo = [
             (put, *piece)
             for put, array, size in zip(puts, arrays, (COPY_BUFFER, 1000), strict=True)  # of several buffers, of one
@@ -101,9 +101,9 @@ def test_what_was_copied_is_loaded(cuda: Any, graph: Graph, monkeypatch: pytest.
 
     with monkeypatch.context() as patch:
         patch.setattr(StagedCopies, "send", None)
-        loaded = cuda.load(host, room=COPY_BUFFER)
+        loaded = cuda.load(host, capacity=COPY_BUFFER)
     assert all(np.array_equal(getattr(loaded, name).get(), getattr(host, name)) for name in NAMES)
-    again = cuda.load(host, room=COPY_BUFFER)
+    again = cuda.load(host, capacity=COPY_BUFFER)
     assert again.indices.data.ptr != loaded.indices.data.ptr
     assert all(np.array_equal(getattr(again, name).get(), getattr(host, name)) for name in NAMES)
 
@@ -113,7 +113,7 @@ def test_small_graphs_take_no_buffers(cuda: Any, graph: Graph, store: Path, monk
         monkeypatch.setattr(f"{module}.WORTH_BUFFERS", 2 * graph.nbytes)
     monkeypatch.setattr("longwall.kernels.cuda.engine.StagedCopies", None)
     host = host_arrays(graph)
-    loaded = cuda.load(host, room=COPY_BUFFER)
+    loaded = cuda.load(host, capacity=COPY_BUFFER)
     assert all(np.array_equal(getattr(loaded, name).get(), getattr(host, name)) for name in NAMES)
     with open_resources(load_config(config(store, store.parent), ())) as resources:
         read_graph(load_config(config(store, store.parent), ()), NullObserver(), resources)
@@ -121,10 +121,10 @@ def test_small_graphs_take_no_buffers(cuda: Any, graph: Graph, store: Path, monk
 
 def test_buffers_are_locked_once(cuda: Any, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     host = host_arrays(graph)
-    cuda.load(host, room=2 * COPY_BUFFER)
+    cuda.load(host, capacity=2 * COPY_BUFFER)
     monkeypatch.setattr("longwall.kernels.cuda.runtime.pinned_buffers.locked_column", None)
-    for room in (COPY_BUFFER, 2 * COPY_BUFFER):
-        loaded = cuda.load(host, room=room)
+    for capacity in (COPY_BUFFER, 2 * COPY_BUFFER):
+        loaded = cuda.load(host, capacity=capacity)
         assert all(np.array_equal(getattr(loaded, name).get(), getattr(host, name)) for name in NAMES)
 
 

@@ -425,7 +425,7 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
     program = plan_match(parse_pattern("house", (0, 1, 0, 1, 1)), graph.stats, counting=False).program
     for columns in (2, 4):
         part = to_extend(program, columns)
-        variant = Variant(emitted=emitted_set(part, columns), grouped=columns == 2, shared_room=512)
+        variant = Variant(emitted=emitted_set(part, columns), grouped=columns == 2, shared_capacity=512)
         for name in ("extend_rows", "extend_two_pass"):
             yield f"search/{name}-{columns}", *source_text(f"search/{name}.cu", program_header(part, columns, variant))
         staged = Variant(emitted=emitted_set(part, columns), lists=row_lists(part, columns)[1])
@@ -449,7 +449,7 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         "local_counts/column_cycles",
         "local_counts/edges",
         "local_counts/four_cycles",
-        "local_counts/in_arcs",
+        "local_counts/reverse_adjacency",
         "local_counts/triangles",
         "local_counts/warp_triangles",
         "maximal_cliques/order",

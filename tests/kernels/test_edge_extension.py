@@ -172,8 +172,8 @@ def test_lists_may_be_away(engine, skewed, access, memory, monkeypatch):
     rows = [[code] for code in codes_of(skewed)]
     pairs = [[*row, new] for row in rows[::5] for new in new_edges(skewed, row)[::11]]
     with engine.faults():
-        room = state_bytes(skewed.num_arcs) + skewed.indices.nbytes // 4
-        paged = load_paged(engine, skewed, access, room, VERTEX_ARRAYS if access != "zero-copy" else ())
+        capacity = state_bytes(skewed.num_arcs) + skewed.indices.nbytes // 4
+        paged = load_paged(engine, skewed, access, capacity, VERTEX_ARRAYS if access != "zero-copy" else ())
     for some in (rows, pairs):
         assert extended(engine, paged, some, memory, 500) == [new_edges(skewed, row) for row in some]
 

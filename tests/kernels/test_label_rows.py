@@ -66,7 +66,7 @@ def test_rows_are_those_of_the_host(
         assert on_host(rows.slices) == want.slices.starts.tolist()
         assert rows.role_arcs == want.slices.arcs
     arrays = (rows.origin, rows.indptr, rows.split, rows.indices, rows.labels, rows.slices)
-    assert rows.room >= sum(array.nbytes for array in arrays if array is not None)
+    assert rows.capacity >= sum(array.nbytes for array in arrays if array is not None)
 
 
 def rows_of(env: Any, loaded: Any, graph: Graph, layout: LabelLayout) -> Any:

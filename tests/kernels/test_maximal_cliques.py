@@ -49,15 +49,15 @@ class Case:
         counts = np.transpose(counts).tolist()
         return {vertex: tuple(row) for vertex, row in zip(self.ids.tolist(), counts, strict=True) if row[0]}
 
-    def cliques(self, min_size=2, room=1, cuts=()):
-        lister = self.kernels.maximal_clique_lister(self.device, self.graph, self.order, min_size, room, MEMORY)
+    def cliques(self, min_size=2, capacity=1, cuts=()):
+        lister = self.kernels.maximal_clique_lister(self.device, self.graph, self.order, min_size, capacity, MEMORY)
         found = []
         for first, last in pairwise([0, *cuts, self.n]):
             lister.begin(first, last)
             while (part := lister.following()) is not None:
                 offsets, members = part
                 assert len(offsets) > 1
-                assert len(members) == offsets[-1] <= max(room, self.order.degeneracy + 1)
+                assert len(members) == offsets[-1] <= max(capacity, self.order.degeneracy + 1)
                 rows = [self.ids[members[a:z]].tolist() for a, z in pairwise(offsets.tolist())]
                 assert all(len(set(row)) == len(row) for row in rows)
                 found += [frozenset(row) for row in rows]
@@ -82,13 +82,13 @@ def dense(n, share, seed):
 def check(one, cliques):
     assert one.sizes() == naive_cliques.sizes(cliques)
     assert one.vertices() == naive_cliques.per_vertex(cliques)
-    assert one.cliques(room=1 << 16) == cliques
+    assert one.cliques(capacity=1 << 16) == cliques
 
 
 @settings(relaxed, max_examples=150)
-@given(small=graphs(), min_size=st.integers(2, 5), room=st.integers(1, 30), cut=st.integers(0, 9))
+@given(small=graphs(), min_size=st.integers(2, 5), capacity=st.integers(1, 30), cut=st.integers(0, 9))
 @example(SmallGraph(((0, 1),), {0: 0, 1: 0}), 2, 1, 1)
-def test_small_graphs_have_the_cliques_of_the_definition(case, small, min_size, room, cut):
+def test_small_graphs_have_the_cliques_of_the_definition(case, small, min_size, capacity, cut):
     cliques = naive_cliques.maximal_cliques_by_definition(small.edges)
     assert naive_cliques.maximal_cliques(small.edges) == cliques
     one = case(small.edges)
@@ -96,7 +96,7 @@ def test_small_graphs_have_the_cliques_of_the_definition(case, small, min_size, 
     cuts = [min(cut, one.n)]
     assert one.sizes(min_size, cuts) == naive_cliques.sizes(wanted)
     assert one.vertices(min_size, cuts) == naive_cliques.per_vertex(wanted)
-    assert one.cliques(min_size, room, cuts) == wanted
+    assert one.cliques(min_size, capacity, cuts) == wanted
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
@@ -139,7 +139,7 @@ def test_wide_searches_end_at_vertices_without_more_candidates(case):
     cliques = {frozenset(clique) for clique in nx.find_cliques(nx.Graph(edges))}
     assert one.sizes() == naive_cliques.sizes(cliques)
     assert one.vertices() == naive_cliques.per_vertex(cliques)
-    assert one.cliques(room=1000) == cliques
+    assert one.cliques(capacity=1000) == cliques
 
 
 @pytest.mark.quick_cases(1)
@@ -164,7 +164,7 @@ def test_wide_searches_stop_at_the_least_size_and_wherever_a_list_is_full(case):
         wanted = {clique for clique in cliques if len(clique) >= min_size}
         assert one.sizes(min_size) == naive_cliques.sizes(wanted)
         assert one.vertices(min_size) == naive_cliques.per_vertex(wanted)
-        assert one.cliques(min_size, room=1, cuts=range(1, one.n)) == wanted
+        assert one.cliques(min_size, capacity=1, cuts=range(1, one.n)) == wanted
 
 
 @pytest.mark.parametrize("parts", [2, 5, 8])
@@ -172,7 +172,7 @@ def test_graphs_with_the_most_cliques_there_can_be(case, parts):
     one = case(naive_cliques.moon_moser(parts))
     assert one.sizes() == {parts: 3**parts}
     assert set(one.vertices().values()) == {(3 ** (parts - 1), parts)}
-    assert len(one.cliques(room=100)) == 3**parts
+    assert len(one.cliques(capacity=100)) == 3**parts
 
 
 @pytest.mark.gpu
@@ -180,7 +180,7 @@ def test_graphs_with_the_most_cliques_there_can_be(case, parts):
 @pytest.mark.parametrize("rows", [0, 512])
 def test_parts_that_warps_hand_over_change_nothing(lab, monkeypatch, rows, least):
     """With and without rows that are handed over, too; nodes of any size, or none."""
-    for name, value in {"_PATIENCE": 0, "_STEPS": 1, "_GIFT_ROWS": rows, "_LEAST_GIFT": least}.items():
+    for name, value in {"_PATIENCE": 0, "_STEPS": 1, "_DONATION_ROWS": rows, "_LEAST_DONATION": least}.items():
         monkeypatch.setattr(finders, name, value)
     for edges in (naive_cliques.moon_moser(5), dense(40, 0.6, 1), wide_graph(100, 9, 40, 66, 7)):
         one = Case(lab, "cuda", edges)
@@ -194,8 +194,8 @@ def check_parts(one, cliques):
     assert sizes == naive_cliques.sizes(cliques)
     assert sum(int(roots.control[2]) for roots in counter._roots) > 10, "warps handed nothing over"
     assert one.vertices() == naive_cliques.per_vertex(cliques)
-    for room in (1, 300):
-        assert one.cliques(room=room) == cliques
+    for capacity in (1, 300):
+        assert one.cliques(capacity=capacity) == cliques
 
 
 @pytest.mark.gpu

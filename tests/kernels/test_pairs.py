@@ -9,10 +9,10 @@ import pytest
 from cases import each_case
 
 from longwall.kernels.host.patterns.pattern_codes import canonical_pattern
-from longwall.kernels.interface.homomorphism_program import Beside
+from longwall.kernels.interface.homomorphism_program import CodegreePattern
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.patterns.pattern import Pattern
-from longwall.pipeline.planning.pairs.patterns import beside_edges, merged_edges
+from longwall.pipeline.planning.pairs.patterns import codegree_edges, merged_edges
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
 
@@ -41,33 +41,33 @@ def engine(request: pytest.FixtureRequest, lab: Any, monkeypatch: Any) -> Any:
     return load
 
 
-def mappings(graph: Graph, beside: Beside) -> int:
+def mappings(graph: Graph, codegree: CodegreePattern) -> int:
     """The maps that are counted, by a search of igraph's."""
     tails = np.repeat(np.arange(graph.num_vertices), np.diff(graph.indptr)).tolist()
     edges = list(zip(tails, graph.indices.tolist(), strict=True))
-    merged = merged_edges(beside)
+    merged = merged_edges(codegree)
     beyond = naive.igraph_count_mappings(edges, naive.Query(5, merged)) if merged else 0
-    return naive.igraph_count_mappings(edges, naive.Query(6, beside_edges(beside))) + beyond
+    return naive.igraph_count_mappings(edges, naive.Query(6, codegree_edges(codegree))) + beyond
 
 
 def test_patterns_of_pairs_are_what_they_are_said_to_be() -> None:
-    patterns = [Pattern(6, beside_edges(beside)) for beside in Beside]
-    assert len({canonical_pattern(pattern.edges, None, 6)[0] for pattern in patterns}) == len(Beside)
-    for beside, pattern in zip(Beside, patterns, strict=True):
-        assert len(pattern.neighbours[0] & pattern.neighbours[1]) >= beside.common
-        assert beside.symmetric == (pattern.neighbours[1] == pattern.neighbours[0] and not beside.has_codegrees)
+    patterns = [Pattern(6, codegree_edges(codegree)) for codegree in CodegreePattern]
+    assert len({canonical_pattern(pattern.edges, None, 6)[0] for pattern in patterns}) == len(CodegreePattern)
+    for codegree, pattern in zip(CodegreePattern, patterns, strict=True):
+        assert len(pattern.neighbours[0] & pattern.neighbours[1]) >= codegree.common
+        assert codegree.symmetric == (pattern.neighbours[1] == pattern.neighbours[0] and not codegree.has_codegrees)
 
 
 @pytest.mark.quick_cases(4)
-@pytest.mark.parametrize("beside", Beside)
+@pytest.mark.parametrize("beside", CodegreePattern)
 @each_case("kind", GRAPHS)
-def test_maps_beside_pairs_are_those_of_igraph(engine: Any, beside: Beside, kind: str) -> None:
+def test_maps_beside_pairs_are_those_of_igraph(engine: Any, codegree: CodegreePattern, kind: str) -> None:
     graph = GRAPHS[kind]()
     own, loaded = engine(graph)
-    counter = own.kernels.pair_counter(own.device, loaded, beside, MEMORY)
-    wanted = mappings(graph, beside)
+    counter = own.kernels.pair_counter(own.device, loaded, codegree, MEMORY)
+    wanted = mappings(graph, codegree)
     size = graph.num_vertices
     for cuts in ([0, size], [0, 3, size // 2, size]):
         counts = [counter.count(first, last) for first, last in pairwise(cuts)]
-        assert sum(counts) * beside.maps_each == wanted
+        assert sum(counts) * codegree.maps_each == wanted
     assert wanted > 0 or kind == "sparse"

@@ -119,12 +119,12 @@ class Lab:
         for at in zip(*np.nonzero(lengths > 0), strict=True):
             of_pages = pages.shifts[sources[at] // PAGE : (sources[at] + lengths[at] - 1) // PAGE + 1]
             shifts[at] = of_pages[0] if (of_pages == of_pages[0]).all() else 0
-        short = lengths < (staging._room // max(16, 2 * len(names)) if pages.staged else 0)
+        short = lengths < (staging._capacity // max(16, 2 * len(names)) if pages.staged else 0)
         wanted = (lengths > 0) & short & (shifts == 0)
         np.testing.assert_array_equal(begins == sources + shifts, ~wanted)
         copies = np.unique(np.stack([sources[wanted], lengths[wanted], begins[wanted], names[wanted]]), axis=1)
         assert np.unique(copies[3]).size == copies.shape[1]
-        assert copies[1].sum() <= staging._room
+        assert copies[1].sum() <= staging._capacity
         if copies.size:
             # In the order of their pages they lie one behind the other, from the buffer's first arc on.
             order = np.argsort(copies[2])
@@ -207,8 +207,8 @@ def test_hubs_are_longer_than_what_a_warp_copies_at_once(lab: Lab, stars: GraphA
 def test_lists_that_would_take_much_of_the_room_stay(lab: Lab, stars: GraphArrays) -> None:
     away = np.ones(number_of_pages(stars), bool)
     rows = np.arange(stars.num_vertices, dtype=np.uint32)[None]
-    for room in (16, 17, 1000, 16 * 513, 16 * 514, 16 * 1901):
-        assert lab.bring(stars, away, _FIXED_BYTES + 8 * room, rows, [(0, NeighbourRange.ALL)]) > 0
+    for capacity in (16, 17, 1000, 16 * 513, 16 * 514, 16 * 1901):
+        assert lab.bring(stars, away, _FIXED_BYTES + 8 * capacity, rows, [(0, NeighbourRange.ALL)]) > 0
 
 
 def test_little_memory_is_for_few_rows(lab: Lab, host: GraphArrays) -> None:
@@ -228,11 +228,11 @@ def test_rows_are_as_many_as_there_is_room_for(lab: Lab, order: int) -> None:
     dense = host_arrays(generate("erdos-renyi", seed=3, vertices=300, edges=9000))
     rows = np.arange(dense.num_vertices, dtype=np.uint32)[None, ::order].copy()
     lengths = np.diff(dense.indptr)[rows[0]]
-    for room in (1500, 3000, 6000, 8500):
+    for capacity in (1500, 3000, 6000, 8500):
         away = np.ones(number_of_pages(dense), bool)
-        n = lab.bring(dense, away, _FIXED_BYTES + 8 * room, rows, [(0, NeighbourRange.ALL)])
+        n = lab.bring(dense, away, _FIXED_BYTES + 8 * capacity, rows, [(0, NeighbourRange.ALL)])
         assert n < rows.shape[1]
-        assert room < lengths[:n].sum()
+        assert capacity < lengths[:n].sum()
 
 
 def test_rows_may_lie_anyhow(lab: Lab, host: GraphArrays) -> None:
@@ -291,15 +291,15 @@ graphs = st.sets(
     seed=st.integers(0, 1 << 20),
     share=st.sampled_from([0.2, 0.7, 1.0]),
     n=st.integers(1, 200),
-    room=st.sampled_from([10, 100, 300, 1000, 5000]),
+    capacity=st.sampled_from([10, 100, 300, 1000, 5000]),
     lists=st.lists(st.tuples(st.integers(0, 2), st.sampled_from(NeighbourRange)), min_size=1, max_size=9, unique=True),
     staged=st.booleans(),
 )
-def test_any_lists_of_any_graph(lab, edges, seed, share, n, room, lists, staged):
+def test_any_lists_of_any_graph(lab, edges, seed, share, n, capacity, lists, staged):
     host = host_arrays(make_graph(edges))
     rng = np.random.default_rng(seed)
     away = rng.random(number_of_pages(host)) < share
     rows = rng.integers(0, host.num_vertices, (3, n)).astype(np.uint32)
     rows[0].sort()
     lab._on_device.clear()  # ids of graphs are used again
-    lab.bring(host, away, _FIXED_BYTES + 8 * room, rows, sorted(lists), staged=staged)
+    lab.bring(host, away, _FIXED_BYTES + 8 * capacity, rows, sorted(lists), staged=staged)

@@ -103,7 +103,7 @@ def test_edges_grow_alike_with_every_budget_and_access(
         extender = check(cuda, host, paged_of(cuda, host, access), rows_of(host, levels), memory, 20_000)
     assert (extender.staging is None) == (access == "managed")
     if extender.staging is not None:
-        assert len(extender.staging.rooms) == (2 if memory >= levels * MEMORY else 1)
+        assert len(extender.staging.capacities) == (2 if memory >= levels * MEMORY else 1)
 
 
 def test_pieces_are_brought_while_others_are_written(
@@ -134,7 +134,9 @@ def test_pieces_are_brought_while_others_are_written(
 def test_lists_of_the_piece_before_do_not_cross_the_link_again(cuda: Any, host: GraphArrays, late: None) -> None:
     with cuda.faults():
         extender = check(cuda, host, paged_of(cuda, host, "zero-copy"), rows_of(host, 1), MEMORY, 1 << 40)
-        copied, brought = (sum(getattr(one, name) for one in extender.staging.rooms) for name in ("copied", "brought"))
+        copied, brought = (
+            sum(getattr(one, name) for one in extender.staging.capacities) for name in ("copied", "brought")
+        )
     assert 0 < copied < brought * 3 // 4
 
 
@@ -231,7 +233,7 @@ def test_both_rooms_are_inside_the_memory(cuda: Any, host: GraphArrays) -> None:
             try:
                 extender = cuda.kernels.edge_extender(cuda.device, paged, 1, rows.shape[1], memory)
                 assert extender.staging is not None
-                assert len(extender.staging.rooms) == 2
+                assert len(extender.staging.capacities) == 2
                 first = 0
                 while first < rows.shape[1]:
                     extender.count(columns, first, rows.shape[1])

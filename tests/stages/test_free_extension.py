@@ -273,9 +273,9 @@ def test_lists_are_copied_once_and_in_order(graph):
 def test_rows_do_not_depend_on_where_the_graph_is(graph, monkeypatch, kind, access, page_order):
     set_page_size(monkeypatch, 256)
     engine = make_engine(kind, page_order=page_order)
-    room = state_bytes(graph.num_arcs) + graph.indices.nbytes // 4
+    capacity = state_bytes(graph.num_arcs) + graph.indices.nbytes // 4
     with engine.faults():
-        paged = load_paged(engine, graph, access, room, VERTEX_ARRAYS if access != "zero-copy" else ())
+        paged = load_paged(engine, graph, access, capacity, VERTEX_ARRAYS if access != "zero-copy" else ())
         assert paged.pages is not None
         assert paged.pages.staged == (access != "managed" and (page_order or kind == "cpu"))
         edges = concatenated(list(all_edges(paged, engine.xp, 3_000)))

@@ -25,7 +25,7 @@ class Take(Stage):
     def describe(self) -> str:
         return "take"
 
-    def run(self, chunk: RowRange, bench: Any) -> Any:
+    def run(self, chunk: RowRange, context: Any) -> Any:
         rows = set(range(chunk.begin, chunk.end))
         if self.fault in rows:
             raise ArithmeticError("a fault of a worker")
@@ -39,14 +39,14 @@ def test_the_fault_of_any_worker_ends_the_stage(fault: int) -> None:
     chunk = from_columns(np.array([np.arange(10) // 5, np.arange(10)], np.uint32), np)
     seen: list[int] = []
     with ThreadPoolExecutor(3) as threads:
-        bench = SimpleNamespace(
+        context = SimpleNamespace(
             first=0, last=2, workers=[SimpleNamespace(done=False)] * 3, threads=threads, check=seen.append
         )
         take = Take(fault)
         if fault < 0:
-            assert not list(ShareRows((take,)).run(chunk, bench))
+            assert not list(ShareRows((take,)).run(chunk, context))
             assert (take.taken, seen) == (set(range(10)), [10])
         else:
             with pytest.raises(ArithmeticError, match="of a worker"):
-                list(ShareRows((take,)).run(chunk, bench))
+                list(ShareRows((take,)).run(chunk, context))
             assert not seen

@@ -6,12 +6,22 @@ with the four vertices told apart.
 
 import numpy as np
 
-from longwall.kernels.interface.homomorphism_program import Beside
+from longwall.kernels.interface.homomorphism_program import CodegreePattern
 from longwall.kernels.jit.bits import popcount, trailing_zeros
 from longwall.kernels.jit.compile import compiled
 
-_CHERRY, _TRIANGLE, _PATH, _PAW = int(Beside.CHERRY), int(Beside.TRIANGLE), int(Beside.PATH), int(Beside.PAW)
-_CYCLE, _ENDS, _FORK, _ZIGZAG = int(Beside.CYCLE), int(Beside.ENDS), int(Beside.FORK), int(Beside.ZIGZAG)
+_CHERRY, _TRIANGLE, _PATH, _PAW = (
+    int(CodegreePattern.CHERRY),
+    int(CodegreePattern.TRIANGLE),
+    int(CodegreePattern.PATH),
+    int(CodegreePattern.PAW),
+)
+_CYCLE, _ENDS, _FORK, _ZIGZAG = (
+    int(CodegreePattern.CYCLE),
+    int(CodegreePattern.ENDS),
+    int(CodegreePattern.FORK),
+    int(CodegreePattern.ZIGZAG),
+)
 
 
 @compiled
@@ -46,11 +56,11 @@ def common_table(table, width, both, small, sizes):
 
 
 @compiled
-def common_sum(beside, common, small, sizes):
+def common_sum(codegree, common, small, sizes):
     """Count the maps of four vertices to common neighbours: pairs of them, in both orders, with what both see."""
     words = (common + 63) >> 6
     total = np.int64(0)
-    if beside == _CHERRY:
+    if codegree == _CHERRY:
         for k in range(common):
             total += sizes[k] * (sizes[k] - 1)
         return total * (common - 3)
@@ -59,16 +69,16 @@ def common_sum(beside, common, small, sizes):
             continue
         for m in range(k):
             joined = (small[k * words + (m >> 6)] >> np.uint64(m & 63)) & np.uint64(1)
-            if sizes[m] < 2 or (beside != _CYCLE and not joined):
+            if sizes[m] < 2 or (codegree != _CYCLE and not joined):
                 continue
             seen = np.int64(0)
             for w in range(words):
                 seen += popcount(small[k * words + w] & small[m * words + w])
-            if beside == _CYCLE:
+            if codegree == _CYCLE:
                 total += 2 * seen * (seen - 1)
-            elif beside == _PATH:
+            elif codegree == _PATH:
                 total += 2 * ((sizes[k] - 1) * (sizes[m] - 1) - seen)
-            elif beside == _PAW:
+            elif codegree == _PAW:
                 total += seen * (sizes[k] + sizes[m] - 4)
             else:
                 total += 2 * seen * (common - 3)
@@ -76,13 +86,13 @@ def common_sum(beside, common, small, sizes):
 
 
 @compiled
-def neighbour_sum(beside, table, width, both, slot, small, vectors):
+def neighbour_sum(codegree, table, width, both, slot, small, vectors):
     """Count the maps of four vertices to neighbours of a, some of which are common.
 
     Parameters
     ----------
-    beside
-        A :class:`longwall.kernels.interface.homomorphism_program.Beside`.
+    codegree
+        A :class:`longwall.kernels.interface.homomorphism_program.CodegreePattern`.
     table : uint64[neighbours * width]
     width
         Words of a row of the table.
@@ -96,20 +106,20 @@ def neighbour_sum(beside, table, width, both, slot, small, vectors):
         Workspace; the first is all zero, and is left so.
     """
     sizes, touched = vectors[0], vectors[1]
-    if beside == _ENDS:
+    if codegree == _ENDS:
         return _ends_less(table, width, both, slot)
     found = _common_of_neighbours(table, width, both, small, sizes, touched)
     if slot >= 0:
         sizes[slot] = 0
     total = np.int64(0)
-    if beside == _FORK:
+    if codegree == _FORK:
         for t in range(found):
             x = touched[t]
             total += sizes[x] * (sizes[x] - 1)
         total *= both.size - 2
         for k in range(both.size):
             total -= sizes[both[k]] * (sizes[both[k]] - 1)
-    elif beside == _ZIGZAG:
+    elif codegree == _ZIGZAG:
         for k in range(both.size):
             total += _zigzags(table, width, both, k, slot, sizes)
     else:

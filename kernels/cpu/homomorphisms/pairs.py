@@ -7,33 +7,38 @@ from longwall.kernels.cpu.homomorphisms.codegree_sums import count_codegrees, cr
 from longwall.kernels.cpu.homomorphisms.pair_sums import common_sum, common_table, neighbour_sum, path_ends_sum
 from longwall.kernels.exact_numbers import require_fits, two_words
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.homomorphism_program import Beside, largest_part
+from longwall.kernels.interface.homomorphism_program import CodegreePattern, largest_part
 from longwall.kernels.jit.bits import add_carry
 from longwall.kernels.jit.compile import compiled
 
-_ENDS, _STAR, _CROSS, _SPLIT = int(Beside.ENDS), int(Beside.STAR), int(Beside.CROSS), int(Beside.SPLIT)
+_ENDS, _STAR, _CROSS, _SPLIT = (
+    int(CodegreePattern.ENDS),
+    int(CodegreePattern.STAR),
+    int(CodegreePattern.CROSS),
+    int(CodegreePattern.SPLIT),
+)
 
 
-def pair_counter(device: CpuDevice, graph: GraphArrays, beside: Beside, memory: int) -> "CpuPairCounter":
+def pair_counter(device: CpuDevice, graph: GraphArrays, codegree: CodegreePattern, memory: int) -> "CpuPairCounter":
     """Make a counter of pairs."""
-    return CpuPairCounter(device, graph, beside, memory)
+    return CpuPairCounter(device, graph, codegree, memory)
 
 
 class CpuPairCounter:
     """Wedges of one vertex, listed by their ends, and the table of its neighbours, of one worker."""
 
-    def __init__(self, device: CpuDevice, graph: GraphArrays, beside: Beside, memory: int):
+    def __init__(self, device: CpuDevice, graph: GraphArrays, codegree: CodegreePattern, memory: int):
         n, longest = graph.num_vertices, max(graph.max_degree, 1)
         words = longest * ((longest + 63) // 64)
         wedges = int(most_wedges(graph.indptr, graph.indices))
-        small = words if beside.symmetric or beside == Beside.TAIL else 1
-        square = max(longest, 2) ** 2 if beside.has_codegrees else 1
-        thirds = n if beside == Beside.STAR else 1
+        small = words if codegree.symmetric or codegree == CodegreePattern.TAIL else 1
+        square = max(longest, 2) ** 2 if codegree.has_codegrees else 1
+        thirds = n if codegree == CodegreePattern.STAR else 1
         bytes_ = 20 * n + 4 * wedges + 8 * (words + small) + 24 * longest + 4 * square + 8 * thirds
         self.workspace_bytes = fitting(bytes_, memory)
         require_fits(largest_part(graph.num_arcs, longest), 63, "the number of maps beside a pair")
         self._graph = graph.indptr, graph.indices
-        self._beside = beside
+        self._codegree = codegree
         self._ends = np.zeros(n, np.uint32), np.zeros(n, np.uint32), np.empty(n, np.uint32), np.empty(n, np.int64)
         self._entries = np.empty(max(wedges, 1), np.uint32)
         self._table = np.empty(words, np.uint64)
@@ -46,8 +51,9 @@ class CpuPairCounter:
     def count(self, first: int, last: int) -> int:
         """Count the maps whose a lies in a range of vertices."""
         low, high = count_pairs(
-            *self._graph, int(self._beside), self._beside.symmetric, self._beside.common, first, last, *self._ends,
-            self._entries, self._table, self._small, self._vectors, self._codegrees, *self._thirds, self._stop_flag,
+            *self._graph, int(self._codegree), self._codegree.symmetric, self._codegree.common, first, last,
+            *self._ends, self._entries, self._table, self._small, self._vectors, self._codegrees, *self._thirds,
+            self._stop_flag,
         )  # fmt: skip
         return two_words(low, high)
 
@@ -66,7 +72,7 @@ def most_wedges(indptr, indices):
 
 @compiled
 def count_pairs(
-    indptr, indices, beside, symmetric, common, first, last, slots, counts, ends, places, entries, table, small,
+    indptr, indices, codegree, symmetric, common, first, last, slots, counts, ends, places, entries, table, small,
     vectors, codegrees, tally, touched, stop_flag,
 ):  # fmt: skip
     """Count the maps of four vertices beside all pairs of a, from first to last - 1, and b.
@@ -75,8 +81,8 @@ def count_pairs(
     ----------
     indptr, indices
         The graph.
-    beside
-        A :class:`longwall.kernels.interface.homomorphism_program.Beside`.
+    codegree
+        A :class:`longwall.kernels.interface.homomorphism_program.CodegreePattern`.
     symmetric
         Whether only pairs with b < a are looked at: ids are ranks, so a has fewer neighbours, which fill a table.
     common
@@ -115,31 +121,31 @@ def count_pairs(
             continue
         width = (degree + 63) >> 6
         found = list_pairs(indptr, indices, a, symmetric, common, slots, counts, ends, places, entries, table)
-        if found and beside == _ENDS:
+        if found and codegree == _ENDS:
             for i in range(degree):
                 y = indices[own + i]
                 part = path_ends_sum(indptr, indices, y, i, degree, counts, places, entries, table, vectors)
                 low, high = add_carry(low, high, part)
         if found and codegrees.size > 1:
             count_codegrees(degree, found, ends, counts, places, entries, codegrees)
-            if beside == _SPLIT:
+            if codegree == _SPLIT:
                 lower, higher = split_sum(degree, table, codegrees)
                 low, high = add_carry(low, high, lower)
                 high += higher + (lower < 0)  # for its low word has no sign
         for e in range(found):
-            if beside == _SPLIT:
+            if codegree == _SPLIT:
                 break
             b = ends[e]
             both = entries[places[b] - counts[b] : places[b]]
-            if beside == _CROSS:
+            if codegree == _CROSS:
                 part = cross_sum(degree, both, codegrees)
-            elif beside == _STAR:
+            elif codegree == _STAR:
                 part = star_sum(indptr, indices, own, b, both, counts, tally, touched)
             elif symmetric:
                 common_table(table, width, both, small, vectors[0])
-                part = common_sum(beside, both.size, small, vectors[0])
+                part = common_sum(codegree, both.size, small, vectors[0])
             else:
-                part = neighbour_sum(beside, table, width, both, np.int64(slots[b]) - 1, small, vectors)
+                part = neighbour_sum(codegree, table, width, both, np.int64(slots[b]) - 1, small, vectors)
             low, high = add_carry(low, high, part)
         for e in range(found):
             counts[ends[e]] = 0

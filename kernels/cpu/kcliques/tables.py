@@ -19,7 +19,7 @@ def tabled_clique_counter(device: CpuDevice, graph: GraphArrays, k: int, memory:
 class CpuTabledCliqueCounter(CpuCliqueCounter):
     """Counts when all lists have come; tables are made vertex by vertex, so there is room for all of them."""
 
-    table_room = _ALL
+    table_capacity = _ALL
 
     def __init__(self, device: CpuDevice, graph: GraphArrays, k: int, memory: int):
         super().__init__(device, graph, k, memory)

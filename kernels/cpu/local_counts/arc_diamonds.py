@@ -22,7 +22,7 @@ class CpuArcDiamondCounter:
 
     def __init__(self, device: CpuDevice, graph: GraphArrays, memory: int):
         self.workspace_bytes = fitting(4 * graph.num_vertices + 8 * graph.max_out_degree, memory)
-        self.arc_room, self.piece_room, self.part_room = max(graph.num_arcs, 1), 0, 0
+        self.arc_capacity, self.piece_capacity, self.part_capacity = max(graph.num_arcs, 1), 0, 0
         self._graph = graph
         self._place = np.zeros(graph.num_vertices, np.uint32)
         self._triangles = np.zeros(graph.max_out_degree, np.int64)

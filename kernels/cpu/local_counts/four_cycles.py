@@ -45,7 +45,7 @@ class CpuColumnCycleCounter(CpuFourCycleCounter):
 
     def __init__(self, device: CpuDevice, graph: GraphArrays, memory: int):
         super().__init__(device, graph, memory)
-        self.arc_room = max(graph.num_arcs, 1)
+        self.arc_capacity = max(graph.num_arcs, 1)
 
     def count(self, first: int, last: int, rows: Callable[[], Iterable[Targets]] | None = None) -> int:
         """Count the 4-cycles of a range of vertices, after the lists of all vertices."""

@@ -38,10 +38,10 @@ def maximal_clique_vertex_counter(
 
 
 def maximal_clique_lister(
-    device: CpuDevice, graph: GraphArrays, order: DegeneracyOrder, min_size: int, room: int, memory: int
+    device: CpuDevice, graph: GraphArrays, order: DegeneracyOrder, min_size: int, capacity: int, memory: int
 ) -> "CpuCliqueLister":
     """Make a lister of maximal cliques."""
-    return CpuCliqueLister(device, graph, order, min_size, room, memory)
+    return CpuCliqueLister(device, graph, order, min_size, capacity, memory)
 
 
 class _Search:
@@ -56,7 +56,7 @@ class _Search:
         found: tuple[int, int],
         *,
         vertices: int = 0,
-        room: int = 0,
+        capacity: int = 0,
     ):
         d, most = order.degeneracy, graph.max_degree
         wide = d if d > NARROW else 0
@@ -66,7 +66,7 @@ class _Search:
             "local": 4 * graph.num_vertices,
             "narrow": 8 * most + 8 * 8 * LEVELS + 12 * NARROW,
             "wide": wide * (5 + 8 * words) + 8 * order.wide_words + 4 * most + 24 * levels * (words + 2) if wide else 0,
-            "found": 12 * (d + 2) + 24 * vertices + 12 * room,
+            "found": 12 * (d + 2) + 24 * vertices + 12 * capacity,
         }
         self.workspace_bytes = fitting(sum(sizes.values()), memory)
         self._graph, self._order, self._stop_flag = graph, order, device.stop_flag
@@ -97,8 +97,8 @@ class _Search:
             np.zeros(d + 2, np.int64),
             np.zeros(1),
             np.zeros((3, vertices), np.int64),
-            np.zeros(room + 1 if room else 0, np.int64),
-            np.empty(room, np.uint32),
+            np.zeros(capacity + 1 if capacity else 0, np.int64),
+            np.empty(capacity, np.uint32),
         )
         self._state = np.full(STATES, -1, np.int64)
 
@@ -155,10 +155,10 @@ class CpuCliqueLister(_Search):
         graph: GraphArrays,
         order: DegeneracyOrder,
         min_size: int,
-        room: int,
+        capacity: int,
         memory: int,
     ):
-        super().__init__(device, graph, order, memory, (LIST, min_size), room=max(room, order.degeneracy + 1))
+        super().__init__(device, graph, order, memory, (LIST, min_size), capacity=max(capacity, order.degeneracy + 1))
         self._last = 0
 
     def begin(self, first: int, last: int) -> None:

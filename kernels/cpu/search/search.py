@@ -49,8 +49,8 @@ class CpuSearcher:
         self._slices = (none if graph.slices is None else graph.slices).reshape(-1, max(graph.slice_stride, 1))
         self._whole, self._program = program, pack(program)
         self._steps: dict[int, ProgramArrays] = {}
-        self._room = graph.max_degree + 1
-        stored = max(len(program.sets), 1) * self._room
+        self._capacity = graph.max_degree + 1
+        stored = max(len(program.sets), 1) * self._capacity
         marked = max(self._program.num_marks, 1) * graph.num_vertices
         self.workspace_bytes = fitting(stored * 4 + marked, memory)
         self._store = np.empty(stored, np.uint32)
@@ -69,8 +69,8 @@ class CpuSearcher:
         graph, program = self._graph, self._program
         total, estimate = count_rows(
             graph.indptr, graph.indices, graph.labels, self._slices, rows, 0, rows.shape[1], program.sets,
-            program.first_set, program.levels, program.blocks, program.members, program.terms, self._store, self._room,
-            self._marks, self._state, self._stop_flag, most, modulus,
+            program.first_set, program.levels, program.blocks, program.members, program.terms, self._store,
+            self._capacity, self._marks, self._state, self._stop_flag, most, modulus,
         )  # fmt: skip
         return int(total), estimate
 
@@ -93,8 +93,8 @@ class CpuSearcher:
         counts = np.empty(rows.shape[1], np.int64)
         done, written, begun = extend_rows(
             graph.indptr, graph.indices, graph.labels, self._slices, rows, 0, rows.shape[1], program.sets,
-            program.first_set, program.levels, self._store, self._room, self._marks, self._state, self._stop_flag, out,
-            counts, first,
+            program.first_set, program.levels, self._store, self._capacity, self._marks, self._state, self._stop_flag,
+            out, counts, first,
         )  # fmt: skip
         counts[done:] = -1
         return Extension(counts, out[:written], int(begun), counts.size - done - (begun > 0))
@@ -185,7 +185,9 @@ def _set_marks(array, begin, end, marks, base, value):
 
 
 @compiled
-def _run_sets(depth, first, last, sets, values, indptr, indices, labels, slices, start, stop, store, room, marks):
+def _run_sets(
+    depth, first, last, sets, values, indptr, indices, labels, slices, start, stop, store, set_capacity, marks
+):
     """Compute sets[first:last], which become known at `depth`; False if one that must not be empty is."""
     num_vertices = indptr.size - 1
     for s in range(first, last):
@@ -210,7 +212,7 @@ def _run_sets(depth, first, last, sets, values, indptr, indices, labels, slices,
             if mark >= 0:
                 _set_marks(indices, a, z, marks, base, 1)
         else:
-            at = s * room
+            at = s * set_capacity
             found = 0
             write = sets[s, _SIZE_ONLY] == 0
             if kind == _LABELLED:
@@ -314,7 +316,7 @@ def _count_suffix(depth, values, sets, blocks, members, terms, sizes, indptr, in
 
 @compiled
 def _enter_row(
-    r, good, rows, sets, first_set, values, indptr, indices, labels, slices, start, stop, store, room, marks
+    r, good, rows, sets, first_set, values, indptr, indices, labels, slices, start, stop, store, set_capacity, marks
 ):
     """Match row r, whose first `good` columns may equal those of the row before, and compute its sets.
 
@@ -326,8 +328,8 @@ def _enter_row(
     for d in range(changed, rows.shape[0]):
         values[d] = rows[d, r]
         if not _run_sets(
-            d, first_set[d], first_set[d + 1], sets, values, indptr, indices, labels, slices, start, stop, store, room,
-            marks,
+            d, first_set[d], first_set[d + 1], sets, values, indptr, indices, labels, slices, start, stop, store,
+            set_capacity, marks,
         ):  # fmt: skip
             return d
     return rows.shape[0]
@@ -335,8 +337,8 @@ def _enter_row(
 
 @compiled
 def count_rows(
-    indptr, indices, labels, slices, rows, begin, end, sets, first_set, levels, blocks, members, terms, store, room,
-    marks, state, stop_flag, most, modulus,
+    indptr, indices, labels, slices, rows, begin, end, sets, first_set, levels, blocks, members, terms, store,
+    set_capacity, marks, state, stop_flag, most, modulus,
 ):  # fmt: skip
     """Count the embeddings below rows[:, begin:end].
 
@@ -352,7 +354,7 @@ def count_rows(
         See :class:`longwall.kernels.interface.search_program.ProgramArrays`.
     store : uint32[num_sets * room]
         Workspace for the sets.
-    room
+    capacity
         Elements per set: more than any set has.
     marks : uint8[num_marks * num_vertices]
         Workspace, all zero; it is left all zero.
@@ -382,7 +384,21 @@ def count_rows(
         if stop_flag[0] or total >= most:
             break
         good = _enter_row(
-            r, good, rows, sets, first_set, values, indptr, indices, labels, slices, start, stop, store, room, marks
+            r,
+            good,
+            rows,
+            sets,
+            first_set,
+            values,
+            indptr,
+            indices,
+            labels,
+            slices,
+            start,
+            stop,
+            store,
+            set_capacity,
+            marks,
         )
         if good < columns:
             continue
@@ -415,7 +431,7 @@ def count_rows(
             values[depth] = x
             if not _run_sets(
                 depth, first_set[depth], first_set[depth + 1], sets, values, indptr, indices, labels, slices, start,
-                stop, store, room, marks,
+                stop, store, set_capacity, marks,
             ):  # fmt: skip
                 continue
             if depth == depth_end - 1:
@@ -444,8 +460,8 @@ def _clear_marks(sets, indices, start, stop, store, marks, num_vertices):
 
 @compiled
 def extend_rows(
-    indptr, indices, labels, slices, rows, begin, end, sets, first_set, levels, store, room, marks, state, stop_flag,
-    out, counts, first,
+    indptr, indices, labels, slices, rows, begin, end, sets, first_set, levels, store, set_capacity, marks, state,
+    stop_flag, out, counts, first,
 ):  # fmt: skip
     """Extend rows[:, begin:end] by one level; parameters not named here are those of :func:`count_rows`.
 
@@ -479,7 +495,21 @@ def extend_rows(
         if stop_flag[0]:
             break
         good = _enter_row(
-            r, good, rows, sets, first_set, values, indptr, indices, labels, slices, start, stop, store, room, marks
+            r,
+            good,
+            rows,
+            sets,
+            first_set,
+            values,
+            indptr,
+            indices,
+            labels,
+            slices,
+            start,
+            stop,
+            store,
+            set_capacity,
+            marks,
         )
         found = 0
         if good == columns:

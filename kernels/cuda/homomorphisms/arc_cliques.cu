@@ -31,7 +31,7 @@ DEVICE void for_inner_arcs(const i64* indptr, const u32* indices, const i64* spl
 // store: u32[blocks][store_words], for sums and tables without room in shared memory, of which a block has `words` for
 // the bitmap of v's out-neighbours, twice, and `room` for these.
 extern "C" __global__ void __launch_bounds__(256)
-    count_arc_cliques(const i64* indptr, const u32* indices, const i64* split, i64 num_vertices, i64 words, i64 room,
+    count_arc_cliques(const i64* indptr, const u32* indices, const i64* split, i64 num_vertices, i64 words, i64 capacity,
                       u32* store, i64 store_words, u32* next, const u32* stop, u64* counts) {
   u32 *bits = dynamic_shared + 4, *before = bits + words, *own_room = before + words;
   for (i64 w = threadIdx.x; w < words; w += blockDim.x) bits[w] = 0;
@@ -47,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(256)
     const u32* row = indices + begin;
     const Bitmap<true> place = fill_bitmap<true>(Row{row, size}, words, bits, before);
     const int width = (size + 31) >> 5;
-    u32* sums = static_cast<i64>(size) * (width + 1) <= room ? own_room : store + blockIdx.x * store_words;
+    u32* sums = static_cast<i64>(size) * (width + 1) <= capacity ? own_room : store + blockIdx.x * store_words;
     u32* table = sums + size;
     for (int i = threadIdx.x; i < size * (width + 1); i += blockDim.x) sums[i] = 0;
     __syncthreads();

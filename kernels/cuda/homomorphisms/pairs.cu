@@ -11,13 +11,13 @@ struct Graph {
 };
 
 struct Question {
-  int beside;
+  int codegree;
   bool symmetric;  // only pairs with b < a
   u32 common;      // the fewest common neighbours of a pair
 };
 
 // What the blocks have of their own: `slots`, `counts` and `tally` are all zero between vertices.
-struct Room {
+struct Buffers {
   u32 *slots, *counts, *ends, *tally;  // of every vertex; how many common neighbours with the pair it has
   u32* codegrees;                      // of every two neighbours of a: their common neighbours but a
   u64* closed;                 // of every neighbour of a: its walks of three steps to itself
@@ -63,7 +63,7 @@ DEVICE i64 around(const Pair& pair, int x) {
 }
 
 // The four are common neighbours; each lane returns its part.
-DEVICE i64 common_sum(const Pair& pair, int beside) {
+DEVICE i64 common_sum(const Pair& pair, int codegree) {
   const int words = pair.words(), c = pair.common;
   i64 total = 0;
   for (int k = lane_id(); k < c; k += 32) {
@@ -72,20 +72,20 @@ DEVICE i64 common_sum(const Pair& pair, int beside) {
     total += size * (size - 1) * (c - 3);
   }
   __syncwarp();
-  if (beside == CHERRY) return total;
+  if (codegree == CHERRY) return total;
   total = 0;
   for (i64 place = lane_id(); place < static_cast<i64>(c) * c; place += 32) {
     const int k = static_cast<int>(place / c), m = static_cast<int>(place % c);
     if (m >= k) continue;
     const int x = pair.both[k], y = pair.both[m];
     const i64 first = pair.sizes[k], second = pair.sizes[m];
-    if (first < 2 || second < 2 || (beside != CYCLE && !pair.joined(x, y))) continue;
+    if (first < 2 || second < 2 || (codegree != CYCLE && !pair.joined(x, y))) continue;
     const i64 seen = bits_of(pair.row(x), pair.row(y), pair.mask, words);
-    if (beside == CYCLE) {
+    if (codegree == CYCLE) {
       total += 2 * seen * (seen - 1);
-    } else if (beside == PATH) {
+    } else if (codegree == PATH) {
       total += 2 * ((first - 1) * (second - 1) - seen);
-    } else if (beside == PAW) {
+    } else if (codegree == PAW) {
       total += seen * (first + second - 4);
     } else {
       total += 2 * seen * (c - 3);
@@ -144,18 +144,18 @@ DEVICE i64 path_ends(const Pair& pair, const u64* closed) {
 }
 
 // Some of the four are adjacent to a alone; each lane returns its part.
-DEVICE i64 neighbour_sum(const Pair& pair, int beside, const u64* closed) {
+DEVICE i64 neighbour_sum(const Pair& pair, int codegree, const u64* closed) {
   const int words = pair.words(), c = pair.common;
   i64 total = 0;
   for (int x = lane_id(); x < pair.degree; x += 32) {
     const i64 size = x == pair.slot ? 0 : bits_of(pair.row(x), pair.mask, words);
     pair.sizes[x] = static_cast<u32>(size);
-    if (beside == FORK) total += size * (size - 1) * (c - 2 - pair.in_common(x));
+    if (codegree == FORK) total += size * (size - 1) * (c - 2 - pair.in_common(x));
   }
   __syncwarp();
-  if (beside == FORK) return total;
-  if (beside == ENDS) return path_ends(pair, closed);
-  return beside == ZIGZAG ? zigzags(pair) : tails(pair);
+  if (codegree == FORK) return total;
+  if (codegree == ENDS) return path_ends(pair, closed);
+  return codegree == ZIGZAG ? zigzags(pair) : tails(pair);
 }
 
 // Find the common neighbours of a and b: they are bits of `mask`, and places in `both`. Returns how many.
@@ -180,33 +180,33 @@ DEVICE int find_common(const Graph& g, i64 own, int degree, u32 b, u32* mask, u3
   return found;
 }
 
-// Make the table of a, and list the vertices b with enough common neighbours in room.ends; control[1] says how many.
-DEVICE void list_pairs(const Graph& g, i64 a, const Question& asked, const Room& room, int width, u32* table) {
+// Make the table of a, and list the vertices b with enough common neighbours in buffers.ends; control[1] says how many.
+DEVICE void list_pairs(const Graph& g, i64 a, const Question& asked, const Buffers& buffers, int width, u32* table) {
   const i64 own = g.indptr[a];
   const int degree = static_cast<int>(g.indptr[a + 1] - own), warp = warp_in_block(), warps = blockDim.x >> 5;
   for (i64 w = threadIdx.x; w < static_cast<i64>(degree) * width; w += blockDim.x) table[w] = 0;
-  for (int i = threadIdx.x; i < degree; i += blockDim.x) room.slots[g.indices[own + i]] = i + 1;
+  for (int i = threadIdx.x; i < degree; i += blockDim.x) buffers.slots[g.indices[own + i]] = i + 1;
   __syncthreads();
   for (int i = warp; i < degree; i += warps) {
     const u32 y = g.indices[own + i];
     for (i64 at = g.indptr[y] + lane_id(); at < g.indptr[y + 1]; at += 32) {
-      const u32 z = g.indices[at], slot = room.slots[z];
+      const u32 z = g.indices[at], slot = buffers.slots[z];
       if (slot) atomicOr(&table[static_cast<i64>(i) * width + ((slot - 1) >> 5)], 1u << ((slot - 1) & 31));
-      if ((z < a || (z > a && !asked.symmetric)) && atomicAdd(&room.counts[z], 1u) + 1 == asked.common) {
-        room.ends[atomicAdd(&dynamic_shared[1], 1u)] = z;
+      if ((z < a || (z > a && !asked.symmetric)) && atomicAdd(&buffers.counts[z], 1u) + 1 == asked.common) {
+        buffers.ends[atomicAdd(&dynamic_shared[1], 1u)] = z;
       }
     }
   }
   __syncthreads();
 }
 
-DEVICE void clear(const Graph& g, i64 a, const Room& room) {
+DEVICE void clear(const Graph& g, i64 a, const Buffers& buffers) {
   const i64 own = g.indptr[a];
   const int degree = static_cast<int>(g.indptr[a + 1] - own), warp = warp_in_block(), warps = blockDim.x >> 5;
   for (int i = warp; i < degree; i += warps) {
     const u32 y = g.indices[own + i];
-    for (i64 at = g.indptr[y] + lane_id(); at < g.indptr[y + 1]; at += 32) room.counts[g.indices[at]] = 0;
-    if (lane_id() == 0) room.slots[y] = 0;
+    for (i64 at = g.indptr[y] + lane_id(); at < g.indptr[y + 1]; at += 32) buffers.counts[g.indices[at]] = 0;
+    if (lane_id() == 0) buffers.slots[y] = 0;
   }
 }
 
@@ -256,37 +256,37 @@ DEVICE void splits(int degree, int width, const u32* table, const u32* codegrees
 }
 
 // What needs the codegrees of a's neighbours: the warps count these first.
-DEVICE void codegree_sums(const Graph& g, i64 own, int degree, int width, const Question& asked, const Room& room,
+DEVICE void codegree_sums(const Graph& g, i64 own, int degree, int width, const Question& asked, const Buffers& buffers,
                           u32* both, u32* mask, const u32* table, i64* parts) {
   const u32 number = dynamic_shared[1];
-  for (i64 i = threadIdx.x; i < static_cast<i64>(degree) * degree; i += blockDim.x) room.codegrees[i] = 0;
+  for (i64 i = threadIdx.x; i < static_cast<i64>(degree) * degree; i += blockDim.x) buffers.codegrees[i] = 0;
   __syncthreads();
   for (;;) {
     const u32 turn = take(&dynamic_shared[2], 1);
     if (turn >= number) break;
-    const int common = find_common(g, own, degree, room.ends[turn], mask, both);
-    add_codegrees(both, common, degree, room.codegrees);
+    const int common = find_common(g, own, degree, buffers.ends[turn], mask, both);
+    add_codegrees(both, common, degree, buffers.codegrees);
     __syncwarp();
   }
   __syncthreads();
-  if (asked.beside == SPLIT) {
-    splits(degree, width, table, room.codegrees, parts);
+  if (asked.codegree == SPLIT) {
+    splits(degree, width, table, buffers.codegrees, parts);
     return;
   }
   for (u32 turn = warp_in_block(); turn < number; turn += blockDim.x >> 5) {
-    const int common = find_common(g, own, degree, room.ends[turn], mask, both);
-    add_parts_of(crosses(both, common, degree, room.codegrees), parts);
+    const int common = find_common(g, own, degree, buffers.ends[turn], mask, both);
+    add_parts_of(crosses(both, common, degree, buffers.codegrees), parts);
     __syncwarp();
   }
 }
 
 // Third vertices below b for every b, by the whole block: from g to g + 1 common neighbours there are 3 g (g - 1) more
 // ordered triples of these. Warps clear what they have counted.
-DEVICE void stars(const Graph& g, i64 own, int degree, const Room& room, u32 least, u32* both, u32* mask, i64* parts) {
+DEVICE void stars(const Graph& g, i64 own, int degree, const Buffers& buffers, u32 least, u32* both, u32* mask, i64* parts) {
   const u32 number = dynamic_shared[1];
   const int warp = warp_in_block(), warps = blockDim.x >> 5;
   for (u32 turn = 0; turn < number; ++turn) {
-    const u32 b = room.ends[turn];
+    const u32 b = buffers.ends[turn];
     const int common = find_common(g, own, degree, b, mask, both);  // by every warp for itself
     for (int pass = 0; pass < 2; ++pass) {
       for (int k = warp; k < common; k += warps) {
@@ -295,9 +295,9 @@ DEVICE void stars(const Graph& g, i64 own, int degree, const Room& room, u32 lea
           const u32 x = g.indices[at];
           if (x >= b) break;  // rows ascend
           if (pass) {
-            room.tally[x] = 0;
-          } else if (room.counts[x] >= least) {
-            const i64 before = atomicAdd(&room.tally[x], 1u);
+            buffers.tally[x] = 0;
+          } else if (buffers.counts[x] >= least) {
+            const i64 before = atomicAdd(&buffers.tally[x], 1u);
             add_parts_of(3 * before * (before - 1), parts);
           }
         }
@@ -309,14 +309,14 @@ DEVICE void stars(const Graph& g, i64 own, int degree, const Room& room, u32 lea
 }
 
 // Count the maps of a, with a table that has room for it, and vectors for each warp; `parts` has the lanes' sums.
-DEVICE void count_at(const Graph& g, i64 a, const Question& asked, const Room& room, u32* vectors, i64 longest,
+DEVICE void count_at(const Graph& g, i64 a, const Question& asked, const Buffers& buffers, u32* vectors, i64 longest,
                      u32* table, i64* parts) {
   const i64 own = g.indptr[a];
   const int degree = static_cast<int>(g.indptr[a + 1] - own), warp = warp_in_block(), warps = blockDim.x >> 5;
   const int width = (degree + 31) >> 5 | 1, words = (degree + 31) >> 5;
-  list_pairs(g, a, asked, room, width, table);
+  list_pairs(g, a, asked, buffers, width, table);
   const u32 number = dynamic_shared[1];
-  if (number && asked.beside == ENDS) {
+  if (number && asked.codegree == ENDS) {
     for (int i = warp; i < degree; i += warps) {
       const u32* row = table + static_cast<i64>(i) * width;
       i64 walks = 0;
@@ -324,29 +324,29 @@ DEVICE void count_at(const Graph& g, i64 a, const Question& asked, const Room& r
         if (row[j >> 5] >> (j & 31) & 1) walks += bits_of(row, table + static_cast<i64>(j) * width, words);
       }
       walks = warp_sum(walks);
-      if (lane_id() == 0) room.closed[i] = walks;
+      if (lane_id() == 0) buffers.closed[i] = walks;
     }
     __syncthreads();
   }
   u32 *both = vectors + warp * 3 * longest, *sizes = both + longest, *mask = sizes + longest;
-  const bool by_pairs = asked.beside < STAR;
-  if (number && asked.beside == STAR) stars(g, own, degree, room, asked.common, both, mask, parts);
-  if (number && asked.beside > STAR) {
-    codegree_sums(g, own, degree, width, asked, room, both, mask, table, parts);
+  const bool by_pairs = asked.codegree < STAR;
+  if (number && asked.codegree == STAR) stars(g, own, degree, buffers, asked.common, both, mask, parts);
+  if (number && asked.codegree > STAR) {
+    codegree_sums(g, own, degree, width, asked, buffers, both, mask, table, parts);
   }
   while (by_pairs) {
     const u32 turn = take(&dynamic_shared[2], 1);
     if (turn >= number) break;
-    const u32 b = room.ends[turn];
+    const u32 b = buffers.ends[turn];
     const int common = find_common(g, own, degree, b, mask, both);
-    const Pair pair{table, mask, both, sizes, degree, width, common, static_cast<int>(room.slots[b]) - 1};
+    const Pair pair{table, mask, both, sizes, degree, width, common, static_cast<int>(buffers.slots[b]) - 1};
     const i64 part =
-        asked.symmetric ? common_sum(pair, asked.beside) : neighbour_sum(pair, asked.beside, room.closed);
+        asked.symmetric ? common_sum(pair, asked.codegree) : neighbour_sum(pair, asked.codegree, buffers.closed);
     add_parts_of(part, parts);
     __syncwarp();
   }
   __syncthreads();
-  clear(g, a, room);
+  clear(g, a, buffers);
 }
 
 // Those of the vertices first to last - 1. ends: u32[blocks][arrays][num_vertices], zeros; four arrays for third
@@ -354,19 +354,19 @@ DEVICE void count_at(const Graph& g, i64 a, const Question& asked, const Room& r
 // most neighbours; codegrees: u32[blocks][square]; store: u32[blocks][store_words], for tables that have no room in the
 // `words` of shared memory.
 extern "C" __global__ void __launch_bounds__(256)
-    count_pairs(const i64* indptr, const u32* indices, i64 num_vertices, i64 beside, i64 symmetric, i64 common,
+    count_pairs(const i64* indptr, const u32* indices, i64 num_vertices, i64 codegree, i64 symmetric, i64 common,
                 i64 first, i64 last, u32* ends, i64 arrays, u64* closed, i64 closed_longest, u32* vectors, i64 longest,
                 u32* codegrees, i64 square, i64 words, u32* store, i64 store_words, u32* next, const u32* stop,
                 u64* result) {
   const Graph g{indptr, indices};
-  const Question asked{static_cast<int>(beside), symmetric != 0, static_cast<u32>(common)};
+  const Question asked{static_cast<int>(codegree), symmetric != 0, static_cast<u32>(common)};
   u32* own_ends = ends + static_cast<i64>(blockIdx.x) * arrays * num_vertices;
-  const Room room{own_ends,
-                  own_ends + num_vertices,
-                  own_ends + 2 * num_vertices,
-                  own_ends + (arrays - 1) * num_vertices,
-                  codegrees + blockIdx.x * square,
-                  closed + blockIdx.x * closed_longest};
+  const Buffers buffers{own_ends,
+                        own_ends + num_vertices,
+                        own_ends + 2 * num_vertices,
+                        own_ends + (arrays - 1) * num_vertices,
+                        codegrees + blockIdx.x * square,
+                        closed + blockIdx.x * closed_longest};
   u32* own_vectors = vectors + static_cast<i64>(blockIdx.x) * (blockDim.x >> 5) * 3 * longest;
   i64 parts[2] = {0, 0};
   for (;;) {
@@ -382,9 +382,9 @@ extern "C" __global__ void __launch_bounds__(256)
     if (degree < common) continue;
     // The same code twice, so that the compiler knows which of the two memories it reads.
     if (degree * ((degree + 31) >> 5 | 1) <= words) {
-      count_at(g, a, asked, room, own_vectors, longest, dynamic_shared + 4, parts);
+      count_at(g, a, asked, buffers, own_vectors, longest, dynamic_shared + 4, parts);
     } else {
-      count_at(g, a, asked, room, own_vectors, longest, store + blockIdx.x * store_words, parts);
+      count_at(g, a, asked, buffers, own_vectors, longest, store + blockIdx.x * store_words, parts);
     }
   }
   for (int half = 0; half < 2; ++half) {

@@ -3,15 +3,15 @@
 from longwall.kernels.cuda.device import THREADS, WARP, Device, units_that_fit
 from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.homomorphism_program import Beside, largest_part
+from longwall.kernels.interface.homomorphism_program import CodegreePattern, largest_part
 
 _BLOCKS = 4  # per multiprocessor
 _CONTROL_BYTES = 16
 
 
-def pair_counter(device: Device, graph: GraphArrays, beside: Beside, memory: int) -> "CudaPairCounter":
+def pair_counter(device: Device, graph: GraphArrays, codegree: CodegreePattern, memory: int) -> "CudaPairCounter":
     """Make a counter of pairs."""
-    return CudaPairCounter(device, graph, beside, memory)
+    return CudaPairCounter(device, graph, codegree, memory)
 
 
 class CudaPairCounter:
@@ -19,16 +19,16 @@ class CudaPairCounter:
 
     workspace_bytes = 0
 
-    def __init__(self, device: Device, graph: GraphArrays, beside: Beside, memory: int):
+    def __init__(self, device: Device, graph: GraphArrays, codegree: CodegreePattern, memory: int):
         xp, n, longest = device.xp, graph.num_vertices, max(graph.max_degree, 1)
-        self._device, self._graph, self._beside, self._longest = device, graph, beside, longest
+        self._device, self._graph, self._codegree, self._longest = device, graph, codegree, longest
         most = longest * ((longest + 31) // 32 | 1)
         self._words = min(most, max(device.shared_memory // _BLOCKS - 1024 - _CONTROL_BYTES, 0) // 4)
         self._store_words = most if most > self._words else 0
-        self._closed = longest if beside == Beside.ENDS else 1
+        self._closed = longest if codegree == CodegreePattern.ENDS else 1
         vectors = THREADS // WARP * 3 * longest
-        self._ends = 4 if beside == Beside.STAR else 3
-        self._square = longest * longest if beside.has_codegrees else 1
+        self._ends = 4 if codegree == CodegreePattern.STAR else 3
+        self._square = longest * longest if codegree.has_codegrees else 1
         each = 4 * (self._ends * n + vectors + self._square + self._store_words) + 8 * self._closed
         self._blocks = units_that_fit(device.multiprocessors * _BLOCKS, each, memory)
         require_fits(largest_part(graph.num_arcs, longest), 63, "the number of maps beside a pair")
@@ -42,7 +42,7 @@ class CudaPairCounter:
 
     def count(self, first: int, last: int) -> int:
         """Count the maps whose a lies in a range of vertices."""
-        device, graph, beside = self._device, self._graph, self._beside
+        device, graph, codegree = self._device, self._graph, self._codegree
         ends, closed, vectors, codegrees, store = self._arrays
         result = device.result()
         if first < last:
@@ -53,9 +53,9 @@ class CudaPairCounter:
                     graph.indptr,
                     graph.indices,
                     graph.num_vertices,
-                    int(beside),
-                    int(beside.symmetric),
-                    beside.common,
+                    int(codegree),
+                    int(codegree.symmetric),
+                    codegree.common,
                     first,
                     last,
                     ends,

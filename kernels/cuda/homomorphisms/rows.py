@@ -24,7 +24,7 @@ _CONTROL_BYTES = 16
 _BITMAP_SHARE = 0.5  # of the shared memory, at most
 
 
-def _shared_room(device: Device, blocks: int) -> int:
+def _shared_capacity(device: Device, blocks: int) -> int:
     """Return the bytes of shared memory that each of so many blocks of a multiprocessor may have."""
     return device.shared_memory if blocks == 1 else device.shared_memory // blocks - 1024  # which the system takes
 
@@ -133,16 +133,16 @@ class CudaRowCounter:
         fixed = _CONTROL_BYTES + 8 * program.num_scalars + 16 * max(self._number, 1)
         number = 2 * narrow.count(False) + narrow.count(True)  # words of a vertex
         blocks, self._threads = _TOGETHER[self._domain]
-        room = _shared_room(device, _VERTEX_BLOCKS)
-        if self._domain == "vertices" and fixed + 4 * (bits + number * self._length) <= room:
+        capacity = _shared_capacity(device, _VERTEX_BLOCKS)
+        if self._domain == "vertices" and fixed + 4 * (bits + number * self._length) <= capacity:
             # Rows are short for so many threads.
             blocks, self._threads = _VERTEX_BLOCKS, _VERTEX_THREADS // _VERTEX_BLOCKS
-        shared_memory = _shared_room(device, blocks)
+        shared_memory = _shared_capacity(device, blocks)
         self._bitmap_words = bits
         in_shared = bits * 4 <= shared_memory * _BITMAP_SHARE
         shared = fixed + (bits * 4 if in_shared else 0)
-        room = max(shared_memory - shared, 0)
-        self._window = min(self._length, room // (4 * number))
+        capacity = max(shared_memory - shared, 0)
+        self._window = min(self._length, capacity // (4 * number))
         self._shared = shared + 4 * number * self._window
         local = program.num_local * self._longest
         far, far_narrow = (

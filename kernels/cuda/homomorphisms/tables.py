@@ -113,11 +113,11 @@ def cliques_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int)
     """Count pairs of adjacent common neighbours."""
     xp, size = device.xp, graph.max_out_degree
     require_fits(size**2, 32, "the number of adjacent pairs among smaller neighbours")
-    room = (device.shared_memory // _CLIQUE_BLOCKS - 1024) // 4
-    words = min(-(-graph.num_vertices // 32), max(room // 3, 1))
+    capacity = (device.shared_memory // _CLIQUE_BLOCKS - 1024) // 4
+    words = min(-(-graph.num_vertices // 32), max(capacity // 3, 1))
     most = size * ((size + 31) // 32 + 1)
-    room = max(min(room - 2 * words, most), 0)
-    store_words = most if most > room else 0
+    capacity = max(min(capacity - 2 * words, most), 0)
+    store_words = most if most > capacity else 0
     blocks = units_that_fit(device.multiprocessors * _CLIQUE_BLOCKS, 4 * store_words, memory)
     device.launch(
         "homomorphisms/arc_cliques.cu",
@@ -128,7 +128,7 @@ def cliques_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int)
             graph.split,
             graph.num_vertices,
             words,
-            room,
+            capacity,
             xp.empty(max(blocks * store_words, 1), xp.uint32),
             store_words,
             xp.zeros(1, xp.uint32),
@@ -137,7 +137,7 @@ def cliques_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int)
         ),
         blocks=blocks,
         threads=_WARPS * WARP,
-        shared=16 + 4 * (2 * words + room),
+        shared=16 + 4 * (2 * words + capacity),
     )
     join_arcs(device, graph, out, factor=2, walks=False)
     device.synchronize()

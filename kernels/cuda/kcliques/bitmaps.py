@@ -62,10 +62,10 @@ def _root_words(k: int, max_out_degree: int, warps: int) -> tuple[int, int]:
     return max(bitmaps + bitmaps % 2, least), least
 
 
-def _shared_root_words(wanted: int, least: int, room: int, others: int) -> int:
+def _shared_root_words(wanted: int, least: int, capacity: int, others: int) -> int:
     """Return the words of root subgraphs in shared memory: what others leave, or the least, or nothing."""
-    left = min(wanted, room - others) // 2 * 2
-    return left if left >= least else least if least <= room else 0
+    left = min(wanted, capacity - others) // 2 * 2
+    return left if left >= least else least if least <= capacity else 0
 
 
 class CudaCliqueCounter:

@@ -19,9 +19,9 @@ struct Tally {
 
   // Make room for what is counted among n <= 2047 candidates: all terms together are less than 4 n^4.
   DEVICE void reserve(int n) {
-    const u64 square = static_cast<u64>(n) * n, room = 4 * square * square;
-    if (most + room > 1ull << 62) flush();
-    most += room;
+    const u64 square = static_cast<u64>(n) * n, capacity = 4 * square * square;
+    if (most + capacity > 1ull << 62) flush();
+    most += capacity;
   }
 
   DEVICE void flush() {

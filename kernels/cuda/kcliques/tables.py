@@ -6,7 +6,7 @@ from typing import Any
 from longwall.kernels.cuda.device import Device, sum_of_parts
 from longwall.kernels.cuda.kcliques.bitmaps import CudaCliqueCounter
 from longwall.kernels.cuda.kcliques.tables_ahead import make_rows, place_tables
-from longwall.kernels.cuda.local_counts.in_arcs import InArcs
+from longwall.kernels.cuda.local_counts.reverse_adjacency import ReverseAdjacency
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.kcliques import WORD_BYTES, TablePiece, table_words
@@ -15,7 +15,7 @@ from longwall.kernels.interface.workspaces import Targets
 Array = Any  # a CuPy array
 
 # Of the memory, for arcs from their smaller ends: of a graph in pages, which says how many there are; of another one.
-_IN_PAGES_SHARE, _ARCS_SHARE = 1 / 6, 1 / 3
+_PAGED_REVERSE_SHARE, _ARCS_SHARE = 1 / 6, 1 / 3
 
 
 def tabled_clique_counter(device: Device, graph: GraphArrays, k: int, memory: int) -> "CudaTabledCliqueCounter":
@@ -38,13 +38,13 @@ class CudaTabledCliqueCounter(CudaCliqueCounter):
         super().__init__(device, graph, k, memory, tabled=True)
         self.least_degree = k - 1
         left = max(memory - self._store.nbytes, 0)
-        share = _ARCS_SHARE if graph.pages is None else _IN_PAGES_SHARE
-        self._in_arcs = InArcs(device, graph, int(share * left), self.least_degree)
-        self.table_room = max(left - self._in_arcs.nbytes, 0) // (2 * WORD_BYTES) * 2
+        share = _ARCS_SHARE if graph.pages is None else _PAGED_REVERSE_SHARE
+        self._reverse = ReverseAdjacency(device, graph, int(share * left), self.least_degree)
+        self.table_capacity = max(left - self._reverse.nbytes, 0) // (2 * WORD_BYTES) * 2
         longest = table_words(graph.max_out_degree, self.least_degree)
-        if longest > self.table_room:
+        if longest > self.table_capacity:
             raise WorkspaceTooLarge(WORD_BYTES * longest)
-        self._memory = device.xp.empty(self.table_room // 2, device.xp.uint64)
+        self._memory = device.xp.empty(self.table_capacity // 2, device.xp.uint64)
 
     def count(self, first: int, last: int, targets: Iterable[Targets | None] = (None,)) -> int:
         """Count the cliques of a range of arcs, while the lists of the vertices that they lead to come in turn."""
@@ -69,6 +69,6 @@ class CudaTabledCliqueCounter(CudaCliqueCounter):
         place_tables(device, graph, low, high, self.least_degree, starts)
         tables = (words, starts, low)
         for number, some in enumerate(piece.targets):
-            for arcs in self._in_arcs.parts(*piece.owned, some or (0, high), piece.parts[number + 1 :]):
+            for arcs in self._reverse.parts(*piece.owned, some or (0, high), piece.parts[number + 1 :]):
                 make_rows(device, graph, arcs, (0, 0), tables, self.least_degree)
         self._start(*piece.arcs, tables, result)

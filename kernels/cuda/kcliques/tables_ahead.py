@@ -3,7 +3,7 @@
 from typing import Any
 
 from longwall.kernels.cuda.device import THREADS, Device
-from longwall.kernels.cuda.local_counts.in_arcs import InArcs, LargerArcs
+from longwall.kernels.cuda.local_counts.reverse_adjacency import LargerArcs, ReverseAdjacency
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.kcliques import WORD_BYTES, longest_table
@@ -81,9 +81,9 @@ class TablesAhead:
 
     def __init__(self, device: Device, graph: GraphArrays, least: int, memory: int):
         self._device, self._graph, self._least = device, graph, least
-        self._room = int(_WORDS_SHARE * memory) // WORD_BYTES
+        self._capacity = int(_WORDS_SHARE * memory) // WORD_BYTES
         self._most = int(_STARTS_SHARE * memory) // _START_BYTES
-        self._in_arcs = InArcs(device, graph, int(_ARCS_SHARE * memory), least) if graph.oriented else None
+        self._reverse = ReverseAdjacency(device, graph, int(_ARCS_SHARE * memory), least) if graph.oriented else None
         self._words = self._starts = device.xp.empty(0, device.xp.uint32)
         self._first = self._last = self._arcs = 0
 
@@ -122,17 +122,17 @@ class TablesAhead:
         ends = self._starts[1:]
         _launch(device, "measure_tables", (graph.indptr, graph.split, first, high, self._least, ends))
         xp.cumsum(ends, out=ends)
-        number = int(xp.searchsorted(ends, self._room, side="right"))
+        number = int(xp.searchsorted(ends, self._capacity, side="right"))
         size, beyond = int(ends[number - 1]), first + number
         if size > self._words.size:
             self._words = xp.empty(0, xp.uint32)  # its memory first
             self._words = xp.empty(size, xp.uint32)
         self._words[:size] = 0
         tables = (self._words, self._starts, first)
-        if self._in_arcs is None:
+        if self._reverse is None:
             between = first, beyond if beyond < graph.num_vertices else 0
             make_rows(device, graph, LargerArcs.of_whole(device, graph), between, tables, self._least)
         else:
-            for arcs in self._in_arcs.parts(begin, int(graph.indptr[beyond]), None):
+            for arcs in self._reverse.parts(begin, int(graph.indptr[beyond]), None):
                 make_rows(device, graph, arcs, (0, 0), tables, self._least)
         self._first, self._last = first, beyond

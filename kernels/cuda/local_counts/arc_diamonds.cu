@@ -30,14 +30,14 @@ struct ArcCounts {
 // Add the triangles of arcs to larger vertices, to those from `low` on.
 extern "C" __global__ void __launch_bounds__(256, 6)
     add_triangles(const i64* indptr, const u32* indices, const i64* split, const i64* places, LARGER_ARCS, i64 low,
-                  i64 size, i64 words, i64 room, u32* next, const u32* stop, const i64* starts, u32* largest,
+                  i64 size, i64 words, i64 capacity, u32* next, const u32* stop, const i64* starts, u32* largest,
                   u64 first_largest, u64 num_largest, u32* smaller, u64 first_smaller, u64 num_smaller) {
   const LargerArcs larger = {larger_ptr, larger_vertices, larger_split, number, base, pairs, number_of_pairs,
                              low, 0};
   TriangleCorners<ArcCounts> kind = {
       {starts, {largest, first_largest, num_largest}, {smaller, first_smaller, num_smaller}},
       prefix_bits() + 2 * words,
-      static_cast<int>(room),
+      static_cast<int>(capacity),
       0};
   kind.clear();
   for_prefixes<true>({indptr, indices, split, places}, larger, larger.tasks(size, words, next, stop), kind);

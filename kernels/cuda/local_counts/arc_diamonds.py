@@ -5,7 +5,7 @@ from typing import Any
 
 from longwall.kernels.cuda.device import THREADS, Device, sum_of_parts
 from longwall.kernels.cuda.local_counts.count_turns import PLACES, CountTurns
-from longwall.kernels.cuda.local_counts.in_arcs import InArcs, LargerArcs
+from longwall.kernels.cuda.local_counts.reverse_adjacency import LargerArcs, ReverseAdjacency
 from longwall.kernels.cuda.local_counts.triangles import MOST_HITS
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.interface.engine import WorkspaceTooLarge
@@ -18,7 +18,7 @@ CountRange = tuple[Array, int, int]  # counts, the arc of the first of them, and
 
 _COUNT_BYTES = 4
 _PARTS = 8  # that the arcs of a piece have as many as, besides those whose counts come in turn
-_IN_ARCS_SHARE = 1 / 6  # of the memory
+_REVERSE_SHARE = 1 / 6  # of the memory
 
 
 def arc_diamond_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaArcDiamondCounter":
@@ -45,16 +45,16 @@ class CudaArcDiamondCounter:
         if (needed := HalfArcs.most_bytes(graph)) >= memory:
             raise WorkspaceTooLarge(needed + _COUNT_BYTES)
         self._half = HalfArcs(device, graph)
-        self._in_arcs = None if whole else InArcs(device, graph, int(_IN_ARCS_SHARE * memory), least=2)
-        memory -= self._half.nbytes + (0 if self._in_arcs is None else self._in_arcs.nbytes)
+        self._reverse = None if whole else ReverseAdjacency(device, graph, int(_REVERSE_SHARE * memory), least=2)
+        memory -= self._half.nbytes + (0 if self._reverse is None else self._reverse.nbytes)
         most = max(self._half.number, 1)
-        room = min(memory // _COUNT_BYTES, most if whole else 2 * most)
-        if room < 1:
+        capacity = min(memory // _COUNT_BYTES, most if whole else 2 * most)
+        if capacity < 1:
             raise WorkspaceTooLarge(_COUNT_BYTES)
-        self.arc_room = max(graph.num_arcs, 1) if room >= most else room
-        self._counts = device.xp.empty(room, device.xp.uint32)
-        self.part_room = room // (PLACES + _PARTS)
-        self.piece_room = min(room - PLACES * self.part_room, most)
+        self.arc_capacity = max(graph.num_arcs, 1) if capacity >= most else capacity
+        self._counts = device.xp.empty(capacity, device.xp.uint32)
+        self.part_capacity = capacity // (PLACES + _PARTS)
+        self.piece_capacity = min(capacity - PLACES * self.part_capacity, most)
 
     def count(self, first: int, last: int, blocks: Iterable[ArcBlock] | None = None) -> int:
         """Count the pairs of triangles at a range of arcs, while lists are streamed; None: all are there."""
@@ -67,12 +67,12 @@ class CudaArcDiamondCounter:
         counts = self._counts[: end - begin]
         counts.fill(0)
         out, none = (counts, begin, end - begin), (counts, 0, 0)
-        if self._in_arcs is None:
+        if self._reverse is None:
             self._add(LargerArcs.of_whole(self._device, self._graph), low, out, out)
         else:
             for first, last, targets, corner in blocks or self._all(low, min(high + 1, self._graph.num_vertices)):
                 corners = out if Corner.LARGEST in corner else none, out if Corner.SMALLER in corner else none
-                for arcs in self._in_arcs.parts(first, last, targets):
+                for arcs in self._reverse.parts(first, last, targets):
                     self._add(arcs, 0, *corners)
         parts = self._device.result()
         self._add_pairs(counts, parts)
@@ -80,9 +80,9 @@ class CudaArcDiamondCounter:
 
     def count_pieces(self, pieces: Iterable[ArcPiece]) -> int:
         """Count the pairs of triangles at all arcs, while lists are streamed, and with them counts of their arcs."""
-        assert self._in_arcs is not None
-        own, parts = self._counts[: self.piece_room], self._device.result()
-        turns, sent = CountTurns(self._device, self._counts[self.piece_room :]), None
+        assert self._reverse is not None
+        own, parts = self._counts[: self.piece_capacity], self._device.result()
+        turns, sent = CountTurns(self._device, self._counts[self.piece_capacity :]), None
         try:
             for (begin, end), targets, ranges, final in pieces:
                 if not final:
@@ -96,7 +96,7 @@ class CudaArcDiamondCounter:
                         counts.fill(0)
                     apart = first < begin
                     part = (turns.bring(first, last), first, last - first) if apart else piece
-                    for arcs in self._in_arcs.parts(begin, end, vertices, ranges[number + 1 :]):
+                    for arcs in self._reverse.parts(begin, end, vertices, ranges[number + 1 :]):
                         self._add(arcs, 0, piece, part)
                     if apart and final:
                         self._add_pairs(part[0], parts)

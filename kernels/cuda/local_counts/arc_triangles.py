@@ -31,8 +31,8 @@ class ArcTasks(NamedTuple):
 
 def arc_tasks(device: Device, graph: GraphArrays, arcs: int, words_each: int = 1) -> ArcTasks:
     """Cut `arcs` arcs into tasks of blocks with a bitmap, of so many words for every 32 vertices."""
-    room = min(device.shared_memory, _MOST_BYTES) - _CONTROL_BYTES
-    words = min(-(-graph.num_vertices // 32), room // (4 * words_each))
+    capacity = min(device.shared_memory, _MOST_BYTES) - _CONTROL_BYTES
+    words = min(-(-graph.num_vertices // 32), capacity // (4 * words_each))
     shared = _CONTROL_BYTES + 4 * words_each * words
     blocks = max(min(_BLOCKS, device.shared_memory // (shared + 1024)), 1) * device.multiprocessors
     size = min(max(arcs // (blocks * _TASKS), _LEAST_ARCS), _MOST_ARCS)

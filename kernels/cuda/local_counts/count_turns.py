@@ -30,8 +30,8 @@ class CountTurns:
     """
 
     def __init__(self, device: Device, memory: Array):
-        self._device, room = device, memory.size // PLACES
-        self._places = [memory[place * room : (place + 1) * room] for place in range(PLACES)]
+        self._device, capacity = device, memory.size // PLACES
+        self._places = [memory[place * capacity : (place + 1) * capacity] for place in range(PLACES)]
         self._free: list[Any] = [None] * PLACES  # events: what read or wrote a place last
         self._at = 0
         self._here, self._back = (device.xp.cuda.Stream(non_blocking=True) for _ in range(2))

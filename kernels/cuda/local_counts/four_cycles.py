@@ -138,9 +138,9 @@ class CudaColumnCycleCounter:
         left = memory - self._most * _VERTEX_BYTES - 4 * n
         if left < 4 * max(graph.max_degree, 1):
             raise WorkspaceTooLarge(memory - left + 4 * max(graph.max_degree, 1))
-        self.arc_room = min(left // 4, max(graph.num_arcs // 2, 1), _MOST_COLUMN_ARCS)
+        self.arc_capacity = min(left // 4, max(graph.num_arcs // 2, 1), _MOST_COLUMN_ARCS)
         self._ends = device.xp.empty(n, device.xp.uint32)
-        self._arcs = device.xp.empty(self.arc_room, device.xp.uint32)
+        self._arcs = device.xp.empty(self.arc_capacity, device.xp.uint32)
         self._sizes, self._heavy = _of_vertices(device, self._most)
 
     def count(self, first: int, last: int, rows: Callable[[], Iterable[Targets]] | None = None) -> int:

@@ -36,13 +36,13 @@ struct VertexCounts {
 
 extern "C" __global__ void __launch_bounds__(256, 6)
     add_triangles(const i64* indptr, const u32* indices, const i64* split, const i64* places, LARGER_ARCS,
-                  i64 num_vertices, i64 first, i64 last, i64 size, i64 words, i64 room, u32* next, const u32* stop,
+                  i64 num_vertices, i64 first, i64 last, i64 size, i64 words, i64 capacity, u32* next, const u32* stop,
                   u64* counts, u64 first_count, u64 num_counts) {
   LargerArcs larger = {larger_ptr, larger_vertices, larger_split, number, base, pairs, number_of_pairs, 0, 0};
   larger.narrow(indptr, num_vertices, first, last);
   TriangleCorners<VertexCounts> kind = {{counts, first_count, num_counts, indptr, first, last},
                                         prefix_bits() + 2 * words,
-                                        static_cast<int>(room),
+                                        static_cast<int>(capacity),
                                         0};
   kind.clear();
   for_prefixes<true>({indptr, indices, split, places}, larger, larger.tasks(size, words, next, stop), kind);

@@ -36,7 +36,7 @@ template <typename Counts>
 struct TriangleCorners {
   Counts counts;
   u32* hits;
-  int room;
+  int capacity;
   u32 own;  // triangles of u that this warp found
 
   DEVICE bool wants(Prefix& prefix) const { return counts.wants(prefix); }
@@ -53,7 +53,7 @@ struct TriangleCorners {
         if (there < 0) continue;
         ++found;
         counts.at_entry(prefix, j + 32 * k);
-        if (shared && there < room) {
+        if (shared && there < capacity) {
           atomicAdd(&hits[there], 1u);
         } else {
           counts.at_place(prefix, there, 1);
@@ -73,7 +73,7 @@ struct TriangleCorners {
   DEVICE void flush(const Prefix& prefix) {
     if (lane_id() == 0 && own) counts.at_own(prefix, own);
     own = 0;
-    for (int k = threadIdx.x; k < min(prefix.length, room); k += blockDim.x) {
+    for (int k = threadIdx.x; k < min(prefix.length, capacity); k += blockDim.x) {
       if (!hits[k]) continue;
       counts.at_place(prefix, k, hits[k]);
       hits[k] = 0;
@@ -82,6 +82,6 @@ struct TriangleCorners {
 
   // Make the shared counts zero, by a block.
   DEVICE void clear() const {
-    for (int k = threadIdx.x; k < room; k += blockDim.x) hits[k] = 0;
+    for (int k = threadIdx.x; k < capacity; k += blockDim.x) hits[k] = 0;
   }
 };

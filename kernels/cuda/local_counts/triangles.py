@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cuda.device import THREADS, WARP, Device, sum_of_parts, units_that_fit
 from longwall.kernels.cuda.homomorphisms.diamonds import RowPairs, launch_state
-from longwall.kernels.cuda.local_counts.in_arcs import InArcs, LargerArcs
+from longwall.kernels.cuda.local_counts.reverse_adjacency import LargerArcs, ReverseAdjacency
 from longwall.kernels.cuda.runtime.constants import TABLE_SHARE
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.interface.engine import EngineLost
@@ -23,7 +23,7 @@ Array = Any  # a CuPy array
 _WARPS = 8  # per block of the kernel for short lists
 # Of the memory, for arcs from their smaller ends: of a graph in pages, which says how many there are; of another one;
 # and beside counts of vertices.
-_IN_PAGES_SHARE, _IN_ARCS_SHARE, _IN_ARCS_BESIDE = 1 / 4, 1 / 2, 1 / 8
+_PAGED_REVERSE_SHARE, _REVERSE_SHARE, _REVERSE_SHARE_OF_PARTS = 1 / 4, 1 / 2, 1 / 8
 _SHORT = 128  # most smaller neighbours of a vertex where each is a warp's work
 _SHORT_BLOCKS = 6  # per multiprocessor, of that kernel: all at once
 MOST_HITS = 4096  # out-neighbours of a vertex whose counts are in shared memory
@@ -72,10 +72,10 @@ class CudaTriangleCounter:
 
     def __init__(self, device: Device, graph: GraphArrays, memory: int):
         self._device, self._graph = device, graph
-        self._rows = self._short = self._in_arcs = None
+        self._rows = self._short = self._reverse = None
         if graph.oriented or graph.pages is not None:
-            share = _IN_ARCS_SHARE if graph.pages is None else _IN_PAGES_SHARE
-            self._in_arcs = InArcs(device, graph, int(share * memory), least=2)
+            share = _REVERSE_SHARE if graph.pages is None else _PAGED_REVERSE_SHARE
+            self._reverse = ReverseAdjacency(device, graph, int(share * memory), least=2)
             return
         self._rows = RowPairs(device, graph, "count_triangles", LargerArcs.of_whole(device, graph).tasks(device, graph))
         if graph.max_out_degree <= _SHORT and graph.num_arcs < 1 << 32:
@@ -87,26 +87,26 @@ class CudaTriangleCounter:
 
     def count_blocks(self, blocks: Iterable[Block]) -> int:
         """Count the triangles of blocks, while their lists are streamed: the host does not wait for their kernels."""
-        if self._in_arcs is None:
+        if self._reverse is None:
             return sum(sum_of_parts(self.start(*block[:3])) for block in blocks)
         result = self._device.result()
         for block in blocks:
-            self._add(self._in_arcs, block, result)
+            self._add(self._reverse, block, result)
         return sum_of_parts(result)
 
     def start(self, first: int, last: int, targets: Targets | None = None) -> Array:
         """Launch the kernels. Return what :func:`longwall.kernels.cuda.device.sum_of_parts` fetches."""
-        if self._in_arcs is not None:
+        if self._reverse is not None:
             result = self._device.result()
-            self._add(self._in_arcs, Block(first, last, targets), result)
+            self._add(self._reverse, Block(first, last, targets), result)
             return result
         if self._short is not None and targets is None:
             return self._short.start(first, last)
         assert self._rows is not None
         return self._rows.start(first, last, *(targets or (0, self._graph.num_vertices)))
 
-    def _add(self, in_arcs: InArcs, block: Block, result: Array) -> None:
-        for arcs in in_arcs.parts(*block):
+    def _add(self, reverse: ReverseAdjacency, block: Block, result: Array) -> None:
+        for arcs in reverse.parts(*block):
             self._launch(*block[:2], arcs, result)
 
     def _launch(self, first: int, last: int, arcs: LargerArcs, result: Array) -> None:
@@ -130,8 +130,8 @@ class CudaTriangleVertexCounter:
     def __init__(self, device: Device, graph: GraphArrays, memory: int):
         self._device, self._graph = device, graph
         n, whole = graph.num_vertices, not graph.oriented and graph.pages is None
-        share = 0 if whole else int(_IN_ARCS_BESIDE * memory)
-        self._in_arcs = None if whole else InArcs(device, graph, share, least=2)
+        share = 0 if whole else int(_REVERSE_SHARE_OF_PARTS * memory)
+        self._reverse = None if whole else ReverseAdjacency(device, graph, share, least=2)
         memory -= share
         least = -(-n // _MOST_PASSES)
         self._counts = device.xp.zeros(least * units_that_fit(_MOST_PASSES, 8 * least, memory), np.int64)
@@ -175,10 +175,10 @@ class CudaTriangleVertexCounter:
 
     def _add_all(self, blocks: Iterable[Block], begin: int) -> None:
         for block in blocks:
-            if self._in_arcs is None:
+            if self._reverse is None:
                 larger: Iterable[LargerArcs] = [LargerArcs.of_whole(self._device, self._graph, block.targets)]
             else:
-                larger = self._in_arcs.parts(*block)
+                larger = self._reverse.parts(*block)
             for arcs in larger:
                 self._add(arcs, block[:2], begin)
 

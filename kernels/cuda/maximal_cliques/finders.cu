@@ -1,6 +1,6 @@
 // Find maximal cliques below the vertices of a range, a warp for each: see tasks.cuh, narrow.cuh,
-// search.cuh and gifts.cuh. (G-thinkerCG, MCE-GPU; Eppstein, Loeffler and Strash for the order.)
-#include "maximal_cliques/gifts.cuh"
+// search.cuh and donations.cuh. (G-thinkerCG, MCE-GPU; Eppstein, Loeffler and Strash for the order.)
+#include "maximal_cliques/donations.cuh"
 
 // Where the arrays of a warp begin, in words of 32 bits.
 struct Layout {
@@ -54,7 +54,7 @@ DEVICE bool find_work(Finder& finder, const Roots& roots) {
     }
     __syncwarp();
   }
-  if (!finder.take_gift()) return false;
+  if (!finder.take_donation()) return false;
   if (lane_id() == 0) state->phase |= kGiven;
   __syncwarp();
   return true;
@@ -91,9 +91,9 @@ DEVICE bool search(Finder& finder) {
 extern "C" __global__ void __launch_bounds__(256, kBlocks)
     find_cliques(const i64* indptr, const u32* indices, const u32* rank, const i64* later_ptr, const u32* later,
                  i64 first, i64 last, i64 at_once, i64 least_degree, i64 most_degree, i64 min_size, u32* memory,
-                 const i64* layout, i64 words_per_warp, u32* ring, i64 ring_slots, GiftControl* control,
+                 const i64* layout, i64 words_per_warp, u32* ring, i64 ring_slots, DonationControl* control,
                  i64 fresh, const u32* stop,
-                 u64* sizes, u64* vertices, i64 num_vertices, u64* listing, i64 room, i64* offsets, u32* members,
+                 u64* sizes, u64* vertices, i64 num_vertices, u64* listing, i64 capacity, i64* offsets, u32* members,
                  u64* result) {
   const int lane = lane_id();
   u64* shared_sizes = reinterpret_cast<u64*>(dynamic_shared);
@@ -107,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(256, kBlocks)
   finder.store = {reinterpret_cast<u64*>(own + at.rows), own + at.path,      own + at.task,
                   own + at.order,                        own + at.ids,       own + at.adjacent,
                   own + at.wide_rows,                    own + at.wide_sets, reinterpret_cast<int*>(own + at.wide_numbers)};
-  finder.found = {min_size, shared_sizes, sizes, vertices, num_vertices, listing, room, offsets, members};
+  finder.found = {min_size, shared_sizes, sizes, vertices, num_vertices, listing, capacity, offsets, members};
   finder.graph = {indptr, indices, rank, later_ptr, later};
   finder.estimate = 0;
   finder.control = control;
@@ -154,7 +154,7 @@ extern "C" __global__ void __launch_bounds__(256, kBlocks)
     __syncwarp();
     if (lane == 0) {
       if (state->phase & kGiven) atomicSub(&control->outstanding, 1u);
-      state->phase &= kWaits | kHoldsTicket;
+      state->phase &= kWaits | kHoldsSlot;
     }
     __syncwarp();
   }

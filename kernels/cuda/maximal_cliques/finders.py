@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cuda.device import WARP, Device, exact
 from longwall.kernels.cuda.runtime.compile import constants
-from longwall.kernels.cuda.runtime.constants import FILL_BITS, FINDER_LEVELS, GIFT_HEAD_WORDS, WIDE_NUMBERS
+from longwall.kernels.cuda.runtime.constants import DONATION_HEAD_WORDS, FILL_BITS, FINDER_LEVELS, WIDE_NUMBERS
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.maximal_cliques import COUNT, LIST, VERTICES, DegeneracyOrder
@@ -18,8 +18,8 @@ Array = Any  # a CuPy array
 _WARPS = 8  # of a block, as in the kernel's launch bounds
 _BLOCKS, _WIDE_BLOCKS = 4, 2  # per multiprocessor; where bitmaps are wide, kernels need more registers
 _SLOTS, _LEAST_SLOTS = 1024, 8  # of the ring of tasks
-_GIFT_ROWS = 512  # of excluded vertices that are handed over with a task
-_LEAST_GIFT = 12  # candidates of a node that is
+_DONATION_ROWS = 512  # of excluded vertices that are handed over with a task
+_LEAST_DONATION = 12  # candidates of a node that is
 _PATIENCE = 10_000  # cycles that a warp works before it gives a part of its work away
 _STEPS = 32  # nodes of the search between two looks at the other warps
 _SHARED_SIZES = 512  # sizes of cliques that are counted per block
@@ -44,10 +44,10 @@ def maximal_clique_vertex_counter(
 
 
 def maximal_clique_lister(
-    device: Device, graph: GraphArrays, order: DegeneracyOrder, min_size: int, room: int, memory: int
+    device: Device, graph: GraphArrays, order: DegeneracyOrder, min_size: int, capacity: int, memory: int
 ) -> "CudaCliqueLister":
     """Make a lister of maximal cliques."""
-    return CudaCliqueLister(device, graph, order, min_size, room, memory)
+    return CudaCliqueLister(device, graph, order, min_size, capacity, memory)
 
 
 def longest_for(degeneracy: int) -> int:
@@ -66,9 +66,9 @@ def clique_finder_header(mode: int, longest: int) -> str:
             "kLongest": longest,
             "kSharedSizes": _shared_sizes(longest),
             "kStateBytes": _state_bytes(mode),
-            "kGiftRows": _GIFT_ROWS,
-            "kGiftWords": _slot_words(longest),
-            "kLeastGift": _LEAST_GIFT,
+            "kDonationRows": _DONATION_ROWS,
+            "kDonationWords": _slot_words(longest),
+            "kLeastDonation": _LEAST_DONATION,
             "kBlocks": _blocks(longest),
             "kPatience": _PATIENCE,
             "kStepsBetweenPauses": _STEPS,
@@ -96,9 +96,9 @@ def _state_bytes(mode: int) -> int:
 
 
 def _slot_words(longest: int) -> int:
-    """Return the words of a slot of the ring; gifts.cuh says how they are laid out."""
-    narrow = ((GIFT_HEAD_WORDS + longest + 2 + NARROW + 1) & ~1) + 2 * NARROW + 2 * _GIFT_ROWS
-    return max(narrow, (GIFT_HEAD_WORDS + 3 * (longest // 32) + 1) & ~1)
+    """Return the words of a slot of the ring; donations.cuh says how they are laid out."""
+    narrow = ((DONATION_HEAD_WORDS + longest + 2 + NARROW + 1) & ~1) + 2 * NARROW + 2 * _DONATION_ROWS
+    return max(narrow, (DONATION_HEAD_WORDS + 3 * (longest // 32) + 1) & ~1)
 
 
 def _layout(mode: int, longest: int, rows: int, wide_words: int) -> tuple[list[int], int]:
@@ -190,7 +190,7 @@ class _Finder:
             self._roots.append(_Roots(device, order, mode, (few, graph.max_degree), memory - memory // 2))
         # What the kernel writes, where a subclass has it.
         self._vertices, self._offsets, self._members = (xp.zeros(1, kind) for kind in (np.int64, np.int64, np.uint32))
-        self._listing, self._room = xp.zeros(2, np.uint64), 0
+        self._listing, self._capacity = xp.zeros(2, np.uint64), 0
 
     def _launch(self, roots: _Roots, first: int, last: int, *, fresh: bool) -> None:
         graph, order, warps = self._graph, self._order, roots.blocks * roots.warps
@@ -221,7 +221,7 @@ class _Finder:
                 self._vertices,
                 graph.num_vertices,
                 self._listing,
-                self._room,
+                self._capacity,
                 self._offsets,
                 self._members,
                 self._result,
@@ -288,17 +288,17 @@ class CudaCliqueLister(_Finder):
         graph: GraphArrays,
         order: DegeneracyOrder,
         min_size: int,
-        room: int,
+        capacity: int,
         memory: int,
     ):
-        room = max(room, order.degeneracy + 1)
-        results = 4 * room + 8 * (room // 2 + 2)
+        capacity = max(capacity, order.degeneracy + 1)
+        results = 4 * capacity + 8 * (capacity // 2 + 2)
         if results >= memory:
             raise WorkspaceTooLarge(results)
         super().__init__(device, graph, order, LIST, min_size, memory - results)
-        self._room = room
-        self._members = device.xp.empty(room, np.uint32)
-        self._offsets = device.xp.zeros(room // 2 + 2, np.int64)  # a clique has two vertices or more
+        self._capacity = capacity
+        self._members = device.xp.empty(capacity, np.uint32)
+        self._offsets = device.xp.zeros(capacity // 2 + 2, np.int64)  # a clique has two vertices or more
         self._range, self._searched, self._fresh = (0, 0), 0, True
 
     def begin(self, first: int, last: int) -> None:

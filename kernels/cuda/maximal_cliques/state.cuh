@@ -3,9 +3,9 @@
 #include "common.cuh"
 
 // constexpr int kMode (kCountCliques, kCountVertices or kListCliques), kSharedSizes (sizes of cliques that are counted per block),
-// kLongest (most later neighbours of a vertex), kStateBytes (of State), kGiftRows (most rows that are handed over), kGiftWords (of a slot for them),
-// kLeastGift (least candidates of a node that is), kBlocks (per multiprocessor); constexpr u32 kPatience (cycles between
-// gifts), kStepsBetweenPauses
+// kLongest (most later neighbours of a vertex), kStateBytes (of State), kDonationRows (most rows that are handed over), kDonationWords (of a slot for them),
+// kLeastDonation (least candidates of a node that is), kBlocks (per multiprocessor); constexpr u32 kPatience (cycles between
+// donations), kStepsBetweenPauses
 #include "generated.cuh"
 
 constexpr int kVertexLevels = kMode == kCountVertices ? kFinderLevels : 1;
@@ -59,14 +59,14 @@ struct State {
   int depth, wide_level;
   int wide_size;  // candidates of a wide search when it began
   int phase;
-  u32 ticket;
+  u32 queue_slot;
   u32 unused;
 };
 static_assert(sizeof(State) == kStateBytes);
 
 // Bits of `phase`: no roots are left to take; the task has to begin again; it is searched; it was handed over;
-// the warp waits for the gift of its ticket.
-constexpr int kWaits = 1, kBegins = 2, kSearches = 4, kGiven = 8, kHoldsTicket = 16;
+// the warp waits for the donation to its queue slot.
+constexpr int kWaits = 1, kBegins = 2, kSearches = 4, kGiven = 8, kHoldsSlot = 16;
 
 // A warp's arrays in global memory.
 struct Store {
@@ -92,7 +92,7 @@ struct Found {
   u64* vertices;      // u64[2][num_vertices]
   i64 num_vertices;
   u64* listing;  // rows << kFillBits | vertices that were listed; the same of the first clique that found no room
-  i64 room;
+  i64 capacity;
   i64* offsets;
   u32* members;
 };
@@ -123,7 +123,7 @@ DEVICE i64 take_room(const Found& found, int size) {
   if (lane_id() == 0) at = atomicAdd(&found.listing[0], (1ull << kFillBits) + size);
   at = __shfl_sync(kAll, at, 0);
   const i64 fill = static_cast<i64>(at & fill_mask);
-  if (fill + size > found.room) {
+  if (fill + size > found.capacity) {
     if (lane_id() == 0) atomicMin(&found.listing[1], at);
     return -1;
   }

@@ -1,4 +1,4 @@
-// How roots and gifts of the search for maximal cliques begin: the rows of their candidates, and those that exclude.
+// How roots and donations of the search for maximal cliques begin: the rows of their candidates, and those that exclude.
 //
 // A node of the search is known by its clique and its candidates: all other common neighbours of the clique are
 // excluded. So bitmaps of the two, over the later neighbours of the root, say all, and the rows can be built anew.

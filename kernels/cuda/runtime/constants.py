@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import TypeAlias
 
 from longwall.kernels.interface import graph_arrays, kcliques, maximal_cliques, pattern_growth, workspaces
-from longwall.kernels.interface.homomorphism_program import Beside, Inner, Op
+from longwall.kernels.interface.homomorphism_program import CodegreePattern, Inner, Op
 from longwall.kernels.interface.pages import NeighbourRange
 from longwall.kernels.interface.search_program import SetKind
 
@@ -83,7 +83,7 @@ LIST_CLIQUES: I32 = maximal_cliques.LIST
 FINDER_LEVELS: I32 = maximal_cliques.FINDER_LEVELS
 WIDE_NUMBERS: I32 = 7  # of a level of a wide search
 FILL_BITS: I32 = 36  # of a position in the list of cliques, for the ids; the others number the cliques
-GIFT_HEAD_WORDS: I32 = 10  # of 32 bits, before the data of work that is handed over
+DONATION_HEAD_WORDS: I32 = 10  # of 32 bits, before the data of work that is handed over
 NO_LEVEL: U32 = 2**32 - 1  # no degree that was seen
 PEEL_CONTROL_WORDS: I32 = 8  # of 32 bits: PeelControl
 PEEL_NEXT_LEVEL: I32 = 4  # the place of PeelControl.next_level
@@ -103,7 +103,7 @@ ENUMERATIONS: dict[str, tuple[type[IntEnum], ...]] = {
     "SetKind": (SetKind,),
     "Op": (Op, FusedOp),
     "Inner": (Inner,),
-    "Beside": (Beside,),
+    "CodegreePattern": (CodegreePattern,),
 }
 """Codes of operations, by the name that their type has in C++."""
 

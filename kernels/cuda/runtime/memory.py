@@ -177,10 +177,10 @@ def copied(xp: Any, arrays: Mapping[str, NDArray[Any]]) -> dict[str, Array]:
     """Copy arrays of one dimension to the device; small ones as one, of which views are returned."""
     places, size = {}, 0
     for name, array in sorted(arrays.items(), key=lambda item: item[1].nbytes):
-        room = -(-array.nbytes // _UNIT) * _UNIT
-        if size + room > _TOGETHER:
+        capacity = -(-array.nbytes // _UNIT) * _UNIT
+        if size + capacity > _TOGETHER:
             break
-        places[name], size = size, size + room
+        places[name], size = size, size + capacity
     there = {name: copied_array(xp, array) for name, array in arrays.items() if name not in places}
     if places:
         whole = np.zeros(size, np.uint8)

@@ -111,16 +111,16 @@ class StagedCopies:
     ----------
     device
         Where they go.
-    room
+    capacity
         Bytes of the host for the buffers, one at least.
     """
 
-    def __init__(self, device: "Device", room: int):
+    def __init__(self, device: "Device", capacity: int):
         self._device, self._cuda = device, device.xp.cuda
         self._stream = self._cuda.Stream(non_blocking=True)
         # One for each thread, longer ones where there is room: after each a thread waits for a turn to run Python.
-        number = self._number = min(max(room // COPY_BUFFER, 1), _MOST_THREADS)
-        size = self._size = max(room // number // COPY_BUFFER, 1) * COPY_BUFFER
+        number = self._number = min(max(capacity // COPY_BUFFER, 1), _MOST_THREADS)
+        size = self._size = max(capacity // number // COPY_BUFFER, 1) * COPY_BUFFER
         memory = self._memory = _spare_memory(device.xp, number * size)
         self._buffers: SimpleQueue[_Buffer] = SimpleQueue()
         for content in memory[: number * size].reshape(number, size):

@@ -17,7 +17,7 @@ DEVICE bool next_task(RingSlot* ring, TaskControl* control, const u32* stop, Tas
   if (lane_id() == 0) {
     atomicAdd(&control->waiting, 1u);
     for (u32 nap = 500; !outcome; nap = min(nap * 2, 16000u)) {
-      // In this order: a giver counts its gift as outstanding until it is done.
+      // In this order: a giver counts its donation as outstanding until it is done.
       const bool over = load_volatile(&control->outstanding) == 0;
       if (pop(ring, control, &task)) {
         outcome = 1;
@@ -38,8 +38,8 @@ constexpr i64 kMostAtOnce = 8, kTakes = 4;
 
 extern "C" __global__ void __launch_bounds__(256, 4)
     count_rows(const i64* indptr, const u32* indices, const i64* split, const int* labels, const u32* slices,
-               const u32* rows, i64 stride, const i64* list_begins, const int* list_lengths, u32* store, i64 own, i64 room,
-               i64 oriented_room, u32* lent, i64 longs, RingSlot* ring, TaskControl* control,
+               const u32* rows, i64 stride, const i64* list_begins, const int* list_lengths, u32* store, i64 own, i64 capacity,
+               i64 oriented_capacity, u32* lent, i64 longs, RingSlot* ring, TaskControl* control,
                const u32* stop, u64 most, u64 modulus,
                u64* result) {
   const i64 warp = static_cast<i64>(blockIdx.x) * (blockDim.x >> 5) + warp_in_block();
@@ -52,11 +52,11 @@ extern "C" __global__ void __launch_bounds__(256, 4)
   search.stride = stride;
   search.list_begins = list_begins;
   search.list_lengths = list_lengths;
-  search.store = store + warp * (kPooled ? own : kStored * room + kOrientedStored * oriented_room);
-  search.room = room;
-  search.oriented_room = oriented_room;
+  search.store = store + warp * (kPooled ? own : kStored * capacity + kOrientedStored * oriented_capacity);
+  search.capacity = capacity;
+  search.oriented_capacity = oriented_capacity;
   if constexpr (kPooled) {
-    const i64 size = kStored * room + kOrientedStored * oriented_room;
+    const i64 size = kStored * capacity + kOrientedStored * oriented_capacity;
     search.pool = {store + warps * own, lent, static_cast<u32>(longs), size, own};
   }
   search.ring = ring;

@@ -192,9 +192,9 @@ def _place(columns: Array) -> tuple[Array, int, int]:
     return columns, columns.strides[0] // columns.itemsize, columns.shape[1]
 
 
-def _split_ends(device: Device, room: Array, number: int, columns: Array, first: int, last: int) -> Array:
+def _split_ends(device: Device, capacity: Array, number: int, columns: Array, first: int, last: int) -> Array:
     """Return the ends of rows, so many of each, in columns of their own: in a room that has place for them."""
     rows = columns[:, first:last]
-    ends = room[: rows.shape[1] * number].reshape(number, rows.shape[1])
+    ends = capacity[: rows.shape[1] * number].reshape(number, rows.shape[1])
     device.launch_over("search/edge_extension.cu", "split_ends", ends.size, (*_place(rows), number, ends))
     return ends

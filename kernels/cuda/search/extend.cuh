@@ -12,7 +12,7 @@ struct ExtensionInput {
   i64 num_rows;
   u32 first;  // row 0 is extended by vertices from this one on
   u32* store;
-  i64 room, oriented_room;
+  i64 capacity, oriented_capacity;
   i64 rows_at_once;  // taken by a warp together, so that it meets rows of one prefix
   u32* next_row;
   const u32* stop;
@@ -48,9 +48,9 @@ DEVICE void extend(const ExtensionInput& in, Output& output) {
   search.stride = in.stride;
   search.list_begins = in.list_begins;
   search.list_lengths = in.list_lengths;
-  search.store = in.store + warp * (kStored * in.room + kOrientedStored * in.oriented_room);
-  search.room = in.room;
-  search.oriented_room = in.oriented_room;
+  search.store = in.store + warp * (kStored * in.capacity + kOrientedStored * in.oriented_capacity);
+  search.capacity = in.capacity;
+  search.oriented_capacity = in.oriented_capacity;
   search.shared_store = dynamic_shared + warp_in_block() * (kStored + kOrientedStored) * kSharedRoom;
   while (output.open()) {
     const i64 begin = take(in.next_row, static_cast<u32>(in.rows_at_once));
@@ -61,7 +61,6 @@ DEVICE void extend(const ExtensionInput& in, Output& output) {
       if (!output.begin_row(row)) continue;
       if constexpr (!kGrouped) search.good = 0;
       search.too_long = false;
-      bool room = true;
       if (search.enter_row(row)) {
         EmitCandidates<Output> emit = {search, output, row == 0 ? in.first : 0};
         if constexpr (kEmitted >= 0) {

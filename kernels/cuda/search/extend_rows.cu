@@ -62,13 +62,13 @@ extern "C" __global__ void __launch_bounds__(256, 4)
     extend_rows(const i64* indptr, const u32* indices, const i64* split, const int* labels, const u32* slices,
                 const u32* rows,
                 i64 stride, const i64* list_begins, const int* list_lengths, const u32* order, i64 num_rows,
-                i64 first, u32* store, i64 room, i64 oriented_room, i64 rows_at_once, u32* next_row, const u32* stop,
+                i64 first, u32* store, i64 capacity, i64 oriented_capacity, i64 rows_at_once, u32* next_row, const u32* stop,
                 u32* blocks, u32* follows, u32* taken, i64 num_blocks, Tally* tally, i64 enough, i64* counts, u32* starts) {
   const GraphView graph = {indptr, indices, split, labels, slices};
   BlockOutput output = {{blocks, follows, taken, static_cast<u32>(num_blocks)}, tally, static_cast<u64>(enough),
                         counts, starts, {kNoBlock, kBlockValues}, 0, false, 0, 0};
-  extend({graph, rows, stride, list_begins, list_lengths, order, num_rows, static_cast<u32>(first), store, room,
-          oriented_room, rows_at_once, next_row, stop},
+  extend({graph, rows, stride, list_begins, list_lengths, order, num_rows, static_cast<u32>(first), store, capacity,
+          oriented_capacity, rows_at_once, next_row, stop},
          output);
   output.finish();
 }

@@ -44,11 +44,11 @@ extern "C" __global__ void __launch_bounds__(256, 4)
     extend_two_pass(const i64* indptr, const u32* indices, const i64* split, const int* labels, const u32* slices,
                     const u32* rows,
                     i64 stride, const i64* list_begins, const int* list_lengths, const u32* order, i64 num_rows,
-                    i64 first, u32* store, i64 room, i64 oriented_room, i64 rows_at_once, u32* next_row, const u32* stop,
+                    i64 first, u32* store, i64 capacity, i64 oriented_capacity, i64 rows_at_once, u32* next_row, const u32* stop,
                     i64* counts, const i64* ends, u32* out) {
   const GraphView graph = {indptr, indices, split, labels, slices};
   const ExtensionInput in = {graph, rows, stride, list_begins, list_lengths, order, num_rows, static_cast<u32>(first),
-                             store, room, oriented_room, rows_at_once, next_row, stop};
+                             store, capacity, oriented_capacity, rows_at_once, next_row, stop};
   if (ends) {
     WriteOutput output = {counts, ends, out, 0};
     extend(in, output);

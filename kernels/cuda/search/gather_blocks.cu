@@ -10,12 +10,12 @@ struct Kept {
 
 // Keep rows as long as there is room for their values. `ends` are inclusive prefix sums of the counts that are positive,
 // so they are right for all rows that are kept.
-extern "C" __global__ void keep_rows(i64* counts, const i64* ends, i64 num_rows, i64 room, Kept* kept) {
+extern "C" __global__ void keep_rows(i64* counts, const i64* ends, i64 num_rows, i64 capacity, Kept* kept) {
   const i64 stride = static_cast<i64>(gridDim.x) * blockDim.x;
   u64 rows = 0, last = 0, found = 0;
   for (i64 i = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x; i < num_rows; i += stride) {
     if (counts[i] < 0) continue;
-    if (ends[i] > room) {
+    if (ends[i] > capacity) {
       counts[i] = kNotExtended;
     } else {
       ++rows;

@@ -21,7 +21,7 @@ struct RowSets {
   const int* list_lengths;  // int[lists, stride]
   i64 entered;              // the row whose sets are computed
   u32* store;  // this warp's workspace
-  i64 room, oriented_room;
+  i64 capacity, oriented_capacity;
   u32* shared_store;      // u32[stored sets, kSharedRoom]
   bool too_long = false;  // a set found no room
   StackPool pool;
@@ -180,8 +180,8 @@ struct RowSets {
     if constexpr (kSharedRoom > 0) {
       if (most <= kSharedRoom) return shared_store + (plain + narrow) * kSharedRoom;
     }
-    if (most > (oriented(S) ? oriented_room : room)) return nullptr;
-    return store + plain * room + narrow * oriented_room;
+    if (most > (oriented(S) ? oriented_capacity : capacity)) return nullptr;
+    return store + plain * capacity + narrow * oriented_capacity;
   }
 
   // Workspace behind the stored set before it, all of which are on the path; null once the host asks to stop.

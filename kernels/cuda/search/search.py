@@ -54,14 +54,14 @@ class CudaSearcher:
         self._edges = program.levels[0], program.levels[1]
         program = in_slices(program, graph.slice_labels)
         self._device, self._graph, self._program = device, graph, program
-        self._room, self._oriented_room = graph.max_degree, graph.max_out_degree
+        self._capacity, self._oriented_capacity = graph.max_degree, graph.max_out_degree
         self._headers: dict[tuple[int, bool, bool], str] = {}
         self.staging: Staging | None = None
         if graph.pages is not None and graph.pages.places is not None:
             share = memory // _STAGING_SHARE
             self.staging, memory = Staging(device, graph, share), memory - share
         plain, oriented = stored_sets(program)
-        words = plain * self._room + oriented * self._oriented_room
+        words = plain * self._capacity + oriented * self._oriented_capacity
         ring = RING_BYTES if program.blocks else 0  # where it counts, warps hand over work
         if memory < ring + words * 4:
             left = 1 if self.staging is None else 1 - 1 / _STAGING_SHARE
@@ -131,12 +131,19 @@ class CudaSearcher:
             pooled, slices = self.stacks.longs > 0, graph.slice_stride
             variant = Variant(PATIENCE, lists=read, pooled=pooled, slice_stride=slices, residues=modulus > 0)
             header = self._headers[columns, lists is None, modulus > 0] = program_header(program, columns, variant)
-        rooms = self._store, self.stacks.own, self._room, self._oriented_room, tasks.lent, self.stacks.longs
+        capacities = (
+            self._store,
+            self.stacks.own,
+            self._capacity,
+            self._oriented_capacity,
+            tasks.lent,
+            self.stacks.longs,
+        )
         shared = tasks.ring, tasks.control, self._device.stop_flag, min(most, _MOST_WANTED), modulus, tasks.result
         self._device.launch(
             "search/count_rows.cu",
             "count_rows",
-            (*graph_arguments(graph), rows, stride, *places(lists), *rooms, *shared),
+            (*graph_arguments(graph), rows, stride, *places(lists), *capacities, *shared),
             blocks=self._blocks,
             threads=self._warps_per_block * WARP,
             generated=header,
@@ -268,7 +275,7 @@ class Extender:
             tier = _LAST_TIER if limit == 1 else 0
             found, done, too_long = self._fill(step, rows, None, limit, used, tally, tier)
             while too_long:
-                if self._rooms(step, tier)[:2] == self._longest:
+                if self._capacities(step, tier)[:2] == self._longest:
                     raise RuntimeError("internal fault: a set outgrew its workspace")
                 tier += 1
                 long = xp.flatnonzero(counts == TOO_LONG).astype(np.uint32)
@@ -380,19 +387,19 @@ class Extender:
             stored = stored_sets(program, emitted)
             # As much as leaves room for as many blocks as the registers do.
             share = self._device.shared_memory // BLOCKS_PER_MULTIPROCESSOR // WARPS_PER_BLOCK
-            shared_room = min(share // (4 * max(sum(stored), 1)) // WARP * WARP, SHARED_ROOM)
+            shared_capacity = min(share // (4 * max(sum(stored), 1)) // WARP * WARP, SHARED_ROOM)
             variant = Variant(
                 emitted=emitted,
                 grouped=self._device.ablation.grouped,
-                shared_room=shared_room,
+                shared_capacity=shared_capacity,
                 lists=() if self._staging is None else numbers,
                 slice_stride=self._graph.slice_stride,
             )
             header = program_header(program, columns, variant)
-            self._steps[columns] = _Step(columns, header, *stored, 4 * sum(stored) * shared_room, lists)
+            self._steps[columns] = _Step(columns, header, *stored, 4 * sum(stored) * shared_capacity, lists)
         return self._steps[columns]
 
-    def _rooms(self, step: _Step, tier: int) -> tuple[int, int, int]:
+    def _capacities(self, step: _Step, tier: int) -> tuple[int, int, int]:
         """Elements that a stored set may have, of both kinds, and how many warps can have that room.
 
         All warps get as much as fits; rows with longer sets are left to the next tier, with more room for fewer warps,
@@ -413,7 +420,7 @@ class Extender:
         rest: tuple[Any, ...], tier: int,
     ) -> None:  # fmt: skip
         graph, null = self._graph, np.uintp(0)
-        room, oriented_room, fitting = self._rooms(step, tier)
+        capacity, oriented_capacity, fitting = self._capacities(step, tier)
         warps = min(warps, fitting)
         # Neighbouring rows share a prefix, whose sets a warp computes once; but every warp should have rows.
         at_once = 1 if tier else min(max(number // (warps * 4), 1), 32)
@@ -430,8 +437,8 @@ class Extender:
                 number,
                 rows.first,
                 self._store,
-                room,
-                oriented_room,
+                capacity,
+                oriented_capacity,
                 at_once,
                 self._device.xp.zeros(1, np.uint32),
                 self._device.stop_flag,

@@ -41,7 +41,7 @@ class Variant:
     patience: int = 1 << 18
     emitted: int = -1
     grouped: bool = True
-    shared_room: int = 0
+    shared_capacity: int = 0
     lists: tuple[int, ...] = ()
     pooled: bool = False
     slice_stride: int = 0
@@ -78,7 +78,7 @@ def program_header(program: SearchProgram, columns: int, variant: Variant) -> st
         "kPatience": variant.patience,
         "kEmitted": variant.emitted,
         "kGrouped": int(variant.grouped),
-        "kSharedRoom": variant.shared_room,
+        "kSharedRoom": variant.shared_capacity,
         "kPooled": int(variant.pooled),
         "kSliceStride": variant.slice_stride,
         "kResidues": int(variant.residues),

@@ -43,23 +43,23 @@ struct WorkDonation : SuffixCount {
 
   // Give half of the rows away, or else of the candidates of the first level, or else of the second.
   DEVICE void give() {
-    Task gift = {current, current + 1, {0, 0}, {kEveryCandidate, kEveryCandidate}};
+    Task donation = {current, current + 1, {0, 0}, {kEveryCandidate, kEveryCandidate}};
     int kind = -1;
     const int rows_left = task.row_end - current - 1;
     if (rows_left > 0) {
       kind = 2;
-      gift.row = task.row_end - (rows_left + 1) / 2;
-      gift.row_end = task.row_end;
+      donation.row = task.row_end - (rows_left + 1) / 2;
+      donation.row_end = task.row_end;
     } else if (end[0] - position[0] > 1) {
       kind = 0;
-      gift.first[0] = end[0] - (end[0] - position[0]) / 2;
-      gift.last[0] = end[0];
+      donation.first[0] = end[0] - (end[0] - position[0]) / 2;
+      donation.last[0] = end[0];
     } else if (end[1] - position[1] > 1) {
       kind = 1;
-      gift.first[0] = position[0];
-      gift.last[0] = position[0] + 1;
-      gift.first[1] = end[1] - (end[1] - position[1]) / 2;
-      gift.last[1] = end[1];
+      donation.first[0] = position[0];
+      donation.last[0] = position[0] + 1;
+      donation.first[1] = end[1] - (end[1] - position[1]) / 2;
+      donation.last[1] = end[1];
     }
     if (kind < 0 || (kind < 2 && now - gave < kEntries * entry)) return;
     bool given = false;
@@ -67,14 +67,14 @@ struct WorkDonation : SuffixCount {
       const u32 queued = load_volatile(&control->tail) - load_volatile(&control->head);
       if (load_volatile(&control->waiting) > queued) {
         atomicAdd(&control->outstanding, 1u);
-        given = push(ring, control, gift);
+        given = push(ring, control, donation);
         if (!given) atomicSub(&control->outstanding, 1u);
       }
     }
     if (!__shfl_sync(kAll, given, 0)) return;
     gave = now;
-    if (kind == 2) task.row_end = gift.row;
-    if (kind == 1) end[1] = gift.first[1];
-    if (kind == 0) end[0] = gift.first[0];
+    if (kind == 2) task.row_end = donation.row;
+    if (kind == 1) end[1] = donation.first[1];
+    if (kind == 0) end[0] = donation.first[0];
   }
 };

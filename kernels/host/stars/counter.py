@@ -120,8 +120,8 @@ class StarCounter:
         self._chosen = np.zeros(leaves.number + 1, np.int32)
         self._counts = tuple(np.zeros(len(named) + 1, np.int64) for _ in range(2))
         self._forest = tuple(np.empty((forest, *shape), np.int64) for _ in range(2))
-        rooms = 2, leaves.number + 1, 2
-        self._factor, self._prefix, self._ends = (np.empty((room, *shape), np.int64) for room in rooms)
+        capacities = 2, leaves.number + 1, 2
+        self._factor, self._prefix, self._ends = (np.empty((capacity, *shape), np.int64) for capacity in capacities)
         self._total, self._part = (np.empty(shape, np.int64) for _ in range(2))
         self._sums, self._terms = np.zeros(len(primes), np.int64), leaves.terms
 

@@ -125,8 +125,8 @@ class OrientedReads:
             A piece, and what has triangles at its arcs, to be asked for when the blocks before were read; None: that is
             read where it is, since the page cache has no room for blocks.
         """
-        room, page, starts = self._pages.cache_arcs, self._pages.page_arcs, self._starts
-        if room < _LEAST_PAGES * page:
+        capacity, page, starts = self._pages.cache_arcs, self._pages.page_arcs, self._starts
+        if capacity < _LEAST_PAGES * page:
             self.prepare()
             for begin in range(first, last, most):
                 if self._cancel.is_set():
@@ -134,8 +134,8 @@ class OrientedReads:
                 yield begin, min(begin + most, last), None
             return
         low, high = self._owners_of(first, last)
-        fits = starts[-1] <= room - page
-        size = most if fits else min(most, max(int(_OWNERS_SHARE * room), 1))
+        fits = starts[-1] <= capacity - page
+        size = most if fits else min(most, max(int(_OWNERS_SHARE * capacity), 1))
         for owners in target_blocks(starts[low : high + 1], size):
             if self._cancel.is_set():
                 return
@@ -162,11 +162,11 @@ class OrientedReads:
         iterator of ArcPiece or None
             None where some are not in the range, or there is no room to count so.
         """
-        room, page, longest = self._pages.cache_arcs, self._pages.page_arcs, self._graph.stats.max_out_degree
+        capacity, page, longest = self._pages.cache_arcs, self._pages.page_arcs, self._graph.stats.max_out_degree
         # Parts that follow each other, and the piece, may begin and end anywhere in a page.
-        room -= 3 * page
-        most = min(counter.part_room, room // _LEAST_PIECE)
-        size = min(counter.piece_room, room - 2 * most)
+        capacity -= 3 * page
+        most = min(counter.part_capacity, capacity // _LEAST_PIECE)
+        size = min(counter.piece_capacity, capacity - 2 * most)
         if (first, last) != (0, self._starts[-1]) or min(size, most) < max(longest, page):
             return None
         return self._counted_pieces(size, most)
@@ -209,10 +209,10 @@ class OrientedReads:
 
     def _owners(self, first: int, last: int, tables: TabledCliqueCounter | None) -> Iterator[int]:
         """Cut the owners of a range of arcs: where each block of them begins, and where the last one ends."""
-        room, starts = self._pages.cache_arcs, self._starts
+        capacity, starts = self._pages.cache_arcs, self._starts
         low, high = self._owners_of(first, last)
-        fits = starts[high] <= room - self._pages.page_arcs
-        size = max(room if fits else int(_OWNERS_SHARE * room), 1)
+        fits = starts[high] <= capacity - self._pages.page_arcs
+        size = max(capacity if fits else int(_OWNERS_SHARE * capacity), 1)
         if tables is None:
             yield from [low + begin for begin, _ in target_blocks(starts[low : high + 1], size)]
             yield high
@@ -220,7 +220,7 @@ class OrientedReads:
         yield low
         cuts, number = np.empty(_CUTS_AT_ONCE, np.int64), _CUTS_AT_ONCE
         while number == cuts.size:
-            number = _cut_by_tables(starts, low, high, size, tables.table_room, tables.least_degree, cuts)
+            number = _cut_by_tables(starts, low, high, size, tables.table_capacity, tables.least_degree, cuts)
             yield from cuts[:number].tolist()
             low = int(cuts[number - 1]) if number else low
         yield high
@@ -232,11 +232,11 @@ class OrientedReads:
 
     def _beside(self, own: tuple[int, int], low: int, high: int) -> list[Targets]:
         """Cut the vertices `low` to `high` - 1 into blocks, two of whose lists have room beside a range of arcs."""
-        room, page, starts = self._pages.cache_arcs, self._pages.page_arcs, self._starts
-        if max(own[1], starts[high]) - min(own[0], starts[low]) <= room - page:
+        capacity, page, starts = self._pages.cache_arcs, self._pages.page_arcs, self._starts
+        if max(own[1], starts[high]) - min(own[0], starts[low]) <= capacity - page:
             return [(low, high)]
         # Two blocks that follow each other, and the range, may begin and end anywhere in a page.
-        blocks = target_blocks(starts[low : high + 1], max((room - (own[1] - own[0]) - 3 * page) // 2, page))
+        blocks = target_blocks(starts[low : high + 1], max((capacity - (own[1] - own[0]) - 3 * page) // 2, page))
         return [(low + begin, low + end) for begin, end in blocks]
 
 

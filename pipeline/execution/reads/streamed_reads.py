@@ -77,11 +77,11 @@ def streamed_columns(
 
 
 def _rows(graph: Graph, pages: Pages, first: int, cancel: Event) -> Iterator[Targets]:
-    indptr, room = graph.indptr, pages.cache_arcs - pages.page_arcs
-    if room <= 0:
+    indptr, capacity = graph.indptr, pages.cache_arcs - pages.page_arcs
+    if capacity <= 0:
         yield first, graph.num_vertices
         return
-    for begin, end in target_blocks(indptr[first:], room):
+    for begin, end in target_blocks(indptr[first:], capacity):
         if cancel.is_set():
             return
         pages.hold([(int(indptr[first + begin]), int(indptr[first + end]))])

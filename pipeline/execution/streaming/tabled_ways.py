@@ -9,7 +9,7 @@ import numpy as np
 from longwall.kernels.interface.kcliques import WORD_BYTES, longest_table, table_words
 from longwall.stages.range_counting import CountCliques
 from longwall.storage.streaming.estimate import Reads
-from longwall.storage.streaming.list_room import room_bytes
+from longwall.storage.streaming.list_capacity import capacity_bytes
 from longwall.storage.streaming.stored_graph import StoredGraph
 from longwall.storage.streaming.table_ranges import estimate_tabled_reads
 
@@ -55,7 +55,7 @@ def tabled_way(graph: StoredGraph, count: CountCliques, part: int, device: int, 
         Ranges of the graph that are counted one by one.
     """
     longest, size = graph.stats.max_out_degree, min(part, int(_LISTS_SHARE * device))
-    words = int(_TABLES_SHARE * (device - room_bytes(graph.num_vertices, size))) // WORD_BYTES
+    words = int(_TABLES_SHARE * (device - capacity_bytes(graph.num_vertices, size))) // WORD_BYTES
     if size < _LEAST_PART + _LIST_BYTES * longest or longest_table(longest) >= words:
         return None
     return TabledWay(count, size, estimate_tabled_reads(graph, size, pieces, count.smallest - 1, words))

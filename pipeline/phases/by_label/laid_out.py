@@ -46,7 +46,7 @@ class ByLabel(GraphDerivation[None]):
         result = DerivedGraph(env, self, None, graph, memory)
         if made is not None:
             assert result.env is not None
-            keep_made(result.env, made.there, made.room)
+            keep_made(result.env, made.there, made.capacity)
         return result
 
     @contextmanager

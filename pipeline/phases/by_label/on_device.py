@@ -44,14 +44,14 @@ class MadeOnDevice(NamedTuple):
         Its bytes of the host.
     there
         The graph on the device.
-    room
+    capacity
         Bytes that it takes there.
     """
 
     graph: Graph
     reserved: Reservation
     there: GraphArrays
-    room: int
+    capacity: int
 
 
 def lay_out_on_device(env: Environment, layout: LabelLayout) -> MadeOnDevice | None:
@@ -103,7 +103,7 @@ def lay_out_on_device(env: Environment, layout: LabelLayout) -> MadeOnDevice | N
         return None
     made, reserved = copied_later(graph, layout, rows, resources.host, maker)
     forget_graph(env)
-    return MadeOnDevice(made, reserved, _arrays(rows, layout), rows.room)
+    return MadeOnDevice(made, reserved, _arrays(rows, layout), rows.capacity)
 
 
 def _arrays(rows: LabelRows, layout: LabelLayout) -> GraphArrays:

@@ -9,7 +9,14 @@ from functools import partial
 from typing import Any, ClassVar
 
 from longwall.kernels.exact_numbers import PRIMES, combine, moduli_for
-from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, Beside, Domain, RowProgram, TableProgram
+from longwall.kernels.interface.homomorphism_program import (
+    FLOATING,
+    WORD,
+    CodegreePattern,
+    Domain,
+    RowProgram,
+    TableProgram,
+)
 from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.derived import Derivation, derived, forget
 from longwall.pipeline.execution.device_graph import load_graph
@@ -226,7 +233,7 @@ def kernel_counts(
 
 def kernel_phase(kind: str, number: int, costs: PassCosts | None) -> RangeCount:
     """Return the phase that counts the subgraphs of a term."""
-    cost = pairs_cost(Beside(number), costs) if kind == "pairs" and costs is not None else 0.0
+    cost = pairs_cost(CodegreePattern(number), costs) if kind == "pairs" and costs is not None else 0.0
     return RangeCount(kernel_stage(kind, number), cost)
 
 
@@ -235,7 +242,7 @@ def kernel_stage(kind: str, number: int) -> CountRanges:
     if kind == "cliques":
         return CountCliques(number)
     if kind == "pairs":
-        return CountPairs(Beside(number))
+        return CountPairs(CodegreePattern(number))
     stages: dict[str, Callable[[], CountRanges]] = {
         "five-cycles": CountFiveCycles,
         "wheels": CountWheels,

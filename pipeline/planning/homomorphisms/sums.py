@@ -17,14 +17,14 @@ from typing import Literal, NamedTuple
 
 from longwall.kernels.host.patterns.pattern_codes import MAX_VERTICES as MAX_CANONICAL
 from longwall.kernels.host.patterns.pattern_codes import canonical_pattern
-from longwall.kernels.interface.homomorphism_program import Beside, Domain, Make, RowProgram, TableProgram
+from longwall.kernels.interface.homomorphism_program import CodegreePattern, Domain, Make, RowProgram, TableProgram
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, isomorphic
 from longwall.pipeline.planning.homomorphisms.decompositions import Decomposer
 from longwall.pipeline.planning.homomorphisms.pattern_core import NoDecomposition, PassCosts, Sum
 from longwall.pipeline.planning.homomorphisms.set_partitions import set_partitions
 from longwall.pipeline.planning.homomorphisms.table_compiler import compile_sums
-from longwall.pipeline.planning.pairs.patterns import Edges, beside_edges, beside_pairs, merged_edges
+from longwall.pipeline.planning.pairs.patterns import Edges, codegree_edges, codegree_patterns, merged_edges
 
 MAX_VERTICES = 8  # 4,140 set partitions; the next size has 21,147
 _TRIANGLE = 3
@@ -32,7 +32,13 @@ _TRIANGLE = 3
 _STEPS = {Make.PATHS: 0.5, Make.TRIANGLES: 0.25, Make.CLIQUES: 0.25}  # in passes over the rows of vertices
 _INNER_STEPS = 1.0  # in passes over the rows of arcs, of a table of what is among common neighbours
 # Of pairs of vertices, in passes from common neighbours over the graph: what is taken of their tables (measured).
-_PAIR_STEPS = {Beside.CHERRY: 0.15, Beside.FORK: 0.3, Beside.ENDS: 0.5, Beside.ZIGZAG: 0.6, Beside.TAIL: 0.6}
+_PAIR_STEPS = {
+    CodegreePattern.CHERRY: 0.15,
+    CodegreePattern.FORK: 0.3,
+    CodegreePattern.ENDS: 0.5,
+    CodegreePattern.ZIGZAG: 0.6,
+    CodegreePattern.TAIL: 0.6,
+}
 _OTHER_PAIR_STEPS = 0.25
 _STAR_STEPS = 0.6  # in squares of a pass over the rows of vertices, for an operation on all entries
 _WEDGE_LISTS = 2.0  # passes over the rows of vertices that it takes to list the wedges of every vertex by their ends
@@ -55,7 +61,7 @@ class Term(NamedTuple):
     kind: Literal["total", "whole", Kind]
     """A total of the program, a sum over all vertices, or what a kernel of its own counts as subgraphs."""
     number: int
-    """Of the total; vertices of what a kernel counts, or what is beside pairs: a `Beside`."""
+    """Of the total; vertices of what a kernel counts, or what is beside pairs: a `CodegreePattern`."""
 
 
 @dataclass(frozen=True)
@@ -101,13 +107,15 @@ class HomomorphismSums:
         total += costs.arcs / 4 if "wheels" in kinds else 0.0
         total += costs.vertices / 4 if "almost-cliques" in kinds else 0.0
         total += costs.vertices if "five-cycles" in kinds else 0.0
-        total += sum(pairs_cost(beside, costs) for beside in self.pairs)
+        total += sum(pairs_cost(codegree, costs) for codegree in self.pairs)
         return total + (_LISTS * costs.vertices if program.needs_lists else 0.0)
 
     @property
-    def pairs(self) -> tuple[Beside, ...]:
+    def pairs(self) -> tuple[CodegreePattern, ...]:
         """What is counted beside pairs of vertices."""
-        return tuple(sorted({Beside(term.number) for terms in self.terms for term in terms if term.kind == "pairs"}))
+        return tuple(
+            sorted({CodegreePattern(term.number) for terms in self.terms for term in terms if term.kind == "pairs"})
+        )
 
     @property
     def listed(self) -> tuple[tuple[Kind, int], ...]:
@@ -120,7 +128,7 @@ class HomomorphismSums:
         if kind == "total":
             return self.quotients[number].edge_text
         if kind == "pairs":
-            return f"{_pattern(beside_edges(Beside(number))).edge_text}, by vertex pairs"
+            return f"{_pattern(codegree_edges(CodegreePattern(number))).edge_text}, by vertex pairs"
         return f"{kind} of {number} vertices"
 
     @property
@@ -177,8 +185,8 @@ def kernel_of(edges: Edges, *, lists: bool) -> tuple[Kind, int] | None:
     size = 1 + max(v for _, v in edges)
     if size > _TRIANGLE and len(edges) == size * (size - 1) // 2:
         return "cliques", size
-    if edges in beside_pairs():
-        return "pairs", beside_pairs()[edges]
+    if edges in codegree_patterns():
+        return "pairs", codegree_patterns()[edges]
     degrees = Counter(v for edge in edges for v in edge)
     kind = _BY_DEGREES.get(tuple(sorted(degrees.values())))
     return None if kind is None or (kind in LISTED and not lists) else (kind, size)
@@ -200,7 +208,7 @@ def without_multiples(some: Sequence[tuple[Edges, int]], *, lists: bool) -> list
             for quotient, multiple in quotients(_pattern(edges)):
                 if quotient != edges:
                     add(quotient, -coefficient * multiple)
-            if kernel[0] == "pairs" and (merged := merged_edges(Beside(kernel[1]))):
+            if kernel[0] == "pairs" and (merged := merged_edges(CodegreePattern(kernel[1]))):
                 for quotient, multiple in quotients(_pattern(merged)):
                     add(quotient, -coefficient * multiple)
 
@@ -211,7 +219,7 @@ def without_multiples(some: Sequence[tuple[Edges, int]], *, lists: bool) -> list
 
 def _mappings_each(edges: Edges, kind: Kind, number: int) -> int:
     """Return how many mappings each of those is that a kernel counts."""
-    return Beside(number).maps_each if kind == "pairs" else automorphism_count(_pattern(edges))
+    return CodegreePattern(number).maps_each if kind == "pairs" else automorphism_count(_pattern(edges))
 
 
 def _pattern(edges: Edges) -> Pattern:
@@ -258,13 +266,13 @@ def _canonical(pattern: Pattern, known: Iterable[Pattern]) -> Pattern:
     return next((one for one in known if isomorphic(one, pattern)), pattern)
 
 
-def pairs_cost(beside: Beside, costs: PassCosts) -> float:
+def pairs_cost(codegree: CodegreePattern, costs: PassCosts) -> float:
     """Return the elementary steps that it takes to count what is beside pairs of vertices."""
     lists = _WEDGE_LISTS * costs.vertices
-    if beside == Beside.STAR and costs.entries:
+    if codegree == CodegreePattern.STAR and costs.entries:
         # Walks of three steps from the vertices, of which there are about as many as cubed degrees.
         return lists + _STAR_STEPS * costs.vertices * costs.vertices / costs.entries
-    return lists + _PAIR_STEPS.get(beside, _OTHER_PAIR_STEPS) * costs.common
+    return lists + _PAIR_STEPS.get(codegree, _OTHER_PAIR_STEPS) * costs.common
 
 
 def rows_cost(rows: RowProgram, domain: Domain, costs: PassCosts) -> float:

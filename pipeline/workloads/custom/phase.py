@@ -20,11 +20,11 @@ from longwall.pipeline.execution.task_ranges import root_tasks
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.pipeline.workloads.custom.algorithm import Algorithm, Array, GraphView
 from longwall.pipeline.workloads.custom.loading import AlgorithmClass
-from longwall.pipeline.workloads.custom.stages import AlgorithmRoots, Grow, WriteRows
+from longwall.pipeline.workloads.custom.stages import AlgorithmScan, Grow, WriteRows
 from longwall.pipeline.workloads.custom.user_code import call
 from longwall.stages.base import Aggregation, Stage, stream
 from longwall.stages.export import PartFiles, WriterMemory, bytes_per_row
-from longwall.stages.source import Roots
+from longwall.stages.source import Scan
 from longwall.stages.stage_timer import StageTimer
 from longwall.storage.errors import FinalError, InputError
 from longwall.storage.system.arguments import type_name
@@ -91,7 +91,7 @@ class RunAlgorithm(Phase):
 
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return tasks over the vertices."""
-        return root_tasks(env, Roots("vertices"), self.cost)
+        return root_tasks(env, Scan("vertices"), self.cost)
 
     @contextmanager
     def open(self, env: Environment) -> Iterator[MakeWorker]:
@@ -274,4 +274,4 @@ def json_value(value: Any, what: str) -> Any:
 def stages_of(algorithm: type[Algorithm]) -> tuple[Stage, ...]:
     """Return the stages of an algorithm."""
     title = algorithm.__name__
-    return AlgorithmRoots(title), Grow(title), WriteRows(tuple(algorithm.schema))
+    return AlgorithmScan(title), Grow(title), WriteRows(tuple(algorithm.schema))

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from longwall.pipeline.workloads.custom.algorithm import Algorithm, Array, Found
-from longwall.stages.base import Bench, Stage
+from longwall.stages.base import Stage, WorkerContext
 from longwall.stages.stage_timer import StageTimer
 from longwall.storage.errors import InputError
 from longwall.storage.memory.sizes import round_size
@@ -23,7 +23,7 @@ _LEAST_WINDOW = 1 << 10  # rows whose candidates are looked at together
 _CHUNK = 1 << 20  # candidates; an interrupt waits until those of a chunk have been looked at
 
 
-class AlgorithmBench(Bench, Protocol):
+class AlgorithmContext(WorkerContext, Protocol):
     """What the stages of an algorithm work with."""
 
     algorithm: Algorithm
@@ -61,13 +61,13 @@ class AlgorithmBench(Bench, Protocol):
         ...
 
 
-def capacity(bench: AlgorithmBench, levels: int) -> int:
+def capacity(context: AlgorithmContext, levels: int) -> int:
     """Return how many candidates of rows of a given number of columns there is memory for."""
-    return max(bench.work // (bench.algorithm.candidate_bytes + _LEVEL_BYTES * (levels + 1)), 1)
+    return max(context.work // (context.algorithm.candidate_bytes + _LEVEL_BYTES * (levels + 1)), 1)
 
 
 @dataclass(frozen=True)
-class AlgorithmRoots(Stage):
+class AlgorithmScan(Stage):
     """The first rows of an algorithm."""
 
     algorithm: str
@@ -78,23 +78,23 @@ class AlgorithmRoots(Stage):
         """See `Stage`."""
         return f"source       {self.algorithm}.roots of every vertex"
 
-    def run(self, chunk: tuple[int, int], bench: AlgorithmBench) -> Iterator[EmbeddingTable]:
+    def run(self, chunk: tuple[int, int], context: AlgorithmContext) -> Iterator[EmbeddingTable]:
         """Yield the rows of the vertices ``chunk[0]`` to ``chunk[1]`` - 1, as many at a time as there is room for."""
         first, last = chunk
         while first < last:
-            fitting = int(bench.indptr[first]) + min(capacity(bench, 1), _CHUNK)
-            end = min(max(int(np.searchsorted(bench.indptr, fitting, side="right")) - 1, first + 1), last)
-            with bench.timer.time(1) as sample:
-                rows, size = bench.fit(self, end - first, partial(self._rows, bench, first))
+            fitting = int(context.indptr[first]) + min(capacity(context, 1), _CHUNK)
+            end = min(max(int(np.searchsorted(context.indptr, fitting, side="right")) - 1, first + 1), last)
+            with context.timer.time(1) as sample:
+                rows, size = context.fit(self, end - first, partial(self._rows, context, first))
                 sample.rows_in, sample.rows_out, sample.size = size, len(rows), rows.nbytes
             if len(rows):
                 yield rows
             del rows
             first += size
 
-    def _rows(self, bench: AlgorithmBench, first: int, size: int) -> tuple[EmbeddingTable, int]:
-        xp, what = bench.xp, f"{self.algorithm}.roots"
-        columns = bench.call("roots", first, first + size)
+    def _rows(self, context: AlgorithmContext, first: int, size: int) -> tuple[EmbeddingTable, int]:
+        xp, what = context.xp, f"{self.algorithm}.roots"
+        columns = context.call("roots", first, first + size)
         columns = [_integers(column, xp, f"{what}: a column") for column in columns]
         if not columns or len({column.size for column in columns}) > 1:
             raise InputError(f"{what} must return at least one column, all of one length")
@@ -113,30 +113,30 @@ class Grow(Stage):
         """See `Stage`."""
         return f"extend       {self.algorithm}.process and {self.algorithm}.extend, until no row is extended"
 
-    def run(self, chunk: EmbeddingTable, bench: AlgorithmBench) -> Iterator[Mapping[str, Array]]:
+    def run(self, chunk: EmbeddingTable, context: AlgorithmContext) -> Iterator[Mapping[str, Array]]:
         """Yield what is found for the result table."""
         windows: dict[int, int] = {}
-        yield from self._processed(chunk, bench)
-        bench.push(chunk)
+        yield from self._processed(chunk, context)
+        context.push(chunk)
         del chunk
-        while not bench.done and (rows := bench.pop()) is not None:
+        while not context.done and (rows := context.pop()) is not None:
             levels, window = rows.num_levels, windows.get(rows.num_levels, len(rows))
-            with bench.timer.time(levels + 1) as sample:
-                most = self._fitting(rows.sliced(0, min(window, len(rows))), bench)
-                grown, size = bench.fit(self, most, partial(self._extended, rows, bench))
+            with context.timer.time(levels + 1) as sample:
+                most = self._fitting(rows.sliced(0, min(window, len(rows))), context)
+                grown, size = context.fit(self, most, partial(self._extended, rows, context))
                 sample.rows_in = size
                 if grown is not None:
                     sample.rows_out, sample.size = len(grown), grown.nbytes
             windows[levels] = max(2 * size, _LEAST_WINDOW)
             if size < len(rows):
-                bench.push(rows.sliced(size, len(rows)))
+                context.push(rows.sliced(size, len(rows)))
             del rows
             if grown is not None and len(grown):
-                yield from self._processed(grown, bench)
-                bench.push(grown)
+                yield from self._processed(grown, context)
+                context.push(grown)
             del grown
 
-    def _fitting(self, rows: EmbeddingTable, bench: AlgorithmBench) -> int:
+    def _fitting(self, rows: EmbeddingTable, context: AlgorithmContext) -> int:
         """Return how many of the rows have candidates that fit the memory, one at least.
 
         Raises
@@ -144,29 +144,31 @@ class Grow(Stage):
         InputError
             If there is no room for those of one row.
         """
-        xp, what = bench.xp, f"{self.algorithm}.candidates"
+        xp, what = context.xp, f"{self.algorithm}.candidates"
 
         def ends_of(size: int) -> Any:
             part = rows.sliced(0, size).to(xp)
-            sizes = _integers(bench.call("candidates", Columns(part)), xp, f"{what}: the result")
+            sizes = _integers(context.call("candidates", Columns(part)), xp, f"{what}: the result")
             if sizes.size != size:
                 raise InputError(f"{what} must return a number for each of {size:,} rows, not {sizes.size:,}")
             ends = xp.cumsum(sizes)
             return ends if isinstance(ends, np.ndarray) else ends.get()
 
-        ends = bench.fit(self, len(rows), ends_of)
-        room = capacity(bench, rows.num_levels)
-        if int(ends[0]) > room:
+        ends = context.fit(self, len(rows), ends_of)
+        fitting = capacity(context, rows.num_levels)
+        if int(ends[0]) > fitting:
             raise InputError(
-                f"{self.algorithm} looks at {int(ends[0]):,} candidates of one row, and {round_size(bench.work)} for "
-                f"each worker have room for {room:,}: raise {bench.option}, or lower engine.threads"
+                f"{self.algorithm} looks at {int(ends[0]):,} candidates of one row, and {round_size(context.work)} for "
+                f"each worker have room for {fitting:,}: raise {context.option}, or lower engine.threads"
             )
-        return max(int(np.searchsorted(ends, min(room, _CHUNK), side="right")), 1)
+        return max(int(np.searchsorted(ends, min(fitting, _CHUNK), side="right")), 1)
 
-    def _extended(self, rows: EmbeddingTable, bench: AlgorithmBench, size: int) -> tuple[EmbeddingTable | None, int]:
-        xp, what = bench.xp, f"{self.algorithm}.extend"
+    def _extended(
+        self, rows: EmbeddingTable, context: AlgorithmContext, size: int
+    ) -> tuple[EmbeddingTable | None, int]:
+        xp, what = context.xp, f"{self.algorithm}.extend"
         part = rows.sliced(0, size).to(xp)
-        found = bench.call("extend", Columns(part))
+        found = context.call("extend", Columns(part))
         if found is None:
             return None, size
         try:
@@ -180,10 +182,10 @@ class Grow(Stage):
             raise InputError(f"{what}: parents must ascend and be below the number of rows, {size:,}")
         return part.extended(xp.bincount(parents, minlength=size).astype(xp.int64), values), size
 
-    def _processed(self, rows: EmbeddingTable, bench: AlgorithmBench) -> Iterator[Mapping[str, Array]]:
+    def _processed(self, rows: EmbeddingTable, context: AlgorithmContext) -> Iterator[Mapping[str, Array]]:
         begin = 0
-        while begin < len(rows) and not bench.done:
-            found, size = bench.fit(self, len(rows) - begin, partial(self._looked_at, rows, bench, begin))
+        while begin < len(rows) and not context.done:
+            found, size = context.fit(self, len(rows) - begin, partial(self._looked_at, rows, context, begin))
             begin += size
             if found is None:
                 continue
@@ -191,13 +193,13 @@ class Grow(Stage):
                 kind = type(found).__name__
                 raise InputError(f"{self.algorithm}.process must return longwall.Found, or None, not {kind}")
             if found.value is not None:
-                bench.note(found.value)
+                context.note(found.value)
             if found.rows is not None:
                 yield found.rows
 
-    def _looked_at(self, rows: EmbeddingTable, bench: AlgorithmBench, begin: int, size: int) -> tuple[Any, int]:
-        part = rows.sliced(begin, begin + size).to(bench.xp)
-        return bench.call("process", Columns(part)), size
+    def _looked_at(self, rows: EmbeddingTable, context: AlgorithmContext, begin: int, size: int) -> tuple[Any, int]:
+        part = rows.sliced(begin, begin + size).to(context.xp)
+        return context.call("process", Columns(part)), size
 
 
 @dataclass(frozen=True)
@@ -212,10 +214,10 @@ class WriteRows(Stage):
         """See `Stage`."""
         return f"export       rows: {', '.join(self.columns)}" if self.columns else "export       no rows, a value only"
 
-    def run(self, chunk: Mapping[str, Array], bench: AlgorithmBench) -> Iterable[Any]:
-        """Hand the rows to the bench's writer."""
-        with bench.timer.time(0) as sample:
-            sample.rows_in = sample.rows_out = bench.write(chunk)
+    def run(self, chunk: Mapping[str, Array], context: AlgorithmContext) -> Iterable[Any]:
+        """Hand the rows to the context's writer."""
+        with context.timer.time(0) as sample:
+            sample.rows_in = sample.rows_out = context.write(chunk)
         return ()
 
 

@@ -105,7 +105,7 @@ class LevelWriter:
         # As many rows are held until they fill a group as are written to it at once.
         written = bytes_per_row(columns, env.graph.id_bytes)
         row_bytes = _LEVEL_BYTES * levels + _VERTEX_BYTES * columns + _ROW_BYTES + 2 * written
-        memory = WriterMemory.within(grower.room, columns, row_bytes)
+        memory = WriterMemory.within(grower.capacity, columns, row_bytes)
         self.rows_at_once, prefix = memory.group_rows, level_prefix(found)
         with ExitStack() as held:
             self._patterns = held.enter_context(_WrittenPatterns(found, first, plan.min_support, grower.pool))
@@ -129,7 +129,7 @@ class LevelWriter:
         return self._written - before
 
     def write_rows(self, rows: NDArray[np.uint32]) -> None:
-        """Write the subgraphs of flat rows; see :class:`longwall.stages.export.MappingBench`."""
+        """Write the subgraphs of flat rows; see :class:`longwall.stages.export.MappingContext`."""
         looked_at = int(rows.shape[1])
         sizes, columns, ids = self._patterns.sizes, self._patterns.columns, self._env.graph.original_ids
         rows = rows[:, _one_of_each(rows, self._patterns)]

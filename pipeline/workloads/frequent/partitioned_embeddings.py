@@ -228,8 +228,8 @@ class PatternBatch:
             file = found.write(self._env.files, self._rows.folder.replace("rows", "candidates", 1))
             size = len(found)
         disk = self._env.resources.disk.free // (2 * self._lineage.partitions)
-        room = min(_SETS_BYTES, grower.room // _SETS_SHARE, disk)
-        step = max(room // (4 * columns * max(grower.support.words, 1) + GROWN_BYTES), 1)
+        capacity = min(_SETS_BYTES, grower.capacity // _SETS_SHARE, disk)
+        step = max(capacity // (4 * columns * max(grower.support.words, 1) + GROWN_BYTES), 1)
         value = {"size": size, "columns": columns, "step": step}
         self._candidates.commit([(0, 1)], PartialResult(value, (file,)))
 

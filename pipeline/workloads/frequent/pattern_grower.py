@@ -85,7 +85,7 @@ class PatternGrower:
         labels = np.arange(len(self._labels.values), dtype=np.int32)
         self.roots = DfsPatterns(labels, np.empty((len(labels), 0, 5), np.int32))
         self._of_roots = self._host.reserve(level_bytes(len(labels), 0), "the labels of vertices")
-        self.room = self._host.free // _ROOM_SHARE
+        self.capacity = self._host.free // _ROOM_SHARE
         enough = int(np.iinfo(np.int32).max) if plan.exact else plan.min_support
         if plan.support == "mni":
             self.support = Support("images", env.graph.num_vertices, enough)
@@ -109,7 +109,7 @@ class PatternGrower:
         graph = typed_graph(env.graph, self._labels, self.types, self._host, self._files)
         in_files = 0 if self._files is None else self._files.nbytes
         self._graph_bytes = graph.nbytes - graph.targets.nbytes - graph.groups.nbytes - in_files
-        self.room = self._host.free // _ROOM_SHARE
+        self.capacity = self._host.free // _ROOM_SHARE
         resources = env.resources
         brought, self._device_bytes = bring_arrays(graph.arrays(), resources)
         run, work, host = self._batch.run, resources.work.free // _WORK_SHARE, self.pool.reserve
@@ -195,8 +195,8 @@ class PatternGrower:
         last = len(patterns) if last is None else last
         width = int(patterns.sizes.max(initial=1))
         size = width * (_PATTERN_BYTES + 8 * width)
-        most = max(min(self.stage.most_extensions() if most is None else most, self.room // _EXTENSION_BYTES), 1)
-        step = max(min(_MOST_KNOWN // width**2, self.room // size, last - begin), 1)
+        most = max(min(self.stage.most_extensions() if most is None else most, self.capacity // _EXTENSION_BYTES), 1)
+        step = max(min(_MOST_KNOWN // width**2, self.capacity // size, last - begin), 1)
         with self.pool.reserve(size * step, "the patterns of a batch"):
             while begin < last:
                 end = min(begin + step, last)
@@ -326,7 +326,7 @@ class PatternGrower:
         stop = np.zeros(1, np.uint8)
         workers = self._env.engine.workers
         size = _CODE_BYTES * (patterns.num_edges + 1) * workers
-        at_once = max(min(_CODES_AT_ONCE, len(parents), self.room // size), 1)
+        at_once = max(min(_CODES_AT_ONCE, len(parents), self.capacity // size), 1)
 
         def look(begin: int) -> None:
             end = min(begin + at_once, len(parents))
@@ -352,7 +352,7 @@ class PatternGrower:
         levels = found.patterns.num_edges + 2
         grown = self._new_table(levels)
         done = 0
-        with PatternRows(levels, grown.append, self.room, self.pool) as rows:
+        with PatternRows(levels, grown.append, self.capacity, self.pool) as rows:
             for first, extensions in self.batches(patterns):
                 end = int(np.searchsorted(found.parents, first + len(extensions.patterns)))
                 if end > done:

@@ -43,7 +43,7 @@ class PatternTable:
         The graph, which knows the labels of the input.
     reserve
         Reserves bytes of the host, for what a noun names.
-    room
+    capacity
         Bytes that rows may take while they are written.
 
     Attributes
@@ -54,7 +54,7 @@ class PatternTable:
         What is reserved for them, until the caller releases it, or the block fails.
     """
 
-    def __init__(self, path: Path, plan: "FrequentPlan", graph: "Graph", reserve: "Reserve", room: int):
+    def __init__(self, path: Path, plan: "FrequentPlan", graph: "Graph", reserve: "Reserve", capacity: int):
         import pyarrow as pa
 
         from longwall.storage.parquet_files import ParquetSink
@@ -67,7 +67,7 @@ class PatternTable:
         fields += [(name, pa.int64()) for name in ("vertices", "edges", "support", "count")]
         metadata = {name: str(value) for name, value in plan.to_dict().items()}
         self._schema = pa.schema(fields, metadata=metadata)
-        self._least, self._reserve, self._room = plan.min_support, reserve, room
+        self._least, self._reserve, self._capacity = plan.min_support, reserve, capacity
         self.reserved, self._of_file = reserve(0, ""), reserve(0, "")
         self._file = ParquetSink(path, self._schema)
         self.counts: list[PatternCount] = []
@@ -82,7 +82,7 @@ class PatternTable:
         """
         edges = level.patterns.num_edges
         of_row, of_count = _ROW_BYTES + _ROW_EDGE_BYTES * edges, count_bytes(edges)
-        at_once = min(max(self._room // of_row, _ROWS[0]), _ROWS[1])
+        at_once = min(max(self._capacity // of_row, _ROWS[0]), _ROWS[1])
         for begin in range(0, len(level.patterns), at_once):
             end = min(begin + at_once, len(level.patterns))
             frequent = begin + np.flatnonzero(level.supports[begin:end] >= self._least)

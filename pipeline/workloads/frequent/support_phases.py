@@ -238,7 +238,7 @@ class _SupportsWorker(Worker):
         sizes = grown_sizes(self._patterns, candidates.parents, candidates.edges)
         found = np.zeros(last - first, np.int64)
         each = 8 * cut.columns * support.words + support.counting_bytes(cut.columns)  # united, read, counted
-        step = min(max(min(_BLOCK_BYTES, grower.room) // each, 1), last - first)
+        step = min(max(min(_BLOCK_BYTES, grower.capacity) // each, 1), last - first)
         with grower.pool.reserve(step * each, "the images of patterns"):
             for at in range(first, last, step):
                 some = slice(at, min(at + step, last))

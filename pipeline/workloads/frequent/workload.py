@@ -123,7 +123,9 @@ class Frequent(Workload):
         exported = 0
         with (
             closing(PatternGrower(plan, env)) as grower,
-            PatternTable(env.results / "patterns.parquet", plan, env.graph, grower.pool.reserve, grower.room) as table,
+            PatternTable(
+                env.results / "patterns.parquet", plan, env.graph, grower.pool.reserve, grower.capacity
+            ) as table,
         ):
             env.answer.enter_context(table.reserved)
             for found, embeddings in mine_frequent(plan, env, grower):

@@ -17,7 +17,7 @@ from longwall.pipeline.execution.phase import MakeWorker, Phase, Task
 from longwall.pipeline.execution.stage_workers import StageWorker
 from longwall.pipeline.execution.task_ranges import root_tasks
 from longwall.pipeline.run_store.commit_log import PartialResult
-from longwall.pipeline.workloads.maximal_cliques.listing import ROOTS, clique_lister
+from longwall.pipeline.workloads.maximal_cliques.listing import SCAN, clique_lister
 from longwall.pipeline.workloads.maximal_cliques.order import ordered_graph
 from longwall.stages.base import Aggregation, Stage
 from longwall.stages.cliques.maximal import SEARCH, add_sizes
@@ -41,11 +41,11 @@ class CountSomeCliques(Stage):
         wanted = f"maximal cliques of at least {self.min_size} vertices, by size, until there are {self.limit}"
         return f"count        {wanted}: {SEARCH}"
 
-    def run(self, chunk: tuple[int, int], bench: _CountWorker) -> Iterable[Any]:
+    def run(self, chunk: tuple[int, int], context: _CountWorker) -> Iterable[Any]:
         """Fetch cliques as long as some are wanted."""
-        bench.lister.begin(*chunk)
-        while not bench.done and (found := bench.lister.following()) is not None:
-            bench.add(found[0])
+        context.lister.begin(*chunk)
+        while not context.done and (found := context.lister.following()) is not None:
+            context.add(found[0])
         return ()
 
 
@@ -87,24 +87,24 @@ class CliquesUpTo(Phase):
     @property
     def stages(self) -> tuple[Stage, ...]:
         """What the ranges go through."""
-        return ROOTS, CountSomeCliques(self.min_size, self.limit)
+        return SCAN, CountSomeCliques(self.min_size, self.limit)
 
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return tasks over the vertices."""
-        return root_tasks(env, ROOTS, 0.0)
+        return root_tasks(env, SCAN, 0.0)
 
     @contextmanager
     def open(self, env: Environment) -> Iterator[MakeWorker]:
         """Make the degeneracy order, and reserve what the workers fetch."""
         graph = ordered_graph(env)
-        room = max(_MOST_ROOM, graph.order.degeneracy + 1)
+        capacity = max(_MOST_ROOM, graph.order.degeneracy + 1)
         limit = RowLimit(self.limit)
 
         def make_worker() -> _CountWorker:
-            lister = clique_lister(env, graph, self.min_size, room)
+            lister = clique_lister(env, graph, self.min_size, capacity)
             return _CountWorker(env, self.stages, lister, limit if env.alone else RowLimit(self.limit))
 
-        with env.resources.host.reserve(room * _FETCHED_BYTES * env.engine.workers, "cliques that are counted"):
+        with env.resources.host.reserve(capacity * _FETCHED_BYTES * env.engine.workers, "cliques that are counted"):
             yield make_worker
 
     def run(self, env: Coordinator) -> list[int]:

@@ -22,12 +22,12 @@ from longwall.pipeline.workloads.maximal_cliques.order import ordered_graph
 from longwall.stages.base import Stage
 from longwall.stages.cliques.maximal import SEARCH
 from longwall.stages.export import PartFiles, RowLimit, WriterMemory, bytes_per_row
-from longwall.stages.source import Roots
+from longwall.stages.source import Scan
 from longwall.storage.graph.graph import Graph
 from longwall.storage.memory.machine_budget import require
 from longwall.storage.tables.arrow_columns import of_array
 
-ROOTS = Roots("vertices")
+SCAN = Scan("vertices")
 _MOST_ROOM = 1 << 18  # vertices of the cliques that are fetched at a time; more gain nothing
 _FETCHED_BYTES = 64  # of a vertex that is fetched: as it comes, with its offset, sorted, as it is written, and its size
 _COLUMNS = 2
@@ -40,19 +40,19 @@ class _Share:
 
     Attributes
     ----------
-    room
+    capacity
         Vertices of the cliques that are fetched at a time.
     writer
         What the writer may use.
     """
 
-    room: int
+    capacity: int
     writer: WriterMemory
 
     @property
     def nbytes(self) -> int:
         """Bytes of all of it."""
-        return self.writer.nbytes + self.room * _FETCHED_BYTES
+        return self.writer.nbytes + self.capacity * _FETCHED_BYTES
 
     @classmethod
     def within(cls, env: Environment, largest: int) -> _Share:
@@ -65,8 +65,8 @@ class _Share:
         """
         share = env.resources.host.free // env.engine.workers
         writer = WriterMemory.within(share // 4, _COLUMNS, bytes_per_row(largest + 1, env.graph.id_bytes))
-        room = min(max(share // 8 // _FETCHED_BYTES, largest), _MOST_ROOM)
-        made = cls(room, writer)
+        capacity = min(max(share // 8 // _FETCHED_BYTES, largest), _MOST_ROOM)
+        made = cls(capacity, writer)
         require(f"each of {env.engine.workers} workers that write Parquet", 2 * made.nbytes, share, "memory.host")
         return made
 
@@ -83,11 +83,11 @@ class ListMaximalCliques(Stage):
         """See `Stage`."""
         return f"export       maximal cliques of at least {self.min_size} vertices, as lists: {SEARCH}"
 
-    def run(self, chunk: tuple[int, int], bench: _ListWorker) -> Iterable[Any]:
-        """Hand cliques to the bench's writer, as many at a time as there is room for."""
-        bench.lister.begin(*chunk)
-        while not bench.done and (found := bench.lister.following()) is not None:
-            bench.write(*found)
+    def run(self, chunk: tuple[int, int], context: _ListWorker) -> Iterable[Any]:
+        """Hand cliques to the context's writer, as many at a time as there is room for."""
+        context.lister.begin(*chunk)
+        while not context.done and (found := context.lister.following()) is not None:
+            context.write(*found)
         return ()
 
 
@@ -124,11 +124,11 @@ class CliqueList(Phase):
     @property
     def stages(self) -> tuple[Stage, ...]:
         """What the ranges go through."""
-        return ROOTS, ListMaximalCliques(self.min_size)
+        return SCAN, ListMaximalCliques(self.min_size)
 
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return tasks over the vertices."""
-        return root_tasks(env, ROOTS, 0.0)
+        return root_tasks(env, SCAN, 0.0)
 
     @contextmanager
     def open(self, env: Environment) -> Iterator[MakeWorker]:
@@ -138,7 +138,7 @@ class CliqueList(Phase):
         limit = RowLimit(self.limit)
 
         def make_worker() -> _ListWorker:
-            lister = clique_lister(env, graph, self.min_size, share.room)
+            lister = clique_lister(env, graph, self.min_size, share.capacity)
             return _ListWorker(env, self.stages, lister, share.writer, limit if env.alone else RowLimit(self.limit))
 
         with env.resources.host.reserve(share.nbytes * env.engine.workers, "what workers write"):
@@ -182,7 +182,7 @@ class _ListWorker(StageWorker):
         super().close()
 
 
-def clique_lister(env: Environment, graph: OrderedGraph, min_size: int, room: int) -> CliqueLister:
+def clique_lister(env: Environment, graph: OrderedGraph, min_size: int, capacity: int) -> CliqueLister:
     """Make the workspace of a worker that fetches the cliques of about `room` vertices at a time.
 
     Raises
@@ -193,8 +193,8 @@ def clique_lister(env: Environment, graph: OrderedGraph, min_size: int, room: in
     kernels, device = env.engine.kernels, env.engine.device
     return make_workspace(
         env.engine,
-        range_memory(env, ROOTS),
-        lambda memory: kernels.maximal_clique_lister(device, graph, graph.order, min_size, room, memory),
+        range_memory(env, SCAN),
+        lambda memory: kernels.maximal_clique_lister(device, graph, graph.order, min_size, capacity, memory),
     )
 
 

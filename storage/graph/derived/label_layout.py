@@ -183,8 +183,8 @@ def _arrays(graph: Graph, layout: LabelLayout, made: LabelRows) -> dict[str, Any
 def _fetched_into(made: LabelRows, new_array: NewArray) -> NDArray[Any]:
     """Copy the neighbours to the host, to where an engine can read them as the data graph's."""
     assert made.fetch is not None
-    room = new_array(len(made.indices), np.dtype(np.uint32))
-    return made.fetch(made.indices, room)
+    capacity = new_array(len(made.indices), np.dtype(np.uint32))
+    return made.fetch(made.indices, capacity)
 
 
 def _stats(graph: Graph, made: LabelRows) -> GraphStats:

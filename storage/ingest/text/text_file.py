@@ -410,8 +410,8 @@ class TextFile:
         buffer = self._buffers.popleft() if self._buffers else mmap.mmap(-1, self._block_bytes, mmap.MAP_PRIVATE)
         kept = len(self._rest)
         buffer[:kept] = self._rest
-        with memoryview(buffer) as view, view[kept:] as room:
-            end = kept + self._source.fill(room)
+        with memoryview(buffer) as view, view[kept:] as capacity:
+            end = kept + self._source.fill(capacity)
         self._ended = end < self._block_bytes
         cut = end if self._ended else buffer.rfind(b"\n", 0, end) + 1
         if not self._ended and cut == 0:

@@ -89,7 +89,7 @@ def test_patterns_are_those_of_brute_force(kind: str, many_labels: Any, engine_k
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "room"), [("vertex", 100_000), ("edge", 200_000)])
 def test_keys_that_memory_has_no_room_for_are_spilled(
-    kind: str, room: int, many_labels: Any, engine_kind: str, tmp_path: Any, monkeypatch: Any
+    kind: str, capacity: int, many_labels: Any, engine_kind: str, tmp_path: Any, monkeypatch: Any
 ) -> None:
     """Most keys are distinct, and a third of the memory, which sorting has, does not hold them."""
     spilled = []
@@ -103,11 +103,11 @@ def test_keys_that_memory_has_no_room_for_are_spilled(
     # The answer takes some hundred bytes a pattern, which is not what is looked at here.
     monkeypatch.setattr(longwall.stages.aggregation.by_pattern, "PATTERN_BYTES", 1)
     monkeypatch.setattr(longwall.stages.aggregation.by_pattern, "PATTERN_VERTEX_BYTES", 0)
-    table = grown(kind, many_labels, engine_kind, memory=many_labels.nbytes + room, spill=tmp_path / "spill")
+    table = grown(kind, many_labels, engine_kind, memory=many_labels.nbytes + capacity, spill=tmp_path / "spill")
     used = table.session.host.used
     found = by_calls(table, labelled=True)
     assert max(spilled) > 0
-    assert table.session.host.peak <= many_labels.nbytes + room
+    assert table.session.host.peak <= many_labels.nbytes + capacity
     assert table.session.host.used <= used
     assert found == by_brute_force(table, many_labels.labels)
 

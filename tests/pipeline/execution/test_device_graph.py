@@ -81,8 +81,8 @@ def test_triangles_are_counted_by_pairs_of_blocks(
     lab: SimpleNamespace, expected: dict[str, int], page: int, pages: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_page_size(monkeypatch, page)
-    room, held, copied = pages * page // 4, [], 0
-    monkeypatch.setattr(GraphPages, "cache_arcs", room)
+    capacity, held, copied = pages * page // 4, [], 0
+    monkeypatch.setattr(GraphPages, "cache_arcs", capacity)
     hold, copy = GraphPages.hold, GraphPages._copy
 
     def copying(self: GraphPages, moves: Any, behind: Any) -> None:
@@ -123,7 +123,7 @@ def test_what_running_kernels_read_is_not_written_over(
 
     def holding(self: GraphPages, ranges: Any, before: Any = ()) -> None:
         if self._buffer is None:
-            self._room = pages
+            self._capacity = pages
         there[:] = self._frames.tolist()
         hold(self, ranges, before)
         reads.append({arc // 32 for first, last in ranges for arc in range(first, last)})

@@ -16,7 +16,7 @@ from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker
 from longwall.pipeline.execution.second_engine import SecondEngine
-from longwall.pipeline.execution.stage_workers import RangeBench
+from longwall.pipeline.execution.stage_workers import RangeContext
 from longwall.pipeline.execution.thread_executor import ThreadExecutor
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.run_store.commit_log import PhaseRecord
@@ -78,10 +78,10 @@ def breaking(patch: pytest.MonkeyPatch, error: Exception, call: int) -> None:
 
     The first engine's worker waits for it after its first range.
     """
-    calls, counting, struck, run = [0], threading.Lock(), threading.Event(), RangeBench.run
+    calls, counting, struck, run = [0], threading.Lock(), threading.Event(), RangeContext.run
 
-    def broken(bench: RangeBench, first: int, last: int) -> None:
-        if bench.env.alone:
+    def broken(context: RangeContext, first: int, last: int) -> None:
+        if context.env.alone:
             assert not first or struck.wait(PATIENCE)
         else:
             with counting:
@@ -89,9 +89,9 @@ def breaking(patch: pytest.MonkeyPatch, error: Exception, call: int) -> None:
                 if calls[0] >= call:
                     struck.set()
                     raise error
-        run(bench, first, last)
+        run(context, first, last)
 
-    patch.setattr(RangeBench, "run", broken)
+    patch.setattr(RangeContext, "run", broken)
 
 
 @pytest.mark.parametrize("error", [MemoryError(), RunError("broken"), InputError("too small"), OSError(28, "full")])
@@ -159,18 +159,18 @@ def test_a_commit_that_fails_ends_the_run(stage: Stage, monkeypatch: pytest.Monk
 
 
 def test_a_run_that_is_cancelled_ends_both(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = RangeBench.run
+    run = RangeContext.run
 
-    def cancel(bench: RangeBench, first: int, last: int) -> None:
-        if bench.env.alone:
+    def cancel(context: RangeContext, first: int, last: int) -> None:
+        if context.env.alone:
             assert not first or stage.env.cancel.wait(PATIENCE)
         elif stage.ranges_begun:
             stage.env.cancel.set()
         else:
             stage.ranges_begun = True
-        run(bench, first, last)
+        run(context, first, last)
 
-    monkeypatch.setattr(RangeBench, "run", cancel)
+    monkeypatch.setattr(RangeContext, "run", cancel)
     with pytest.raises(KeyboardInterrupt):
         PHASE.run(stage.env)
 
@@ -178,10 +178,10 @@ def test_a_run_that_is_cancelled_ends_both(stage: Stage, monkeypatch: pytest.Mon
 def test_a_worker_that_lets_the_first_engine_wait_is_stopped(
     stage: Stage, triangles: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls, counting, stuck, run = [0], threading.Lock(), threading.Event(), RangeBench.run
+    calls, counting, stuck, run = [0], threading.Lock(), threading.Event(), RangeContext.run
 
-    def slow(bench: RangeBench, first: int, last: int) -> None:
-        if bench.env.alone:
+    def slow(context: RangeContext, first: int, last: int) -> None:
+        if context.env.alone:
             assert not first or stuck.wait(PATIENCE)
         else:
             with counting:
@@ -189,14 +189,14 @@ def test_a_worker_that_lets_the_first_engine_wait_is_stopped(
                 waits = calls[0] == 4
             if waits:
                 stuck.set()
-                stopped = bench.env.engine.device.stop_flag  # type: ignore[attr-defined]
+                stopped = context.env.engine.device.stop_flag  # type: ignore[attr-defined]
                 ends = time.monotonic() + PATIENCE
                 while not stopped[0] and time.monotonic() < ends:
                     time.sleep(0.001)
                 assert stopped[0]
-        run(bench, first, last)
+        run(context, first, last)
 
-    monkeypatch.setattr(RangeBench, "run", slow)
+    monkeypatch.setattr(RangeContext, "run", slow)
     assert PHASE.run(stage.env) == triangles
     assert calls[0] >= 4
     assert not stage.second.lost

@@ -15,7 +15,7 @@ from longwall.pipeline.execution.phase import Task
 from longwall.pipeline.execution.second_engine import COMMIT_SECONDS
 from longwall.pipeline.execution.task_pool import JOIN_LEFT, LEAST_RANGE, TaskPool, Team
 
-ROOTS = 1 << 17
+SCAN = 1 << 17
 LOOK = 0.01  # seconds between two looks whether an engine may join
 BEGINNING = 2e-5  # seconds that a range of the second engine takes besides its work
 
@@ -73,11 +73,11 @@ class Simulation:
     def __init__(self, engines: Engines):
         self._engines, self._now = engines, 0.0
         self._events: list[tuple[float, int, Callable[[], None]]] = []
-        step = ROOTS // engines.pieces
-        tasks = [Task(first, first + step, step) for first in range(0, ROOTS, step)]
-        self._lead, self._second = Team("cuda", 1, ROOTS), Team("cpu", engines.workers, ROOTS)
+        step = SCAN // engines.pieces
+        tasks = [Task(first, first + step, step) for first in range(0, SCAN, step)]
+        self._lead, self._second = Team("cuda", 1, SCAN), Team("cpu", engines.workers, SCAN)
         self._pool = TaskPool(tasks, self._lead, shared=True, clock=lambda: self._now)
-        self._done = np.zeros(ROOTS, np.int8)
+        self._done = np.zeros(SCAN, np.int8)
         self._outcome = Outcome()
         self._stopped = False
         self._doing: list[list[Task]] = [[] for _ in range(engines.workers)]  # what workers have not committed
@@ -92,7 +92,7 @@ class Simulation:
             self._now, _, event = heapq.heappop(self._events)
             event()
         assert (self._done == 1).all()
-        self._outcome.second_share = self._second.size / ROOTS
+        self._outcome.second_share = self._second.size / SCAN
         self._outcome.launches = self._lead.ranges
         return self._outcome
 
@@ -182,12 +182,12 @@ def engines(
     draw: random.Random, lead: float, second: float, shape: str, *, opening: float = 0.02, workers: int = 15
 ) -> Engines:
     """Engines that take so many seconds alone, with work that differs from root to root."""
-    place = np.arange(1, ROOTS + 1) / ROOTS
+    place = np.arange(1, SCAN + 1) / SCAN
     work = {
-        "even": np.ones(ROOTS),
+        "even": np.ones(SCAN),
         "hubs first": place ** -draw.uniform(0.3, 1.0),
         "hubs later": np.exp(-0.5 * ((place - draw.uniform(0.2, 0.9)) / 0.1) ** 2) + 0.01,
-        "rough": np.random.default_rng(draw.getrandbits(32)).pareto(2.5, ROOTS) + 0.1,
+        "rough": np.random.default_rng(draw.getrandbits(32)).pareto(2.5, SCAN) + 0.1,
     }[shape]
     sums = np.concatenate([[0.0], np.cumsum(work)]) / work.sum()
     return Engines(lead * sums, second * workers * sums, draw.uniform(1e-5, 5e-4), opening, workers)
@@ -239,7 +239,7 @@ def test_a_root_that_takes_the_second_engine_long_is_done_by_the_leading_one(see
     draw = random.Random(seed)
     both = engines(draw, 3.0, 9.0, "even")
     slow = both.second.copy()
-    for root in draw.sample(range(ROOTS * 15 // 16, ROOTS), 3):
+    for root in draw.sample(range(SCAN * 15 // 16, SCAN), 3):
         slow[root + 1 :] += 20.0  # more than the whole phase
     outcome = Simulation(replace(both, second=slow)).run()
     assert outcome.stops

@@ -19,7 +19,7 @@ from selection import on_device
 from strategies import SmallGraph, graphs, queries
 
 import longwall
-from longwall.pipeline.execution import search_bench
+from longwall.pipeline.execution import search_context
 from longwall.pipeline.execution.phase import equal_tasks
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import make_pattern
@@ -130,7 +130,7 @@ def test_cliques(count, small, k):
 def test_threads_tasks_and_memory_change_nothing(count, small, query, threads, tasks, host):
     want = naive.igraph_count_mappings(small.edges, query, small.labels)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search_bench, "equal_tasks", lambda total, _: equal_tasks(total, tasks))
+        patch.setattr(search_context, "equal_tasks", lambda total, _: equal_tasks(total, tasks))
         for how in ("search", "shortcut"):
             assert count(small, query, threads=threads, host=host, how=how) == want
 

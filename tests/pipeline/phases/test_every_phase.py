@@ -28,7 +28,7 @@ import longwall.pipeline.phases
 import longwall.pipeline.workloads
 import longwall.stages
 from longwall.kernels.host.queries.candidate_space import QueryGraph
-from longwall.kernels.interface.homomorphism_program import Beside
+from longwall.kernels.interface.homomorphism_program import CodegreePattern
 from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MergingPhase, Phase
@@ -230,7 +230,7 @@ COUNTS = [
     CountFiveCycles(),
     CountWheels(),
     CountAlmostCliques(),
-    CountPairs(Beside.CHERRY),
+    CountPairs(CodegreePattern.CHERRY),
     CountMotifClasses(4),
     CountTrianglesOfVertices(),
     CountOrbits(4),

@@ -16,7 +16,7 @@ from run_configs import write_edges
 from strategies import graphs, queries
 
 import longwall
-from longwall.pipeline.execution import search_bench, worker_memory
+from longwall.pipeline.execution import search_context, worker_memory
 from longwall.pipeline.execution.phase import equal_tasks
 from longwall.pipeline.patterns.pattern import make_pattern
 from longwall.pipeline.phases import listing
@@ -101,7 +101,7 @@ def test_rows_of_six_vertices(listed, small, query):
 )
 def test_threads_tasks_and_chunks_change_nothing(listed, small, query, threads, tasks, chunk):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search_bench, "equal_tasks", lambda total, _: equal_tasks(total, tasks))
+        patch.setattr(search_context, "equal_tasks", lambda total, _: equal_tasks(total, tasks))
         patch.setattr(worker_memory, "LARGEST_CHUNK", chunk)
         _, table = listed(small.edges, query, small.labels, threads=threads)
     check_rows(images(table, query.size), small.edges, query, small.labels)

@@ -9,14 +9,14 @@ from plans import plan_count, tried_first
 from selection import on_device
 
 from longwall.kernels.interface.engine import WorkspaceTooLarge
-from longwall.kernels.interface.homomorphism_program import Beside
+from longwall.kernels.interface.homomorphism_program import CodegreePattern
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.planning.homomorphisms.pattern_core import pass_costs
 from longwall.pipeline.planning.homomorphisms.sums import plan_homomorphisms
 from longwall.pipeline.planning.methods.homomorphisms import HomomorphismsPlan
-from longwall.pipeline.planning.pairs.patterns import beside_edges
+from longwall.pipeline.planning.pairs.patterns import codegree_edges
 from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.storage.generators.kinds import generate
 
@@ -34,10 +34,10 @@ def mappings(lab, engine, edges, pattern: Pattern) -> int:
     return found
 
 
-@pytest.mark.parametrize("beside", Beside)
-def test_mappings_are_those_of_igraph(lab, engine_kind, beside):
-    edges = graph_edges(int(beside))
-    pattern = Pattern(6, beside_edges(beside))
+@pytest.mark.parametrize("beside", CodegreePattern)
+def test_mappings_are_those_of_igraph(lab, engine_kind, codegree):
+    edges = graph_edges(int(codegree))
+    pattern = Pattern(6, codegree_edges(codegree))
     wanted = naive.igraph_count_mappings(edges, naive.Query(6, pattern.edges))
     assert mappings(lab, engine_kind, edges, pattern) == wanted > 100
 
@@ -58,10 +58,10 @@ def test_larger_patterns_whose_quotients_are_such(lab, engine_kind, text):
         assert mappings(lab, engine_kind, edges, pattern) == wanted > 100
 
 
-@pytest.mark.parametrize("beside", list(Beside)[:: on_device(1, 4)])
-def test_induced_counts_are_those_of_igraph(lab, engine_kind, beside):
-    edges = graph_edges(20 + int(beside), 9, 0.6)
-    pattern = Pattern(6, beside_edges(beside))
+@pytest.mark.parametrize("beside", list(CodegreePattern)[:: on_device(1, 4)])
+def test_induced_counts_are_those_of_igraph(lab, engine_kind, codegree):
+    edges = graph_edges(20 + int(codegree), 9, 0.6)
+    pattern = Pattern(6, codegree_edges(codegree))
     graph = lab.graph(edges)
     query = naive.Query(6, pattern.edges, induced=True)
     plan = plan_count(pattern, graph, induced=True)
@@ -71,16 +71,16 @@ def test_induced_counts_are_those_of_igraph(lab, engine_kind, beside):
 
 def test_a_long_search_is_not_chosen():
     graph = generate("rmat", seed=1, scale=11)
-    for beside in Beside:
-        plan = plan_count(Pattern(6, beside_edges(beside)), graph).best
+    for codegree in CodegreePattern:
+        plan = plan_count(Pattern(6, codegree_edges(codegree)), graph).best
         assert isinstance(plan, HomomorphismsPlan)
-        assert plan.counted.sums.pairs == (beside,)
+        assert plan.counted.sums.pairs == (codegree,)
         assert "vertex pairs" in plan.describe()
         assert plan.cost < plan_match(plan.pattern, graph.stats).cost
 
 
 def test_without_room_the_pattern_is_searched_for(lab, engine_kind, monkeypatch):
-    edges, pattern = graph_edges(5), Pattern(6, beside_edges(Beside.PATH))
+    edges, pattern = graph_edges(5), Pattern(6, codegree_edges(CodegreePattern.PATH))
     graph = lab.graph(edges)
     sums = plan_homomorphisms((pattern,), pass_costs(graph.stats))
     assert sums is not None

@@ -50,7 +50,7 @@ def test_all_ways_give_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyP
             assert sum(relabelled) == len(edges)
             edges.drop()
             if kind == "spilled":
-                scratch.make_room(scratch.room)
+                scratch.make_room(scratch.capacity)
             indices, splits, blocks = [], [], 0
             for rows in by_rank.blocks(histogram, None, scratch):
                 indices += rows.indices.tolist()

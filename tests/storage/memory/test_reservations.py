@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longwall.storage.errors import RunError
-from longwall.storage.memory.machine_budget import cgroup_limit, cgroup_room, default_disk_bytes
+from longwall.storage.memory.machine_budget import cgroup_free, cgroup_limit, default_disk_bytes
 from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 
 
@@ -122,8 +122,8 @@ def machine(root: Path, version: str, line: str, groups: dict[str, tuple[object,
         ("/../..", {"": (500, 100)}, 400),
     ],
 )
-def test_the_least_room_of_all_cgroups_above_the_process_counts(tmp_path, version, prefix, path, groups, room):
-    assert cgroup_room(machine(tmp_path, version, prefix + path, groups)) == room
+def test_the_least_room_of_all_cgroups_above_the_process_counts(tmp_path, version, prefix, path, groups, capacity):
+    assert cgroup_free(machine(tmp_path, version, prefix + path, groups)) == capacity
 
 
 @pytest.mark.parametrize(
@@ -135,9 +135,9 @@ def test_the_least_room_of_all_cgroups_above_the_process_counts(tmp_path, versio
 )
 def test_cached_files_do_not_take_room(tmp_path, version, line, stat):
     root = machine(tmp_path, version, line, {"a": (100, 95)})
-    assert cgroup_room(root) == 5
+    assert cgroup_free(root) == 5
     next(root.rglob("a")).joinpath("memory.stat").write_text(stat)
-    assert cgroup_room(root) == 65
+    assert cgroup_free(root) == 65
 
 
 def test_the_innermost_limit_is_told_from_none(tmp_path):
@@ -151,7 +151,7 @@ def test_the_innermost_limit_is_told_from_none(tmp_path):
 
 
 def test_without_cgroups_there_is_no_limit(tmp_path):
-    assert cgroup_room(tmp_path) == float("inf")
+    assert cgroup_free(tmp_path) == float("inf")
 
 
 steps = st.lists(

@@ -327,11 +327,11 @@ def test_the_hottest_pages_are_chosen(steps: list[tuple[str, list[float], int]])
     pages = HeatPolicy(PAGES)
     mask = pages.hot
     hot: set[int] = set()
-    for kind, heat, room in steps:
+    for kind, heat, capacity in steps:
         if kind == "choose":
-            moves = pages.choose(np.array(heat), room)
+            moves = pages.choose(np.array(heat), capacity)
             eligible = [p for p in range(PAGES) if heat[p] > 0 or p in hot]
-            expected = set(sorted(eligible, key=lambda p: (-heat[p], p not in hot, p))[:room])
+            expected = set(sorted(eligible, key=lambda p: (-heat[p], p not in hot, p))[:capacity])
             assert moves.evict.tolist() == sorted(hot - expected)
             assert moves.admit.tolist() == sorted(expected - hot)
         else:
@@ -351,22 +351,22 @@ def test_the_hottest_pages_are_chosen(steps: list[tuple[str, list[float], int]])
 def test_pages_that_are_not_worth_their_move_do_not_enter(steps: list[tuple[list[int], int, float]]) -> None:
     pages = HeatPolicy(PAGES)
     hot: set[int] = set()
-    for heat, room, cost in steps:
+    for heat, capacity, cost in steps:
 
         def worth(chosen: Iterable[int], heat: list[int] = heat, cost: float = cost) -> float:
             return sum(heat[p] - cost * (p not in hot) for p in chosen)  # noqa: B023 - called before `hot` changes
 
-        moves = pages.choose(np.array(heat, np.float64), room, cost)
+        moves = pages.choose(np.array(heat, np.float64), capacity, cost)
         found = marked(pages.hot)
         entered = found - hot
         assert moves.admit.tolist() == sorted(entered)
         assert moves.evict.tolist() == sorted(hot - found)
         assert bool(moves) == (found != hot)
-        assert len(found) <= room
+        assert len(found) <= capacity
         assert all(heat[p] > 0 for p in entered)
-        subsets = chain.from_iterable(combinations(range(PAGES), n) for n in range(min(room, PAGES) + 1))
+        subsets = chain.from_iterable(combinations(range(PAGES), n) for n in range(min(capacity, PAGES) + 1))
         assert worth(found) == max(map(worth, subsets))
-        if len(found) < room:
+        if len(found) < capacity:
             assert hot <= found
         hot = found
 
@@ -386,11 +386,11 @@ def test_pages_that_stay_hot_do_not_move() -> None:
 def test_the_pages_that_were_not_used_for_longest_leave(steps: list[tuple[list[int], int]]) -> None:
     pages = LruPolicy(PAGES)
     used: dict[int, int] = {}
-    for now, (spatial, room) in enumerate(steps):
+    for now, (spatial, capacity) in enumerate(steps):
         pages.touch(np.array(spatial, np.uint64))
         used |= {page: now for page, size in enumerate(spatial) if size}
-        kept = sorted(used, key=lambda page: (-used[page], page))[:room]
-        assert pages_of(pages.over(room)) == set(used) - set(kept)
+        kept = sorted(used, key=lambda page: (-used[page], page))[:capacity]
+        assert pages_of(pages.over(capacity)) == set(used) - set(kept)
         used = {page: used[page] for page in kept}
 
 

@@ -235,10 +235,10 @@ class Watched(CpuEngine):
         return hot
 
 
-def chosen_naively(heat: list[float], hot: set[int], room: int, cost: float) -> set[int]:
+def chosen_naively(heat: list[float], hot: set[int], capacity: int, cost: float) -> set[int]:
     """The pages of the most heat, those to be moved for `cost` more of it."""
     eligible = [p for p, h in enumerate(heat) if p in hot or (h > 0 and h >= cost)]
-    return set(sorted(eligible, key=lambda p: (-heat[p] - cost * (p in hot), p not in hot, p))[:room])
+    return set(sorted(eligible, key=lambda p: (-heat[p] - cost * (p in hot), p not in hot, p))[:capacity])
 
 
 @pytest.mark.parametrize("share", [0.0, 0.125])
@@ -273,14 +273,14 @@ def test_the_hottest_pages_are_on_the_device(graph: Graph, share: float, monkeyp
     pages.touch(4, [RowReads(np.arange(host.num_vertices, dtype=np.uint32)[::-1], NeighbourRange.ALL)])
     assert engine.buffer.copied == copied
     assert pages.places is places
-    room = len(engine.buffer.owners)
+    capacity = len(engine.buffer.owners)
     while pages.shrink():
-        room //= 2
+        capacity //= 2
         assert not len(engine.buffer.owners)
         assert not engine.check(pages)
         pages.prepare(4, reads)
-        assert len(engine.buffer.owners) == room
-        assert len(engine.check(pages)) <= room
+        assert len(engine.buffer.owners) == capacity
+        assert len(engine.check(pages)) <= capacity
     assert not pages.hot.any()
 
 
@@ -344,10 +344,10 @@ def test_a_room_shrinks_by_half(graph: Graph) -> None:
     assert isinstance(pages, GraphPages)
     everything = [RowReads(np.repeat(np.arange(host.num_vertices, dtype=np.uint32), 9), NeighbourRange.ALL)]
     assert not pages.shrink()  # nothing is there yet
-    for room in (9, 4, 2, 1, 0):
+    for capacity in (9, 4, 2, 1, 0):
         pages.prepare(2, everything)
-        assert len(engine.check(pages)) == room
-        assert pages.shrink() == (room > 0)
+        assert len(engine.check(pages)) == capacity
+        assert pages.shrink() == (capacity > 0)
 
 
 def test_room_is_lent_and_given_back(graph: Graph) -> None:

@@ -55,18 +55,18 @@ def run(
 def test_copies_are_given_up_where_kernels_find_no_memory(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from longwall.kernels.cuda.local_counts.in_arcs import InArcs
+    from longwall.kernels.cuda.local_counts.reverse_adjacency import ReverseAdjacency
 
-    plain, refused = InArcs._make, 0
+    plain, refused = ReverseAdjacency._make, 0
 
-    def make(self: InArcs, *part: Any) -> Any:
+    def make(self: ReverseAdjacency, *part: Any) -> Any:
         nonlocal refused
         if self._graph.pages._buffer is not None:
             refused += 1
             raise ShortOfMemory("device", 1 << 20)
         return plain(self, *part)
 
-    monkeypatch.setattr(InArcs, "_make", make)
+    monkeypatch.setattr(ReverseAdjacency, "_make", make)
     found = run(tmp_path, WORKLOADS[name])
     assert refused
     assert found.count == run(tmp_path, WORKLOADS[name], "cpu").count
@@ -120,7 +120,7 @@ def test_a_run_goes_on_without_a_buffer(name: str, tmp_path: Path, monkeypatch: 
 
 def test_what_is_predicted_barely_depends_on_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pending rows are not predicted again whenever others are extended."""
-    monkeypatch.setattr("longwall.pipeline.execution.search_bench._LEAST_WINDOW", 64)
+    monkeypatch.setattr("longwall.pipeline.execution.search_context._LEAST_WINDOW", 64)
     workload = {"kind": "match", "pattern": "tailed-triangle", "output": "embeddings"}
     read, extensions = [], []
     for device in (LEAST, 4 * LEAST, 40 * LEAST):
@@ -134,11 +134,11 @@ def test_what_is_predicted_barely_depends_on_the_budget(tmp_path: Path, monkeypa
 
 
 def test_a_row_that_is_begun_keeps_nothing_else_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from longwall.pipeline.execution import search_bench
+    from longwall.pipeline.execution import search_context
     from longwall.storage.tables.chunk_stack import _held
 
     begun = []
-    plain = search_bench.SearchBench.extend
+    plain = search_context.SearchContext.extend
 
     def extend(self: Any, *arguments: Any) -> Any:
         step = plain(self, *arguments)
@@ -146,7 +146,7 @@ def test_a_row_that_is_begun_keeps_nothing_else_alive(tmp_path: Path, monkeypatc
             begun.append(_held(step.resume.rows))
         return step
 
-    monkeypatch.setattr(search_bench.SearchBench, "extend", extend)
+    monkeypatch.setattr(search_context.SearchContext, "extend", extend)
     monkeypatch.setattr("longwall.pipeline.execution.worker_memory.LARGEST_CHUNK", 8)
     monkeypatch.setattr("longwall.pipeline.execution.worker_memory._LEAST_CHUNK", 8)
     monkeypatch.setattr("longwall.pipeline.execution.worker_memory._LAST_TIMES", 1)

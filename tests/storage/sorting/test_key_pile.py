@@ -42,11 +42,11 @@ def test_what_fits_is_sorted_at_once(tmp_path: Path, kind: str, cut: int) -> Non
 
 @pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("room", [2.5, 1.5, 0.5])
-def test_what_does_not_fit_is_merged(tmp_path: Path, room: float) -> None:
+def test_what_does_not_fit_is_merged(tmp_path: Path, capacity: float) -> None:
     """Beside the work space there is room for the keys once, for a part of them, or for their first copy only."""
     keys = KEYS["random"]
     work = 1 << 20
-    budgets = make_budgets(work + int(room * keys.nbytes))
+    budgets = make_budgets(work + int(capacity * keys.nbytes))
     with SpillFolder(tmp_path) as spill, Scratch(budgets.at(spill), most_work=work) as scratch:
         made = sort_distinct((keys[at : at + 30_000] for at in range(0, len(keys), 30_000)), scratch, work // 2)
         np.testing.assert_array_equal(made.keys.read(0, len(made)), np.unique(keys))

@@ -18,7 +18,7 @@ from longwall.storage.generators.kinds import generate
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.streaming import table_ranges
 from longwall.storage.streaming.graph_parts import GraphParts
-from longwall.storage.streaming.list_room import ListRoom, room_bytes
+from longwall.storage.streaming.list_capacity import ListRoom, capacity_bytes
 from longwall.storage.streaming.table_ranges import estimate_tabled_reads, range_end
 
 SIZE, LEAST = 12_000, 3  # of a part
@@ -50,8 +50,8 @@ def test_what_is_read_is_predicted(tmp_path: Path) -> None:
     with short_chunks(512), SpillFolder(tmp_path / "spill") as spill:
         stored = store_of(graph, tmp_path / "graph")
         engine = CpuEngine(1)
-        room = ListRoom(engine, stored.num_vertices, SIZE, stored.stats.max_out_degree)
-        assert room.nbytes == room_bytes(stored.num_vertices, SIZE)
+        capacity = ListRoom(engine, stored.num_vertices, SIZE, stored.stats.max_out_degree)
+        assert capacity.nbytes == capacity_bytes(stored.num_vertices, SIZE)
         for words in (2_000, 5_000, 1 << 30):
             first, ranges, blocks = 0, 0, 0
             with (
@@ -64,8 +64,8 @@ def test_what_is_read_is_predicted(tmp_path: Path) -> None:
                     window = parts.window(first, arcs, LEAST, split=True)
                     roots = None
                     for part in parts.parts(window, split=True):
-                        shift = room.bring(part, 0 if roots is None else part.roots)
-                        there, vertices = room.graph, part.graph.num_vertices
+                        shift = capacity.bring(part, 0 if roots is None else part.roots)
+                        there, vertices = capacity.graph, part.graph.num_vertices
                         assert there.num_arcs - shift == part.graph.num_arcs
                         assert (there.indptr[: vertices + 1] == part.graph.indptr + shift).all()
                         assert (there.indptr[vertices:] == there.num_arcs).all()

@@ -65,9 +65,9 @@ class StagingByTurns:
         self._before: Any = None  # the event of the kernels before the present piece
         self._filled: Any = None  # the event of the last copies
         if memory < LEAST_BY_TURNS:
-            self.rooms = [Staging(device, graph, memory)]
+            self.capacities = [Staging(device, graph, memory)]
             return
-        self.rooms = [Staging(device, graph, memory // 2, beside=True) for _ in range(2)]
+        self.capacities = [Staging(device, graph, memory // 2, beside=True) for _ in range(2)]
         self._kernels = device.xp.cuda.get_current_stream()
         self._copies = device.copies
 
@@ -77,8 +77,8 @@ class StagingByTurns:
         What the call before returned is not true any more. Kernels that are launched from now on find the lists there.
         """
         assert self._graph.pages is not None
-        if len(self.rooms) == 1:
-            return self.rooms[0].bring(self._read(table, first, last), self._lists)
+        if len(self.capacities) == 1:
+            return self.capacities[0].bring(self._read(table, first, last), self._lists)
         self._before = self._kernels.record()
         ahead, self._ahead = self._ahead, None
         self._turn = 1 - self._turn
@@ -96,7 +96,7 @@ class StagingByTurns:
         To be called once the first of these kernels are launched: the host waits for a look at the rows. Nothing
         happens where there is one room alone, or no memory.
         """
-        if len(self.rooms) == 1 or first >= last:
+        if len(self.capacities) == 1 or first >= last:
             return
         assert self._graph.pages is not None
         self._turn = 1 - self._turn
@@ -114,7 +114,7 @@ class StagingByTurns:
         try:
             with self._copies:
                 rows = self._read(table, first, last)
-                return self.rooms[self._turn].gather(rows, self._lists, self.rooms[1 - self._turn])
+                return self.capacities[self._turn].gather(rows, self._lists, self.capacities[1 - self._turn])
         finally:
             self._filled = self._copies.record()
 

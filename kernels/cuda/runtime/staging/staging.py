@@ -122,7 +122,7 @@ class Staging:
         while True:
             self._lay_out(n * len(lists))
             number, total = self._find(rows, n, lists)
-            if total <= self._room:
+            if total <= self._capacity:
                 break
             n = self._fitting(n, total, len(lists))
         # Rows that follow are alike: it takes one look then, and the room is well used.
@@ -154,7 +154,7 @@ class Staging:
         self._sources, self._ends, self._begins = (take(items, np.int64) for _ in range(3))
         self._lengths = take(-(-items // 2), np.int32)
         self._buffer = self._memory[begin:].view(np.uint32)
-        self._room = int(self._buffer.size)  # arcs
+        self._capacity = int(self._buffer.size)  # arcs
 
     def _find(self, rows: Array, n: int, lists: Lists) -> tuple[int, int]:
         """Enter what is to be copied for `n` rows. Return the number of lists, and of their arcs."""
@@ -176,7 +176,7 @@ class Staging:
                 len(lists),
                 pages.places,
                 # The lists of a single row always fit.
-                self._room // max(_LONG, 2 * len(lists)) if pages.staged else 0,
+                self._capacity // max(_LONG, 2 * len(lists)) if pages.staged else 0,
                 self._table,
                 _TABLE_SHARE * items,
                 self._entries,

@@ -51,7 +51,7 @@ class TermArrays(NamedTuple):
 class _Ready:
     arrays: TermArrays
     coefficient: int
-    rooms: NDArray[np.int64]
+    capacities: NDArray[np.int64]
     cached: int
     """Places of the cache."""
     keyed: int
@@ -159,8 +159,8 @@ class QueryAdder:
         values, cursor, stop, source, child_at, slots = self._numbers
         (sums, parts), (large_sums, large_parts) = self._totals
         add_up(
-            *one.arrays, self._sums.everything, one.rooms, lists.starts, lists.lists, lists.kinds, self._state, values,
-            cursor, stop, source, child_at, slots, sums, parts, large_sums, large_parts, self._key, self._arena,
+            *one.arrays, self._sums.everything, one.capacities, lists.starts, lists.lists, lists.kinds, self._state,
+            values, cursor, stop, source, child_at, slots, sums, parts, large_sums, large_parts, self._key, self._arena,
             *self._cache, self._epoch, self._modulus, steps,
         )  # fmt: skip
         if self._state[0] >= 0:
@@ -234,9 +234,9 @@ def _arrays(term: Term, space: CandidateSpace, begins: dict[int, int], cache_byt
     for v in tree.order[1:]:
         children[number_of[tree.parents[v]]].append(number_of[v])
     distinct = [_above(wanted.distinct[v], v, number_of) for v in tree.order]
-    rooms, arena = [], 0
+    capacities, arena = [], 0
     for row in rows:
-        rooms.append(arena)
+        capacities.append(arena)
         arena += min((longest for _, _, longest in row), default=0) if len(row) > 1 else 0
     cache, keyed, cached = _cache(term, keys, rows, distinct, children, cache_bytes)
     first = [0 if row else begins[term.classes[v]] for v, row in zip(tree.order, rows, strict=True)]
@@ -257,7 +257,7 @@ def _arrays(term: Term, space: CandidateSpace, begins: dict[int, int], cache_byt
         _ints(first),
         _ints([a + b for a, b in zip(first, sizes, strict=True)]),
     )
-    return _Ready(arrays, term.coefficient, _ints(rooms), cached, keyed, arena)
+    return _Ready(arrays, term.coefficient, _ints(capacities), cached, keyed, arena)
 
 
 def _constraints(term: Term, space: CandidateSpace, v: int, number_of: dict[int, int]) -> list[tuple[int, int, int]]:

@@ -64,7 +64,7 @@ def _common(first, a, b, second, c, d, out, at):
 
 
 @compiled
-def _candidates(v, con_ptr, con_var, con_base, all_first, all_last, starts, lists, values, arena, room):
+def _candidates(v, con_ptr, con_var, con_base, all_first, all_last, starts, lists, values, arena, capacity):
     """Find the candidates of v: those that its matched neighbours have in common.
 
     Returns
@@ -85,7 +85,7 @@ def _candidates(v, con_ptr, con_var, con_base, all_first, all_last, starts, list
             begin, end, shortest = starts[row], starts[row + 1], i
     if last - first == 1 or begin == end:
         return begin, end, _IN_LISTS
-    source, at = _IN_LISTS, room[v]
+    source, at = _IN_LISTS, capacity[v]
     for i in range(first, last):
         if i != shortest:
             row = con_base[i] + values[con_var[i]]
@@ -178,7 +178,7 @@ def _keep(slot, v, epoch, key_ptr, key, key_first, cache_first, cache_keys):
 @compiled
 def add_up(
     parents, con_ptr, con_var, con_base, not_ptr, not_var, child_ptr, child_var, key_ptr, key_var, key_bits,
-    cache_first, cache_mask, key_first, all_first, all_last, everything, room, starts, lists, kinds, state, values,
+    cache_first, cache_mask, key_first, all_first, all_last, everything, capacity, starts, lists, kinds, state, values,
     cursor, stop, source, child_at, slots, sums, parts, large_sums, large_parts, key, arena, cache_keys, cache_sums,
     cache_large, epoch, modulus, steps,
 ):  # fmt: skip
@@ -242,7 +242,7 @@ def add_up(
                     large_parts[v] = min(large_parts[v] * cache_large[slot], MOST_KNOWN)
                     continue
             begin, end, where = _candidates(
-                c, con_ptr, con_var, con_base, all_first, all_last, starts, lists, values, arena, room
+                c, con_ptr, con_var, con_base, all_first, all_last, starts, lists, values, arena, capacity
             )
             if child_ptr[c] == child_ptr[c + 1]:
                 if where == _IN_LISTS:

@@ -61,9 +61,9 @@ def _describe_totals(plan: FrequentPlan, levels: Sequence[LevelPrediction], reso
     patterns += max((a + b for a, b in pairwise([0, *of_levels])), default=0)
     tables = max((a.bytes + b.bytes for a, b in pairwise(levels)), default=levels[0].bytes)
     left = max(host.free - patterns, 0)
-    room = "does not fit" if patterns > host.free else "fits"
+    verdict = "does not fit" if patterns > host.free else "fits"
     lines = [
-        f"patterns     up to about {round_size(patterns)} in memory; {room} the {round_size(host.free)} that "
+        f"patterns     up to about {round_size(patterns)} in memory; {verdict} the {round_size(host.free)} that "
         f"{host.option} leaves"
     ]
     if tables <= left:

@@ -49,14 +49,14 @@ class Rows:
     workspace_bytes = 0
     least_degree = LEAST
 
-    def __init__(self, graph: GraphArrays, room: int, fails: Callable[[], bool]):
-        self.table_room, self._graph, self._fails = room, graph, fails
+    def __init__(self, graph: GraphArrays, capacity: int, fails: Callable[[], bool]):
+        self.table_capacity, self._graph, self._fails = capacity, graph, fails
 
     def count(self, first: int, last: int, targets: Iterable[Targets | None] = (None,)) -> int:
         starts, lists = self._graph.indptr, self._graph.indices
         owners = np.searchsorted(starts, np.arange(first, last), side="right") - 1
         words = table_words(np.diff(starts)[np.unique(owners)], LEAST)
-        assert words.sum() <= self.table_room
+        assert words.sum() <= self.table_capacity
         rows: dict[tuple[int, int], set[int]] = {}
         for some in targets:
             low, high = some or (0, self._graph.num_vertices)
@@ -80,13 +80,13 @@ class Rows:
 class CountRows(CountCliques):
     """The stage, with these rows."""
 
-    room: int = 0
+    capacity: int = 0
     fails: Callable[[], bool] = lambda: False
 
     def tabled_counter(self, engine: Any, graph: GraphArrays, memory: int) -> Any:
-        if self.room == 0:
+        if self.capacity == 0:
             raise WorkspaceTooLarge(1)
-        return Rows(graph, self.room, self.fails)
+        return Rows(graph, self.capacity, self.fails)
 
 
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
@@ -105,7 +105,7 @@ def test_counts_of_random_graphs(
     n: int,
     m: int,
     size: int,
-    room: int,
+    capacity: int,
     failing: int,
     data: st.DataObject,
 ) -> None:
@@ -119,7 +119,7 @@ def test_counts_of_random_graphs(
     with short_chunks(256), SpillFolder(folder / "spill") as spill:
         stored = store_of(graph, folder / "graph")
         env: Any = SimpleNamespace(graph=stored, engine=CpuEngine(1), cancel=Event())
-        count = CountRows(4, room, lambda: next(failures, False))
+        count = CountRows(4, capacity, lambda: next(failures, False))
         cuts = sorted({0, 2 * len(pairs), *data.draw(st.lists(st.integers(0, 2 * len(pairs)), max_size=3))})
         with (
             closing(lists_of(stored, make_budgets().at(spill))) as lists,
@@ -129,7 +129,7 @@ def test_counts_of_random_graphs(
             patch.setattr(tabled_worker, "_SLACK", 0)
             sums = sums_of(count, stored.num_vertices)
             with closing(TabledWorker(env, count, parts, sums, lambda found: found, 1 << 20, whole)) as worker:
-                assert (parts.size == whole) == (room == 0)
+                assert (parts.size == whole) == (capacity == 0)
                 found = 0
                 for first, last in pairwise(cuts):
                     worker.run(first, last)

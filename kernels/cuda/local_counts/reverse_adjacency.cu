@@ -35,7 +35,7 @@ DEVICE void for_arcs_to(const Rows& graph, i64 num_vertices, i64 first, i64 last
 
 // counts: u32[high - low], zeros.
 extern "C" __global__ void __launch_bounds__(256)
-    count_in_arcs(const i64* indptr, const u32* indices, const i64* split, const i64* places, i64 num_vertices, i64 first,
+    count_reverse(const i64* indptr, const u32* indices, const i64* split, const i64* places, i64 num_vertices, i64 first,
                   i64 last, i64 least, i64 low, i64 high, u32* counts) {
   for_arcs_to({indptr, indices, split, places}, num_vertices, first, last, least, low, high,
               [&](u32, u32 u) { atomicAdd(&counts[u - low], 1u); });
@@ -43,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(256)
 
 // Change what was counted to where the arcs of each vertex begin, from `base` on, one vertex behind the other in no order;
 // `all`, which is 0, to how many there are.
-extern "C" __global__ void __launch_bounds__(256) start_in_arcs(u32* counts, i64 number, u64 base, u64* all) {
+extern "C" __global__ void __launch_bounds__(256) start_reverse(u32* counts, i64 number, u64 base, u64* all) {
   const i64 threads = static_cast<i64>(gridDim.x) * blockDim.x;
   for (i64 begin = static_cast<i64>(blockIdx.x) * blockDim.x + 32 * warp_in_block(); begin < number; begin += threads) {
     const i64 x = begin + lane_id();
@@ -57,7 +57,7 @@ extern "C" __global__ void __launch_bounds__(256) start_in_arcs(u32* counts, i64
 
 // starts: as above; afterwards, where those of each vertex end. arcs: u32[][2], both ends, the smaller one first.
 extern "C" __global__ void __launch_bounds__(256)
-    place_in_arcs(const i64* indptr, const u32* indices, const i64* split, const i64* places, i64 num_vertices, i64 first,
+    place_reverse(const i64* indptr, const u32* indices, const i64* split, const i64* places, i64 num_vertices, i64 first,
                   i64 last, i64 least, i64 low, i64 high, u32* starts, u64* arcs) {
   for_arcs_to({indptr, indices, split, places}, num_vertices, first, last, least, low, high,
               [&](u32 v, u32 u) { arcs[atomicAdd(&starts[u - low], 1u)] = static_cast<u64>(v) << 32 | u; });

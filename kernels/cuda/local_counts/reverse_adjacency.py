@@ -1,6 +1,6 @@
 """Arcs from their smaller ends: those of a graph that is whole, or made of lists of smaller neighbours.
 
-Launches of ``in_arcs.cu``; see ``prefixes.cuh`` for what they are looked up for.
+Launches of ``reverse_adjacency.cu``; see ``prefixes.cuh`` for what they are looked up for.
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ class LargerArcs(NamedTuple):
 
     def tasks(self, device: Device, graph: GraphArrays, words_each: int = 1) -> ArcTasks:
         """Cut them into tasks of blocks, with a bitmap of so many words for every 32 vertices."""
-        room = min(device.shared_memory, _MOST_BYTES) - _PREFIXES_BYTES
-        words = min(-(-graph.num_vertices // 32), room // (4 * words_each))
+        capacity = min(device.shared_memory, _MOST_BYTES) - _PREFIXES_BYTES
+        words = min(-(-graph.num_vertices // 32), capacity // (4 * words_each))
         shared = _PREFIXES_BYTES + 4 * words_each * words
         blocks = max(min(_BLOCKS, device.shared_memory // (shared + 1024)), 1) * device.multiprocessors
         size = min(max(self.arcs // (blocks * PREFIX_TASKS), WARP), THREADS)
         return ArcTasks(size, words, shared, min(blocks, max(-(-self.arcs // size), 1)))
 
 
-class InArcs:
+class ReverseAdjacency:
     """The arcs of ranges of a graph from their smaller ends, as many at a time as there is room for.
 
     Parameters
@@ -164,16 +164,16 @@ class InArcs:
         starts.data.memset_async(0, starts.nbytes)
         rows = (graph.indptr, graph.indices, graph.split, places_of(graph))
         owners = (*rows, graph.num_vertices, *arcs, self._least, low, high, starts)
-        self._launch("count_in_arcs", owners)
+        self._launch("count_reverse", owners)
         for vertices, most in ranges:
             own = slice(self._used, self._used + 1)
             number, some = self._numbers[own], starts[vertices[0] - low : vertices[1] - low]
             if most:
-                self._launch("start_in_arcs", (some, some.size, base, number))
+                self._launch("start_reverse", (some, some.size, base, number))
             self._made[arcs, vertices] = LargerArcs.of_pairs(self._pairs[base:], number, most, self._tasks[own])
             base, self._used = base + most, self._used + 1
-        self._launch("place_in_arcs", (*owners, self._pairs))
+        self._launch("place_reverse", (*owners, self._pairs))
 
     def _launch(self, function: str, arguments: tuple[Any, ...]) -> None:
         blocks = self._device.multiprocessors * _BLOCKS
-        self._device.launch("local_counts/in_arcs.cu", function, arguments, blocks=blocks, threads=THREADS)
+        self._device.launch("local_counts/reverse_adjacency.cu", function, arguments, blocks=blocks, threads=THREADS)

@@ -1,42 +1,42 @@
 // How busy warps hand parts of their work to idle ones.
 //
-// A warp without work takes a ticket and waits for the gift of that number, in a slot of its own as a rule: thousands
-// of warps that compete for the same gift hold up each other (2.6 us a gift). A gift is half of what is untried on the
+// A warp without work takes a queue slot and waits for the donation of that number, in a slot of its own as a rule: thousands
+// of warps that compete for the same donation hold up each other (2.6 us a donation). A donation is half of what is untried on the
 // first level that has some: of a narrow search with all its rows, where these are few, else as bitmaps.
 #pragma once
 #include "maximal_cliques/tasks.cuh"
 
-struct GiftControl {
+struct DonationControl {
   u32 next_root;    // roots from here on have not been taken yet
-  u32 outstanding;  // warps that take roots, and gifts that are not finished
-  u32 given;        // gifts ever
-  u32 tickets;      // tickets ever
+  u32 outstanding;  // warps that take roots, and donations that are not finished
+  u32 given;        // donations ever
+  u32 slots_taken;  // queue slots ever
 };
 
-// Words of a slot: its number (p: free for gift p, p + 1: holds it), the root, and the length of the path, which is 0
+// Words of a slot: its number (p: free for donation p, p + 1: holds it), the root, and the length of the path, which is 0
 // where bitmaps follow, or else what the narrow search is at.
-enum Field { kNumber, kRoot, kGiftLength, kGiftAlive, kGiftSets, kGiftData = kGiftSets + 6 };
-static_assert(kGiftData == kGiftHeadWords);
-constexpr u32 kGiftIds = kGiftData + kLongest + 2;             // u32[64], behind the path
-constexpr u32 kGiftAdjacent = (kGiftIds + kNarrow + 1) & ~1u;  // u64[64]
-constexpr u32 kGiftRowsAt = kGiftAdjacent + 2 * kNarrow;       // u64[kGiftRows]
-constexpr u32 kBitmapWords = kGiftData + 3 * kWords;
-constexpr u32 kSearchWords = kGiftRowsAt + 2 * kGiftRows;
+enum Field { kNumber, kRoot, kDonationLength, kDonationAlive, kDonationSets, kDonationData = kDonationSets + 6 };
+static_assert(kDonationData == kDonationHeadWords);
+constexpr u32 kDonationIds = kDonationData + kLongest + 2;             // u32[64], behind the path
+constexpr u32 kDonationAdjacent = (kDonationIds + kNarrow + 1) & ~1u;  // u64[64]
+constexpr u32 kDonationRowsAt = kDonationAdjacent + 2 * kNarrow;       // u64[kDonationRows]
+constexpr u32 kBitmapWords = kDonationData + 3 * kWords;
+constexpr u32 kSearchWords = kDonationRowsAt + 2 * kDonationRows;
 constexpr u32 kSlotWords = kSearchWords > kBitmapWords ? kSearchWords : (kBitmapWords + 1) & ~1u;
-static_assert(kSlotWords == kGiftWords);
+static_assert(kSlotWords == kDonationWords);
 
 struct Finder : Beginner {
-  GiftControl* control;
+  DonationControl* control;
   u32* ring;
   u32 ring_slots;
   const u32* stop;
 
   DEVICE u32* slot(u32 p) const { return ring + static_cast<i64>(p % ring_slots) * kSlotWords; }
 
-  // Whether a warp waits for the next gift.
+  // Whether a warp waits for the next donation.
   DEVICE bool wanted() const {
     bool waits = false;
-    if (lane_id() == 0) waits = static_cast<int>(load_volatile(&control->tickets) - load_volatile(&control->given)) > 0;
+    if (lane_id() == 0) waits = static_cast<int>(load_volatile(&control->slots_taken) - load_volatile(&control->given)) > 0;
     return __shfl_sync(kAll, waits, 0);
   }
 
@@ -65,7 +65,7 @@ struct Finder : Beginner {
     for (int level = 0; level <= state->depth; ++level) {
       const u64 left = state->untried[level];
       const int number = __popcll(left);
-      if (number > (level == state->depth) && (rows_pay || state->alive[level] <= kGiftRows)) {
+      if (number > (level == state->depth) && (rows_pay || state->alive[level] <= kDonationRows)) {
         u64 given = left;
         for (int keep = number >> 1; keep; --keep) given &= given - 1;
         give_narrow(level, given);
@@ -76,11 +76,11 @@ struct Finder : Beginner {
 
   // Give a node of the narrow search away before it is entered; false if it has to be searched here.
   DEVICE bool give_node() {
-    if (node.alive > kGiftRows || __popcll(node.candidates) < kLeastGift || !wanted()) return false;
+    if (node.alive > kDonationRows || __popcll(node.candidates) < kLeastDonation || !wanted()) return false;
     u32 at = 0;
-    u32* gift = open_slot(&at);
-    if (!gift) return false;
-    copy_search(gift, node.length, node.alive, node.candidates, 0, node.excluded);
+    u32* donation = open_slot(&at);
+    if (!donation) return false;
+    copy_search(donation, node.length, node.alive, node.candidates, 0, node.excluded);
     close_slot(at);
     return true;
   }
@@ -91,7 +91,7 @@ struct Finder : Beginner {
     u32 p = 0;
     if (lane_id() == 0) {
       p = load_volatile(&control->given);
-      if (static_cast<int>(load_volatile(&control->tickets) - p) > 0 && load_volatile(&slot(p)[kNumber]) == p) {
+      if (static_cast<int>(load_volatile(&control->slots_taken) - p) > 0 && load_volatile(&slot(p)[kNumber]) == p) {
         atomicAdd(&control->outstanding, 1u);
         got = atomicCAS(&control->given, p, p + 1) == p;
         if (!got) atomicSub(&control->outstanding, 1u);
@@ -103,12 +103,12 @@ struct Finder : Beginner {
     return slot(*at);
   }
 
-  // Begin a gift of bitmaps: all zero.
-  DEVICE u32* clear_bitmaps(u32* gift) const {
-    for (u32 w = kRoot + lane_id(); w < kBitmapWords; w += 32) gift[w] = 0;
+  // Begin a donation of bitmaps: all zero.
+  DEVICE u32* clear_bitmaps(u32* donation) const {
+    for (u32 w = kRoot + lane_id(); w < kBitmapWords; w += 32) donation[w] = 0;
     __syncwarp();
-    if (lane_id() == 0) gift[kRoot] = state->root;
-    return gift + kGiftData;
+    if (lane_id() == 0) donation[kRoot] = state->root;
+    return donation + kDonationData;
   }
 
   DEVICE void close_slot(u32 at) {
@@ -137,14 +137,14 @@ struct Finder : Beginner {
 
   DEVICE void give_narrow(int level, u64 given) {
     u32 at = 0;
-    u32* gift = open_slot(&at);
-    if (!gift) return;
+    u32* donation = open_slot(&at);
+    if (!donation) return;
     const u64 kept = state->untried[level] & ~given;
-    if (state->alive[level] <= kGiftRows) {
-      copy_search(gift, state->length[level], state->alive[level], state->candidates[level] & ~kept, given,
+    if (state->alive[level] <= kDonationRows) {
+      copy_search(donation, state->length[level], state->alive[level], state->candidates[level] & ~kept, given,
                   state->excluded[level] | kept);
     } else {
-      put_level(clear_bitmaps(gift), level, kept, given);
+      put_level(clear_bitmaps(donation), level, kept, given);
     }
     close_slot(at);
     if (lane_id() == 0) state->untried[level] = kept;
@@ -152,39 +152,39 @@ struct Finder : Beginner {
   }
 
   // Write what a narrow search is at: so many vertices of the path and rows, and the sets.
-  DEVICE void copy_search(u32* gift, int length, int alive, u64 all, u64 given, u64 tried) const {
+  DEVICE void copy_search(u32* donation, int length, int alive, u64 all, u64 given, u64 tried) const {
     const int lane = lane_id();
     if (lane == 0) {
-      gift[kRoot] = state->root;
-      gift[kGiftLength] = length;
-      gift[kGiftAlive] = alive;
-      u64* sets = reinterpret_cast<u64*>(gift + kGiftSets);
+      donation[kRoot] = state->root;
+      donation[kDonationLength] = length;
+      donation[kDonationAlive] = alive;
+      u64* sets = reinterpret_cast<u64*>(donation + kDonationSets);
       sets[0] = all;
       sets[1] = given;
       sets[2] = tried;
     }
-    for (int i = lane; i < length; i += 32) gift[kGiftData + i] = store.path[i];
-    u64* adjacent = reinterpret_cast<u64*>(gift + kGiftAdjacent);
+    for (int i = lane; i < length; i += 32) donation[kDonationData + i] = store.path[i];
+    u64* adjacent = reinterpret_cast<u64*>(donation + kDonationAdjacent);
     for (int i = lane; i < kNarrow; i += 32) {
-      gift[kGiftIds + i] = state->ids[i];
+      donation[kDonationIds + i] = state->ids[i];
       adjacent[i] = state->adjacent[i];
     }
-    u64* rows = reinterpret_cast<u64*>(gift + kGiftRowsAt);
+    u64* rows = reinterpret_cast<u64*>(donation + kDonationRowsAt);
     for (int i = lane; i < alive; i += 32) rows[i] = store.rows[i];
   }
 
   // Begin there. A node without untried candidates has not been entered.
-  DEVICE void take_search(const u32* gift) {
-    const int lane = lane_id(), length = __ldcg(&gift[kGiftLength]), alive = __ldcg(&gift[kGiftAlive]);
-    const u64* sets = reinterpret_cast<const u64*>(gift + kGiftSets);
+  DEVICE void take_search(const u32* donation) {
+    const int lane = lane_id(), length = __ldcg(&donation[kDonationLength]), alive = __ldcg(&donation[kDonationAlive]);
+    const u64* sets = reinterpret_cast<const u64*>(donation + kDonationSets);
     const u64 all = __ldcg(&sets[0]), given = __ldcg(&sets[1]), excluded = __ldcg(&sets[2]);
-    for (int i = lane; i < length; i += 32) store.path[i] = __ldcg(&gift[kGiftData + i]);
-    const u64* adjacent = reinterpret_cast<const u64*>(gift + kGiftAdjacent);
+    for (int i = lane; i < length; i += 32) store.path[i] = __ldcg(&donation[kDonationData + i]);
+    const u64* adjacent = reinterpret_cast<const u64*>(donation + kDonationAdjacent);
     for (int i = lane; i < kNarrow; i += 32) {
-      state->ids[i] = __ldcg(&gift[kGiftIds + i]);
+      state->ids[i] = __ldcg(&donation[kDonationIds + i]);
       state->adjacent[i] = __ldcg(&adjacent[i]);
     }
-    const u64* rows = reinterpret_cast<const u64*>(gift + kGiftRowsAt);
+    const u64* rows = reinterpret_cast<const u64*>(donation + kDonationRowsAt);
     for (int i = lane; i < alive; i += 32) store.rows[i] = __ldcg(&rows[i]);
     reset(length);
     node = {false, false, all, excluded, alive, length, length, -1, 0};
@@ -209,9 +209,9 @@ struct Finder : Beginner {
 
   DEVICE void give_wide(int level, int keep) {
     u32 at = 0;
-    u32* gift = open_slot(&at);
-    if (!gift) return;
-    u32* bitmaps = clear_bitmaps(gift);
+    u32* donation = open_slot(&at);
+    if (!donation) return;
+    u32* bitmaps = clear_bitmaps(donation);
     put_path(bitmaps, numbers(level)[kLength]);
     for (int w = 0; w < words; ++w) {
       const u32 left = untried(level)[w], all = candidates(level)[w];
@@ -228,22 +228,22 @@ struct Finder : Beginner {
     close_slot(at);
   }
 
-  // Wait for a gift, and begin it; false once no warp can have any more in this launch. The ticket is kept then.
-  DEVICE bool take_gift() {
+  // Wait for a donation, and begin it; false once no warp can have any more in this launch. The queue slot is kept then.
+  DEVICE bool take_donation() {
     bool got = false;
     u32 at = 0;
     if (lane_id() == 0) {
-      if (!(state->phase & kHoldsTicket)) {
-        state->ticket = atomicAdd(&control->tickets, 1u);
-        state->phase |= kHoldsTicket;
+      if (!(state->phase & kHoldsSlot)) {
+        state->queue_slot = atomicAdd(&control->slots_taken, 1u);
+        state->phase |= kHoldsSlot;
       }
-      at = state->ticket;
+      at = state->queue_slot;
       const u32* number = &slot(at)[kNumber];
       for (u32 nap = 100; !got; nap = min(nap * 2, 4000u)) {
-        // In this order: a giver counts its gift as outstanding until it is done.
+        // In this order: a giver counts its donation as outstanding until it is done.
         const bool over = load_volatile(&control->outstanding) == 0;
         got = load_volatile(number) == at + 1;
-        if (got) state->phase ^= kHoldsTicket;
+        if (got) state->phase ^= kHoldsSlot;
         if (over || load_volatile(stop) || (kMode == kListCliques && load_volatile(&found.listing[1]) != ~0ull)) break;
         if (!got) __nanosleep(nap);
       }
@@ -251,13 +251,13 @@ struct Finder : Beginner {
     }
     if (!__shfl_sync(kAll, got, 0)) return false;
     at = __shfl_sync(kAll, at, 0);
-    const u32* gift = slot(at);
-    if (lane_id() == 0) state->root = __ldcg(&gift[kRoot]);
-    const bool is_search = __ldcg(&gift[kGiftLength]);
+    const u32* donation = slot(at);
+    if (lane_id() == 0) state->root = __ldcg(&donation[kRoot]);
+    const bool is_search = __ldcg(&donation[kDonationLength]);
     if (is_search) {
-      take_search(gift);
+      take_search(donation);
     } else {
-      for (u32 w = lane_id(); w < 3 * kWords; w += 32) store.task[w] = __ldcg(&gift[kGiftData + w]);
+      for (u32 w = lane_id(); w < 3 * kWords; w += 32) store.task[w] = __ldcg(&donation[kDonationData + w]);
     }
     number_slot(at, at + ring_slots);
     if (!is_search) begin();

@@ -24,7 +24,7 @@ from longwall.storage.tables.embedding_table import EmbeddingTable
 
 _LEAST_WINDOW = 1 << 10  # rows
 _VERIFIED = 8  # the part of a chunk's rows that is verified at once: binary searches take 60 bytes for a row
-_numbers = itertools.count()  # of the benches of this process: their spilled chunks have names of their own
+_numbers = itertools.count()  # of the contexts of this process: their spilled chunks have names of their own
 
 Made = TypeVar("Made")
 
@@ -43,7 +43,7 @@ class SearchShare:
     memory
         What each worker may use.
     edge_labels
-        See `VerifyBench`.
+        See `VerifyContext`.
     """
 
     def __init__(
@@ -98,8 +98,8 @@ class SearchShare:
             self._windows[level] = max(2 * done, self._windows[level])
 
 
-class SearchBench(StageWorker):
-    """A worker that sends its roots through stages, and what these work with; see the benches of the stages.
+class SearchContext(StageWorker):
+    """A worker that sends its roots through stages, and what these work with; see the contexts of the stages.
 
     Parameters
     ----------

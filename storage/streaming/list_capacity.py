@@ -7,7 +7,7 @@ from longwall.storage.streaming.graph_parts import ARC_BYTES, MEMBER_BYTES, ROOT
 _START_BYTES = 8  # where the list of a vertex begins
 
 
-def room_shape(vertices: int, part: int) -> tuple[int, int]:
+def capacity_shape(vertices: int, part: int) -> tuple[int, int]:
     """Return the most vertices and arcs of a part of so many bytes that is joined with blocks of lists.
 
     Parameters
@@ -20,9 +20,9 @@ def room_shape(vertices: int, part: int) -> tuple[int, int]:
     return min(vertices, int(ROOTS_SHARE * part) // MEMBER_BYTES), part // ARC_BYTES
 
 
-def room_bytes(vertices: int, part: int) -> int:
+def capacity_bytes(vertices: int, part: int) -> int:
     """Return what a `ListRoom` takes where the engine works; parameters as of `room_shape`."""
-    most, arcs = room_shape(vertices, part)
+    most, arcs = capacity_shape(vertices, part)
     return _START_BYTES * (most + 1) + ARC_BYTES * arcs
 
 
@@ -51,7 +51,7 @@ class ListRoom:
 
     def __init__(self, engine: Engine, vertices: int, part: int, longest: int) -> None:
         self._fill = engine.memory.fill
-        most, arcs = room_shape(vertices, part)
+        most, arcs = capacity_shape(vertices, part)
         xp = engine.xp
         starts, lists = xp.zeros(most + 1, xp.int64), xp.empty(arcs, xp.uint32)
         self.nbytes = starts.nbytes + lists.nbytes
