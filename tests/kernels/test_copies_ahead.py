@@ -72,7 +72,7 @@ def pieces(array: Any, size: int) -> list[tuple[int, Any]]:
     return [(first, array[first : first + size]) for first in range(0, array.size, size)]
 
 
-@pytest.mark.parametrize("room", [COPY_BUFFER, 5 * COPY_BUFFER])
+@pytest.mark.parametrize("capacity", [COPY_BUFFER, 5 * COPY_BUFFER])
 def test_pieces_by_any_thread_in_any_order(cuda: Any, graph: Graph, capacity: int) -> None:
     arrays = [graph.indices, graph.indptr]
     with cuda.copying_ahead(arrays, capacity) as puts, ThreadPoolExecutor(4) as pool:

@@ -59,7 +59,7 @@ def test_patterns_of_pairs_are_what_they_are_said_to_be() -> None:
 
 
 @pytest.mark.quick_cases(4)
-@pytest.mark.parametrize("beside", CodegreePattern)
+@pytest.mark.parametrize("codegree", CodegreePattern)
 @each_case("kind", GRAPHS)
 def test_maps_beside_pairs_are_those_of_igraph(engine: Any, codegree: CodegreePattern, kind: str) -> None:
     graph = GRAPHS[kind]()

@@ -87,7 +87,7 @@ def test_patterns_are_those_of_brute_force(kind: str, many_labels: Any, engine_k
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "room"), [("vertex", 100_000), ("edge", 200_000)])
+@pytest.mark.parametrize(("kind", "capacity"), [("vertex", 100_000), ("edge", 200_000)])
 def test_keys_that_memory_has_no_room_for_are_spilled(
     kind: str, capacity: int, many_labels: Any, engine_kind: str, tmp_path: Any, monkeypatch: Any
 ) -> None:

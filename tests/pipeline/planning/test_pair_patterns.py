@@ -34,7 +34,7 @@ def mappings(lab, engine, edges, pattern: Pattern) -> int:
     return found
 
 
-@pytest.mark.parametrize("beside", CodegreePattern)
+@pytest.mark.parametrize("codegree", CodegreePattern)
 def test_mappings_are_those_of_igraph(lab, engine_kind, codegree):
     edges = graph_edges(int(codegree))
     pattern = Pattern(6, codegree_edges(codegree))
@@ -58,7 +58,7 @@ def test_larger_patterns_whose_quotients_are_such(lab, engine_kind, text):
         assert mappings(lab, engine_kind, edges, pattern) == wanted > 100
 
 
-@pytest.mark.parametrize("beside", list(CodegreePattern)[:: on_device(1, 4)])
+@pytest.mark.parametrize("codegree", list(CodegreePattern)[:: on_device(1, 4)])
 def test_induced_counts_are_those_of_igraph(lab, engine_kind, codegree):
     edges = graph_edges(20 + int(codegree), 9, 0.6)
     pattern = Pattern(6, codegree_edges(codegree))

@@ -41,7 +41,7 @@ def test_what_fits_is_sorted_at_once(tmp_path: Path, kind: str, cut: int) -> Non
 
 
 @pytest.mark.quick_cases(1)
-@pytest.mark.parametrize("room", [2.5, 1.5, 0.5])
+@pytest.mark.parametrize("capacity", [2.5, 1.5, 0.5])
 def test_what_does_not_fit_is_merged(tmp_path: Path, capacity: float) -> None:
     """Beside the work space there is room for the keys once, for a part of them, or for their first copy only."""
     keys = KEYS["random"]
