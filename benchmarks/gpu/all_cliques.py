@@ -26,7 +26,7 @@ from benchmarks.gpu.device_rmat import rmat_graph
 from benchmarks.gpu.gpu_kernels import DEVICE_SCRATCH, PLENTY, arrays
 from benchmarks.lib.kernel_timer import kernel_time
 from longwall.kernels.cpu.engine import CpuEngine
-from longwall.kernels.cuda.device import sum_of_parts
+from longwall.kernels.cuda.device import fetch_sum
 from longwall.kernels.cuda.engine import CudaEngine
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.kcliques import ALL_SIZES, cliques_of_leaves, exact_sum, exact_values
@@ -53,7 +53,7 @@ def by_bitmaps(engine: Any, loaded: GraphArrays, k: int, memory: int) -> tuple[S
     counter = engine.kernels.clique_counter(engine.device, loaded, k, memory)
     if engine.name != "cuda":
         return lambda: counter.count(0, loaded.num_arcs), lambda found: [0] * k + [found]
-    return lambda: counter.start(0, loaded.num_arcs), lambda parts: [0] * k + [sum_of_parts(parts)]
+    return lambda: counter.start(0, loaded.num_arcs), lambda parts: [0] * k + [fetch_sum(parts)]
 
 
 def sizes_of(engine: Any, loaded: GraphArrays, k: int, memory: int, make: Any = by_pivots) -> list[int]:

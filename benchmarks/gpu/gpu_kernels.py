@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.lib.kernel_timer import kernel_time, stopped_after
 from longwall.kernels.cpu.engine import CpuEngine
-from longwall.kernels.cuda.device import exact, sum_of_parts
+from longwall.kernels.cuda.device import exact, fetch_sum
 from longwall.kernels.cuda.engine import CudaEngine
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import WORD
@@ -63,10 +63,10 @@ def works(engine: Any, graph: Graph, loaded: GraphArrays, memory: int) -> Iterat
             cliques = engine.kernels.clique_counter(engine.device, loaded, k, memory)
             return (cliques.start if on_device else cliques.count)(0, loaded.num_arcs)
 
-        yield f"clique-{k}", run, sum_of_parts if on_device else int
+        yield f"clique-{k}", run, fetch_sum if on_device else int
     diamonds = engine.kernels.diamond_counter(engine.device, loaded, memory)
     run = diamonds.start if on_device else diamonds.count
-    yield "diamond", lambda run=run: run(0, loaded.num_vertices), sum_of_parts if on_device else int
+    yield "diamond", lambda run=run: run(0, loaded.num_vertices), fetch_sum if on_device else int
     del diamonds, run
     cycles = engine.kernels.four_cycle_counter(engine.device, loaded, memory)
     run = cycles.start if on_device else cycles.count

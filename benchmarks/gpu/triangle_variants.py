@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.gpu.gpu_kernels import arrays
 from longwall.kernels.cpu.engine import CpuEngine
-from longwall.kernels.cuda.device import WARP, sum_of_parts
+from longwall.kernels.cuda.device import WARP, fetch_sum
 from longwall.kernels.cuda.engine import CudaEngine
 from longwall.kernels.cuda.homomorphisms.diamonds import RowPairs
 from longwall.kernels.cuda.local_counts import triangles
@@ -131,7 +131,7 @@ def compare(title: str, graph: Graph, end: float) -> None:
         with in_place(variant):
             launch: Any = (triangles.ShortTriangles if variant.ahead else Blocks)(engine.device, loaded)
             for first, last in ((0, loaded.num_arcs), (loaded.num_arcs // 3, loaded.num_arcs), (0, loaded.num_arcs)):
-                found = sum_of_parts(launch.start(first, last))
+                found = fetch_sum(launch.start(first, last))
                 if last - first == loaded.num_arcs and found != expected:
                     raise SystemExit(f"{title}, {variant}: {found}, not {expected}")
             name = f"{variant}" if variant.ahead else "bitmaps of blocks"

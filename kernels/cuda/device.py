@@ -13,7 +13,7 @@ from longwall.kernels.cuda.runtime.constants import THREADS as THREADS
 from longwall.kernels.cuda.runtime.constants import WARP as WARP
 from longwall.kernels.cuda.runtime.errors import cuda_faults
 from longwall.kernels.cuda.runtime.memory import DeviceMemory
-from longwall.kernels.exact_numbers import exact_number
+from longwall.kernels.exact_numbers import exact_number, two_words
 from longwall.kernels.interface.engine import Ablation, WorkspaceTooLarge
 
 Array = Any  # a CuPy array
@@ -170,11 +170,10 @@ def fetch(result: Array) -> NDArray[np.uint64]:
     return host
 
 
-def sum_of_parts(parts: Array) -> int:
-    """Fetch a count whose lower and upper halves of 32 bits kernels added up apart, modulo 2**96: uint64[2]."""
-    parts.device.synchronize()  # as in `exact`
-    low, high = parts.get().tolist()
-    return (int(low) + (int(high) << 32)) % (1 << 96)  # parts of a sum may be negative
+def fetch_sum(words: Array) -> int:
+    """Fetch a count that kernels added up as a ``WideSum``, modulo 2**128: uint64[2]."""
+    low, high = fetch(words).tolist()
+    return two_words(low, high)
 
 
 def units_that_fit(wanted: int, bytes_each: int, memory: int) -> int:

@@ -77,13 +77,13 @@ class GraphPages:
         The engine.
     arrays
         The graph on the engine.
-    access, room, coming
+    access, capacity, coming
         See `load_paged`.
 
     Attributes
     ----------
     growth
-        Bytes by which the page cache may exceed `room`.
+        Bytes by which the page cache may exceed `capacity`.
     """
 
     def __init__(

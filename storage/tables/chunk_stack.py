@@ -25,7 +25,7 @@ class ChunkStack:
         The array module of the engine.
     capacity
         Bytes of chunks that the engine's memory may hold.
-    host_room
+    host_capacity
         Bytes of chunks that the host may hold besides, where the engine has a memory of its own.
     spill, disk
         Where the rest goes, and the budget that it is reserved in.

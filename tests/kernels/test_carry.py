@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from longwall.kernels.cuda.runtime.compile import source_text
 from longwall.kernels.exact_numbers import two_words
 from longwall.kernels.jit.bits import add_carry
 
@@ -37,3 +38,42 @@ def test_sums_pass_the_ends_of_words(bits: int) -> None:
     addends = [LARGEST] * 2 ** (bits - 63) + [2 ** (bits - 63)]
     assert total(addends) == 2**bits
     assert total([*addends, -1]) == 2**bits - 1
+
+
+SUMS = """
+extern "C" __global__ void add(const i64* numbers, i64 number, u64* sum) {
+  WideSum own;
+  for (i64 i = threadIdx.x + static_cast<i64>(blockIdx.x) * blockDim.x; i < number; i += gridDim.x * blockDim.x) {
+    if (numbers[i] < 0) {
+      own.add_signed(numbers[i]);
+    } else {
+      own.add(static_cast<u64>(numbers[i]));
+    }
+  }
+  own.add_lanes_to(sum);
+}
+"""
+
+
+@pytest.mark.gpu
+def test_lanes_of_a_gpu_add_up_exactly() -> None:
+    from longwall.kernels.cuda.device import fetch_sum
+    from longwall.kernels.cuda.engine import CudaEngine
+
+    xp = CudaEngine().xp
+    text, options = source_text("include/common.cuh")
+    add = xp.RawModule(code=text + SUMS, options=options).get_function("add")
+    random = np.random.default_rng(7)
+    extremes = np.array([SMALLEST, -(2**32), -1, 0, 1, 2**32, LARGEST])
+    for blocks, numbers in (
+        (1, np.full(32, LARGEST)),
+        (3, np.full(1000, LARGEST)),
+        (2, random.integers(SMALLEST, LARGEST, 777)),
+        (2, np.concatenate([np.full(100, LARGEST), random.choice(extremes, 60)])),
+        (1, np.array([-1, 1])),
+    ):
+        whole = sum(numbers.tolist())
+        addends = numbers if whole >= 0 else -1 - numbers  # counts are not negative
+        result = xp.zeros(2, xp.uint64)
+        add((blocks,), (64,), (xp.asarray(addends), np.int64(addends.size), result))
+        assert fetch_sum(result) == sum(addends.tolist())

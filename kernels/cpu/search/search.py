@@ -354,7 +354,7 @@ def count_rows(
         See :class:`longwall.kernels.interface.search_program.ProgramArrays`.
     store : uint32[num_sets * room]
         Workspace for the sets.
-    capacity
+    set_capacity
         Elements per set: more than any set has.
     marks : uint8[num_marks * num_vertices]
         Workspace, all zero; it is left all zero.

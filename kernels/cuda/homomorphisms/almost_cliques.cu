@@ -38,7 +38,7 @@ DEVICE u64 count_pairs(const i64* starts, const u32* common, i64 own, int smalle
 extern "C" __global__ void __launch_bounds__(256)
     count_almost_cliques(const i64* indptr, const i64* split, const i64* starts, const u32* common, i64 first, i64 last,
                          i64 words, u32* store, i64 store_words, u32* next, const u32* stop, u64* result) {
-  u64 low = 0, high = 0;
+  WideSum sum;
   for (;;) {
     __syncthreads();
     if (threadIdx.x == 0) dynamic_shared[0] = load_volatile(stop) ? kNoVertex : atomicAdd(next, 1u);
@@ -56,10 +56,7 @@ extern "C" __global__ void __launch_bounds__(256)
     } else {
       total = count_pairs(starts, common, own, smaller, width, store + blockIdx.x * store_words);
     }
-    low += total & 0xffffffffull;
-    high += total >> 32;
+    sum.add(total);
   }
-  add_parts(result, low);
-  high = warp_sum(high);
-  if (lane_id() == 0 && high) atomicAdd(&result[1], high);
+  sum.add_lanes_to(result);
 }

@@ -1,6 +1,6 @@
 """Cliques of five vertices less an edge on the device: bitmap tables, and launches of ``almost_cliques.cu``."""
 
-from longwall.kernels.cuda.device import THREADS, WARP, Device, sum_of_parts, units_that_fit
+from longwall.kernels.cuda.device import THREADS, WARP, Device, fetch_sum, units_that_fit
 from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import RowTables
@@ -58,4 +58,4 @@ class CudaAlmostCliqueCounter:
                 threads=THREADS,
                 shared=_CONTROL_BYTES + 4 * self._words,
             )
-        return sum_of_parts(result)
+        return fetch_sum(result)

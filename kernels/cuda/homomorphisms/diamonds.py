@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from longwall.kernels.cuda.device import THREADS, Device, sum_of_parts
+from longwall.kernels.cuda.device import THREADS, Device, fetch_sum
 from longwall.kernels.cuda.local_counts.arc_triangles import ArcTasks, arc_tasks
 from longwall.kernels.cuda.runtime.constants import LAUNCH_STATE_WORDS
 from longwall.kernels.exact_numbers import require_fits
@@ -45,7 +45,7 @@ class RowPairs:
         Returns
         -------
         uint64[2]
-            What :func:`longwall.kernels.cuda.device.sum_of_parts` fetches, until the next launch.
+            What :func:`longwall.kernels.cuda.device.fetch_sum` fetches, until the next launch.
         """
         device, graph, tasks = self._device, self._graph, self._tasks
         arrays = (graph.indptr, graph.indices, graph.split, graph.num_vertices)
@@ -74,8 +74,8 @@ class CudaDiamondCounter:
 
     def count(self, first: int, last: int) -> int:
         """Count the diamonds whose inner edge has its smaller end in a range of vertices."""
-        return sum_of_parts(self.start(first, last)) if first < last else 0
+        return fetch_sum(self.start(first, last)) if first < last else 0
 
     def start(self, first: int, last: int) -> Array:
-        """Launch the kernel. Return what :func:`longwall.kernels.cuda.device.sum_of_parts` fetches."""
+        """Launch the kernel. Return what :func:`longwall.kernels.cuda.device.fetch_sum` fetches."""
         return self._pairs.start(first, last)

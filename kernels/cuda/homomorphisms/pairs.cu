@@ -210,11 +210,6 @@ DEVICE void clear(const Graph& g, i64 a, const Buffers& buffers) {
   }
 }
 
-DEVICE void add_parts_of(i64 part, i64* parts) {
-  parts[0] += part & 0xffffffffll;
-  parts[1] += part >> 32;
-}
-
 // Add the pairs of a's neighbours that are common to a and b to the codegrees.
 DEVICE void add_codegrees(const u32* both, int common, int degree, u32* codegrees) {
   for (i64 place = lane_id(); place < static_cast<i64>(common) * common; place += 32) {
@@ -234,7 +229,7 @@ DEVICE i64 crosses(const u32* both, int common, int degree, const u32* codegrees
 }
 
 // Walks of two steps from a neighbour x to both ends y and z of an edge between neighbours; a warp for each x.
-DEVICE void splits(int degree, int width, const u32* table, const u32* codegrees, i64* parts) {
+DEVICE void splits(int degree, int width, const u32* table, const u32* codegrees, WideSum& sum) {
   const int words = (degree + 31) >> 5, warps = blockDim.x >> 5;
   for (int x = warp_in_block(); x < degree; x += warps) {
     const u32* near = table + static_cast<i64>(x) * width;
@@ -250,14 +245,14 @@ DEVICE void splits(int degree, int width, const u32* table, const u32* codegrees
           part += (static_cast<i64>(own[z]) - beside_y) * (to_y - (near[w] >> bit & 1));
         }
       }
-      add_parts_of(part, parts);
+      sum.add_signed(part);
     }
   }
 }
 
 // What needs the codegrees of a's neighbours: the warps count these first.
 DEVICE void codegree_sums(const Graph& g, i64 own, int degree, int width, const Question& asked, const Buffers& buffers,
-                          u32* both, u32* mask, const u32* table, i64* parts) {
+                          u32* both, u32* mask, const u32* table, WideSum& sum) {
   const u32 number = dynamic_shared[1];
   for (i64 i = threadIdx.x; i < static_cast<i64>(degree) * degree; i += blockDim.x) buffers.codegrees[i] = 0;
   __syncthreads();
@@ -270,19 +265,19 @@ DEVICE void codegree_sums(const Graph& g, i64 own, int degree, int width, const 
   }
   __syncthreads();
   if (asked.codegree == SPLIT) {
-    splits(degree, width, table, buffers.codegrees, parts);
+    splits(degree, width, table, buffers.codegrees, sum);
     return;
   }
   for (u32 turn = warp_in_block(); turn < number; turn += blockDim.x >> 5) {
     const int common = find_common(g, own, degree, buffers.ends[turn], mask, both);
-    add_parts_of(crosses(both, common, degree, buffers.codegrees), parts);
+    sum.add_signed(crosses(both, common, degree, buffers.codegrees));
     __syncwarp();
   }
 }
 
 // Third vertices below b for every b, by the whole block: from g to g + 1 common neighbours there are 3 g (g - 1) more
 // ordered triples of these. Warps clear what they have counted.
-DEVICE void stars(const Graph& g, i64 own, int degree, const Buffers& buffers, u32 least, u32* both, u32* mask, i64* parts) {
+DEVICE void stars(const Graph& g, i64 own, int degree, const Buffers& buffers, u32 least, u32* both, u32* mask, WideSum& sum) {
   const u32 number = dynamic_shared[1];
   const int warp = warp_in_block(), warps = blockDim.x >> 5;
   for (u32 turn = 0; turn < number; ++turn) {
@@ -298,7 +293,7 @@ DEVICE void stars(const Graph& g, i64 own, int degree, const Buffers& buffers, u
             buffers.tally[x] = 0;
           } else if (buffers.counts[x] >= least) {
             const i64 before = atomicAdd(&buffers.tally[x], 1u);
-            add_parts_of(3 * before * (before - 1), parts);
+            sum.add_signed(3 * before * (before - 1));
           }
         }
         __syncwarp();
@@ -308,9 +303,9 @@ DEVICE void stars(const Graph& g, i64 own, int degree, const Buffers& buffers, u
   }
 }
 
-// Count the maps of a, with a table that has room for it, and vectors for each warp; `parts` has the lanes' sums.
+// Count the maps of a, with a table that has room for it, and vectors for each warp; `sum` is the lane's.
 DEVICE void count_at(const Graph& g, i64 a, const Question& asked, const Buffers& buffers, u32* vectors, i64 longest,
-                     u32* table, i64* parts) {
+                     u32* table, WideSum& sum) {
   const i64 own = g.indptr[a];
   const int degree = static_cast<int>(g.indptr[a + 1] - own), warp = warp_in_block(), warps = blockDim.x >> 5;
   const int width = (degree + 31) >> 5 | 1, words = (degree + 31) >> 5;
@@ -330,9 +325,9 @@ DEVICE void count_at(const Graph& g, i64 a, const Question& asked, const Buffers
   }
   u32 *both = vectors + warp * 3 * longest, *sizes = both + longest, *mask = sizes + longest;
   const bool by_pairs = asked.codegree < STAR;
-  if (number && asked.codegree == STAR) stars(g, own, degree, buffers, asked.common, both, mask, parts);
+  if (number && asked.codegree == STAR) stars(g, own, degree, buffers, asked.common, both, mask, sum);
   if (number && asked.codegree > STAR) {
-    codegree_sums(g, own, degree, width, asked, buffers, both, mask, table, parts);
+    codegree_sums(g, own, degree, width, asked, buffers, both, mask, table, sum);
   }
   while (by_pairs) {
     const u32 turn = take(&dynamic_shared[2], 1);
@@ -342,7 +337,7 @@ DEVICE void count_at(const Graph& g, i64 a, const Question& asked, const Buffers
     const Pair pair{table, mask, both, sizes, degree, width, common, static_cast<int>(buffers.slots[b]) - 1};
     const i64 part =
         asked.symmetric ? common_sum(pair, asked.codegree) : neighbour_sum(pair, asked.codegree, buffers.closed);
-    add_parts_of(part, parts);
+    sum.add_signed(part);
     __syncwarp();
   }
   __syncthreads();
@@ -368,7 +363,7 @@ extern "C" __global__ void __launch_bounds__(256)
                         codegrees + blockIdx.x * square,
                         closed + blockIdx.x * closed_longest};
   u32* own_vectors = vectors + static_cast<i64>(blockIdx.x) * (blockDim.x >> 5) * 3 * longest;
-  i64 parts[2] = {0, 0};
+  WideSum sum;
   for (;;) {
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -382,13 +377,10 @@ extern "C" __global__ void __launch_bounds__(256)
     if (degree < common) continue;
     // The same code twice, so that the compiler knows which of the two memories it reads.
     if (degree * ((degree + 31) >> 5 | 1) <= words) {
-      count_at(g, a, asked, buffers, own_vectors, longest, dynamic_shared + 4, parts);
+      count_at(g, a, asked, buffers, own_vectors, longest, dynamic_shared + 4, sum);
     } else {
-      count_at(g, a, asked, buffers, own_vectors, longest, store + blockIdx.x * store_words, parts);
+      count_at(g, a, asked, buffers, own_vectors, longest, store + blockIdx.x * store_words, sum);
     }
   }
-  for (int half = 0; half < 2; ++half) {
-    const u64 sum = warp_sum(static_cast<u64>(parts[half]));
-    if (lane_id() == 0 && sum) atomicAdd(&result[half], sum);
-  }
+  sum.add_lanes_to(result);
 }

@@ -1,6 +1,6 @@
 """What is beside pairs of vertices on the device: bitmap tables, and launches of ``pairs.cu``."""
 
-from longwall.kernels.cuda.device import THREADS, WARP, Device, units_that_fit
+from longwall.kernels.cuda.device import THREADS, WARP, Device, fetch_sum, units_that_fit
 from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import CodegreePattern, largest_part
@@ -77,6 +77,4 @@ class CudaPairCounter:
                 threads=THREADS,
                 shared=_CONTROL_BYTES + 4 * self._words,
             )
-        result.device.synchronize()  # as other counts do before they are fetched
-        low, high = result.view("int64").get().tolist()
-        return int(low) + (int(high) << 32)
+        return fetch_sum(result)

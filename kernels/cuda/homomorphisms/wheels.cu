@@ -92,5 +92,5 @@ extern "C" __global__ void __launch_bounds__(256)
       }
     }
   }
-  add_parts(result, total);
+  WideSum{total}.add_lanes_to(result);
 }

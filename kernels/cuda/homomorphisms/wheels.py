@@ -1,6 +1,6 @@
 """Wheels of four spokes on the device: counters of walks, and launches of ``wheels.cu``."""
 
-from longwall.kernels.cuda.device import THREADS, WARP, Device, sum_of_parts, units_that_fit
+from longwall.kernels.cuda.device import THREADS, WARP, Device, fetch_sum, units_that_fit
 from longwall.kernels.cuda.runtime.constants import WARP_COUNTERS
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import RowTables
@@ -57,4 +57,4 @@ class CudaWheelCounter:
                 threads=THREADS,
                 shared=_CONTROL_BYTES + 4 * self._words,
             )
-        return sum_of_parts(result)
+        return fetch_sum(result)

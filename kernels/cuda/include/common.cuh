@@ -92,12 +92,33 @@ DEVICE void add_result(u64* result, u64 total, double estimate) {
   }
 }
 
-// Add the lanes' counts, their lower halves to parts[0] and their upper ones to parts[1]: sums of any size.
-DEVICE void add_parts(u64* parts, u64 total) {
-  const u64 low = warp_sum(total & 0xffffffffull), high = warp_sum(total >> 32);
-  if (lane_id() == 0 && low) atomicAdd(&parts[0], low);
-  if (lane_id() == 0 && high) atomicAdd(&parts[1], high);
-}
+// A sum modulo 2^128, in two words with carry; its parts may be negative.
+struct WideSum {
+  u64 low = 0, high = 0;
+
+  DEVICE void add(u64 part, u64 upper = 0) {
+    low += part;
+    high += upper + (low < part);
+  }
+
+  DEVICE void add_signed(i64 part) { add(static_cast<u64>(part), static_cast<u64>(part >> 63)); }
+
+  // Add this to a sum that other threads add to.
+  DEVICE void add_to(u64* sum) const {
+    const u64 upper = high + (atomicAdd(&sum[0], low) > ~low);
+    if (upper) atomicAdd(&sum[1], upper);
+  }
+
+  // Add the sums of all lanes of a warp to one that other warps add to.
+  DEVICE void add_lanes_to(u64* sum) const {
+    WideSum total = *this;
+    for (int distance = 16; distance; distance >>= 1) {
+      const u64 other = __shfl_down_sync(kAll, total.low, distance);
+      total.add(other, __shfl_down_sync(kAll, total.high, distance));
+    }
+    if (lane_id() == 0 && (total.low | total.high)) total.add_to(sum);
+  }
+};
 
 // The vertices whose rows overlap the arcs first to last - 1.
 struct VertexRange {

@@ -58,7 +58,7 @@ DEVICE void clear_bitmap(const Bitmap<PLACES>& bitmap, u32* bits) {
 // it, so that nothing has to be filled with zeros in between.
 struct LaunchState {
   u32 next, done;
-  u64 parts[2];
+  u64 sum[2];
 };
 static_assert(sizeof(LaunchState) == 8 * kLaunchStateWords);
 
@@ -69,15 +69,14 @@ DEVICE void finish(LaunchState* shared, u64 total, u64* result) {
   __syncthreads();
   if (threadIdx.x < 2) own[threadIdx.x] = 0;
   __syncthreads();
-  add_parts(own, total);
+  WideSum{total}.add_lanes_to(own);
   __syncthreads();
   if (threadIdx.x != 0) return;
-  for (int i = 0; i < 2; ++i)
-    if (own[i]) atomicAdd(&shared->parts[i], own[i]);
+  if (own[0] | own[1]) WideSum{own[0], own[1]}.add_to(shared->sum);
   __threadfence();
   if (atomicAdd(&shared->done, 1u) == gridDim.x - 1) {
     __threadfence();
-    for (int i = 0; i < 2; ++i) result[i] = atomicExch(&shared->parts[i], 0ull);
+    for (int i = 0; i < 2; ++i) result[i] = atomicExch(&shared->sum[i], 0ull);
     shared->next = 0;
     shared->done = 0;
   }

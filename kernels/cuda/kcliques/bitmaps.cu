@@ -93,7 +93,7 @@ extern "C" __global__ void __launch_bounds__(256, 4)
       __syncwarp();
     }
   }
-  add_parts(result, total);
+  WideSum{total}.add_lanes_to(result);
 }
 
 static_assert(sizeof(BlockCounters) == 4 * kBlockCounterWords);
@@ -222,6 +222,6 @@ extern "C" __global__ void __launch_bounds__(512, 2)
       search.tally = count_in_roots(search, shared_store, shared_root_words, own_store + store_words - root_words);
     }
   }
-  add_parts(result, total);
+  WideSum{total}.add_lanes_to(result);
   if (kRooted) search.tally.flush();
 }

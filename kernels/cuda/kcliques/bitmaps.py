@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from longwall.kernels.cuda.device import WARP, Device, sum_of_parts, units_that_fit
+from longwall.kernels.cuda.device import WARP, Device, fetch_sum, units_that_fit
 from longwall.kernels.cuda.kcliques.heavy_tasks import LIGHT, ROWS_PER_PART, WARPS, heavy_tasks
 from longwall.kernels.cuda.kcliques.tables_ahead import Tables, TablesAhead
 from longwall.kernels.cuda.local_counts.triangles import CudaTriangleCounter, triangle_counter
@@ -110,10 +110,10 @@ class CudaCliqueCounter:
 
     def count(self, first: int, last: int) -> int:
         """Count the cliques of a range of arcs."""
-        return sum_of_parts(self.start(first, last))
+        return fetch_sum(self.start(first, last))
 
     def start(self, first: int, last: int) -> Array:
-        """Launch the kernels. Return what :func:`longwall.kernels.cuda.device.sum_of_parts` fetches."""
+        """Launch the kernels. Return what :func:`longwall.kernels.cuda.device.fetch_sum` fetches."""
         graph, result = self._graph, self._device.result()
         if self._ahead is None:
             self._start(first, last, NO_TABLES, result)

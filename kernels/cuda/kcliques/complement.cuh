@@ -11,9 +11,9 @@ using u16 = unsigned short;
 DEVICE u64 word_below(int i) { return (1ull << i) - 1; }
 DEVICE u32 bits_below(int i) { return (1u << (i & 31)) - 1; }
 
-// Sums of the lanes of a warp, which go to parts as add_parts adds them, modulo 2^96.
+// Sums of the lanes of a warp, which go to a `WideSum` in time.
 struct Tally {
-  u64* parts;
+  u64* sum;
   i64 total;
   u64 most;  // that the magnitude of `total` of any lane can have; the same for all
 
@@ -25,9 +25,9 @@ struct Tally {
   }
 
   DEVICE void flush() {
-    const u64 low = warp_sum(static_cast<u64>(total) & 0xffffffffull), high = warp_sum(static_cast<u64>(total >> 32));
-    if (lane_id() == 0 && low) atomicAdd(&parts[0], low);
-    if (lane_id() == 0 && high) atomicAdd(&parts[1], high);
+    WideSum lanes;
+    lanes.add_signed(total);
+    lanes.add_lanes_to(sum);
     total = 0;
     most = 0;
   }

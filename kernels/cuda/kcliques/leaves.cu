@@ -232,7 +232,7 @@ DEVICE void clear_cells(u64* cells) {
 
 // Add what the lanes and the block's cells have to the result.
 DEVICE void flush(const WideSearch& search, u64* singles) {
-  add_parts(singles, search.total);
+  WideSum{search.total}.add_lanes_to(singles);
   __syncthreads();
   for (int c = threadIdx.x; c < kSharedLeaves; c += blockDim.x) {
     const u64 number = search.leaves.shared_cells[c];

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cuda.device import WARP, Device, sum_of_parts, units_that_fit
+from longwall.kernels.cuda.device import WARP, Device, fetch_sum, units_that_fit
 from longwall.kernels.cuda.kcliques.heavy_tasks import LIGHT, ROWS_PER_PART, WARPS, heavy_tasks
 from longwall.kernels.cuda.runtime.compile import constants
 from longwall.kernels.cuda.runtime.constants import (
@@ -155,7 +155,7 @@ class CudaCliqueLeaves(_Search):
 
     def take(self) -> NDArray[np.int64]:
         """Leaves since the last call."""
-        singles = sum_of_parts(self._singles)
+        singles = fetch_sum(self._singles)
         leaves: NDArray[np.int64] = self._cells.get().reshape(self._shape)
         self._cells.fill(0)
         self._singles.fill(0)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from longwall.kernels.cuda.device import Device, sum_of_parts
+from longwall.kernels.cuda.device import Device, fetch_sum
 from longwall.kernels.cuda.kcliques.bitmaps import CudaCliqueCounter
 from longwall.kernels.cuda.kcliques.tables_ahead import make_rows, place_tables
 from longwall.kernels.cuda.local_counts.reverse_adjacency import ReverseAdjacency
@@ -59,7 +59,7 @@ class CudaTabledCliqueCounter(CudaCliqueCounter):
         result = self._device.result()
         for piece in pieces:
             self._add(piece, result)
-        return sum_of_parts(result)
+        return fetch_sum(result)
 
     def _add(self, piece: TablePiece, result: Array) -> None:
         device, graph, xp = self._device, self._graph, self._device.xp

@@ -44,16 +44,12 @@ extern "C" __global__ void __launch_bounds__(256, 6)
 }
 
 // Add the pairs of triangles of each of the arcs.
-extern "C" __global__ void __launch_bounds__(256) add_pairs(const u32* counts, i64 number, u64* parts) {
+extern "C" __global__ void __launch_bounds__(256) add_pairs(const u32* counts, i64 number, u64* result) {
   const i64 threads = static_cast<i64>(gridDim.x) * blockDim.x;
-  u64 low = 0, high = 0;  // halves of the pairs, which are added apart: 2^32 arcs of 2^31 pairs fit
+  WideSum sum;
   for (i64 i = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x; i < number; i += threads) {
     const u64 triangles = counts[i], pairs = triangles ? triangles * (triangles - 1) / 2 : 0;
-    low += pairs & 0xffffffffull;
-    high += pairs >> 32;
+    sum.add(pairs);
   }
-  low = warp_sum(low);
-  high = warp_sum(high);
-  if (lane_id() == 0 && low) atomicAdd(&parts[0], low);
-  if (lane_id() == 0 && high) atomicAdd(&parts[1], high);
+  sum.add_lanes_to(result);
 }

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from longwall.kernels.cuda.device import THREADS, Device, sum_of_parts
+from longwall.kernels.cuda.device import THREADS, Device, fetch_sum
 from longwall.kernels.cuda.local_counts.count_turns import PLACES, CountTurns
 from longwall.kernels.cuda.local_counts.reverse_adjacency import LargerArcs, ReverseAdjacency
 from longwall.kernels.cuda.local_counts.triangles import MOST_HITS
@@ -76,7 +76,7 @@ class CudaArcDiamondCounter:
                     self._add(arcs, 0, *corners)
         parts = self._device.result()
         self._add_pairs(counts, parts)
-        return sum_of_parts(parts)
+        return fetch_sum(parts)
 
     def count_pieces(self, pieces: Iterable[ArcPiece]) -> int:
         """Count the pairs of triangles at all arcs, while lists are streamed, and with them counts of their arcs."""
@@ -107,7 +107,7 @@ class CudaArcDiamondCounter:
                     self._add_pairs(counts, parts)
                 else:
                     sent = turns.send(counts, begin)
-            return sum_of_parts(parts)
+            return fetch_sum(parts)
         finally:
             turns.close()
 

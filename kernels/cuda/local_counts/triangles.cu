@@ -8,7 +8,7 @@ extern "C" __global__ void __launch_bounds__(256, 6)
                              0, 0};
   Triangles kind = {indptr, first, last, 0};
   for_prefixes<false>({indptr, indices, split, places}, larger, larger.tasks(size, words, next, stop), kind);
-  add_parts(result, kind.total);
+  WideSum{kind.total}.add_lanes_to(result);
 }
 
 // Counts of vertices, from `first_count` on, as many as there is room for.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cuda.device import THREADS, WARP, Device, sum_of_parts, units_that_fit
+from longwall.kernels.cuda.device import THREADS, WARP, Device, fetch_sum, units_that_fit
 from longwall.kernels.cuda.homomorphisms.diamonds import RowPairs, launch_state
 from longwall.kernels.cuda.local_counts.reverse_adjacency import LargerArcs, ReverseAdjacency
 from longwall.kernels.cuda.runtime.constants import TABLE_SHARE
@@ -88,14 +88,14 @@ class CudaTriangleCounter:
     def count_blocks(self, blocks: Iterable[Block]) -> int:
         """Count the triangles of blocks, while their lists are streamed: the host does not wait for their kernels."""
         if self._reverse is None:
-            return sum(sum_of_parts(self.start(*block[:3])) for block in blocks)
+            return sum(fetch_sum(self.start(*block[:3])) for block in blocks)
         result = self._device.result()
         for block in blocks:
             self._add(self._reverse, block, result)
-        return sum_of_parts(result)
+        return fetch_sum(result)
 
     def start(self, first: int, last: int, targets: Targets | None = None) -> Array:
-        """Launch the kernels. Return what :func:`longwall.kernels.cuda.device.sum_of_parts` fetches."""
+        """Launch the kernels. Return what :func:`longwall.kernels.cuda.device.fetch_sum` fetches."""
         if self._reverse is not None:
             result = self._device.result()
             self._add(self._reverse, Block(first, last, targets), result)

@@ -205,7 +205,7 @@ def add_up(
         Where its part of the cache begins, and that of the keys; how many places there are, less 1. A mask of -1: none.
     all_first, all_last, everything : int64, int64, int32
         Where all candidates are, of vertices without a matched neighbour.
-    room : int64
+    capacity : int64
         Where its candidates are written to in the arena.
     starts, lists : int64, int32
         The candidate lists.
