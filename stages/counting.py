@@ -155,7 +155,7 @@ def count_planned(
     pages
         The pages of the graph that the engine reads; made ready for what the rows' own vertices read.
     most
-        The search may end once it has found so many.
+        The search may end once it has found this number.
     """
     if not len(table):
         return 0

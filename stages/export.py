@@ -48,7 +48,7 @@ class WriterMemory:
     Attributes
     ----------
     group_rows
-        Rows of a row group; so many are held back until they fill one.
+        Rows of a row group; rows are held back until they fill one.
     groups
         Row groups of a file, whose metadata is held until the file ends.
     dictionaries

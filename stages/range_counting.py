@@ -30,7 +30,7 @@ from longwall.stages.source import Scan, ScanContext
 from longwall.storage.errors import FinalError
 
 _EXACT_BELOW = 2.0**62
-# Of a range of a graph that a device holds, for cliques of so many vertices: about a tenth of a second of an H200. A
+# Of a range of a graph that a device holds, for cliques of each size: about a tenth of a second of an H200. A
 # kernel for triangles looks at every vertex for each range.
 _ARCS = {3: 1 << 28, 4: 1 << 26}
 
@@ -65,7 +65,7 @@ class CountingContext(ScanContext, Protocol):
         ...
 
     def arc_pieces(self, first: int, last: int, most: int) -> Iterator[tuple[int, int, Iterator[ArcBlock] | None]]:
-        """Prepare the pages for pieces of a range, of at most so many arcs, for one block of triangles at a time."""
+        """Prepare the pages for pieces of a range, of at most `most` arcs, for one block of triangles at a time."""
         ...
 
     def counts_in_turn(

@@ -50,7 +50,7 @@ class ParquetSink:
         self._rows = 0
 
     def write(self, table: pa.Table, group_rows: int | None = None) -> None:
-        """Append rows, in row groups of at most so many."""
+        """Append rows, in row groups of limited length."""
         assert self._writer is not None, "the file has ended"
         self._writer.write_table(table, row_group_size=group_rows)
         self._rows += table.num_rows

@@ -97,7 +97,7 @@ def draw_edges(seed, stream, length, start, scale, thresholds, permutation, word
     permutation : uint32[2^scale]
         Of the vertices.
     words : uint64[k]
-        Workspace: so many edges are drawn at a time.
+        Workspace: this many edges are drawn at a time.
     src, dst : int64[n]
         Zeros; take the edges.
     """

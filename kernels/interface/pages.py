@@ -123,7 +123,7 @@ class Pages(Protocol):
         Yields
         ------
         ((int, int), (int, int))
-            A range of arcs, of which at most so many lead to the range of vertices.
+            A range of arcs, of which at most `most` lead to the range of vertices.
         """
         ...
 

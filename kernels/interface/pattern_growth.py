@@ -129,7 +129,7 @@ class Images(_Movable):
 
 
 def num_words(items: int) -> int:
-    """Words of 32 bits for so many bits."""
+    """Words of 32 bits for a number of bits."""
     return -(-items // 32)
 
 

@@ -99,7 +99,7 @@ class ChunkSorter(Protocol):
         ...
 
     def reserve(self, chunks: int) -> None:
-        """Prepare memory on the host for what comes of so many chunks."""
+        """Prepare memory on the host for the results of a number of chunks."""
         ...
 
     def recycle(self, columns: Columns) -> None:
@@ -149,7 +149,7 @@ class RunMerger(Protocol):
         ...
 
     def reserve(self, windows: int) -> None:
-        """Prepare memory on the host for what comes of so many windows."""
+        """Prepare memory on the host for the results of a number of windows."""
         ...
 
     def recycle(self, columns: Columns) -> None:

@@ -41,7 +41,7 @@ _STICKY_SECONDS = 75.0  # the same in sticky phases, before a range is late: ano
 _LEAST_SECONDS = 0.5  # of a range: a request for less costs too much
 _FIRST_SECONDS = 1.0  # while no speed is known
 _REQUEST_SECONDS = 0.01  # that the cluster's scheduler and this process may take for a request
-_LATE = 4.0  # a range that takes so many times as long is given to another worker as well
+_LATE = 4.0  # a range that takes this many times as long is given to another worker as well
 _AVOID_SECONDS = 60.0  # that the worker which had it gets no other request
 _WAITING = 2  # ranges for each thread of the cluster, so that none waits for the next one
 # Ranges for each thread at first. A device ends each of them with few tasks left, and what it has not begun of a range
@@ -202,7 +202,7 @@ class Dispatcher:
             heappush(self._pending[preferred], (-work, next(self._order), begin, end))
 
     def _time(self, threads: int, more: float = 0.0) -> float:
-        """Return the seconds for a range, where so much work more than what is pending is left."""
+        """Return the seconds for a range, with `more` work than the pending one left."""
         if not self._work:
             return min(_FIRST_SECONDS, _SECONDS)
         left = (self._waiting + more) * self._seconds / self._work / threads

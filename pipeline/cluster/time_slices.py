@@ -17,7 +17,7 @@ _SLICES = 16  # of a range: its first slice is such a part, then slices take suc
 # device does whole tasks, as long as they take no longer.
 _DEVICE_SECONDS = 1.0
 _MOST_GROWTH = 4.0
-_SHORT = 2.0  # a slice that is so much shorter than it should be
+_SHORT = 2.0  # a slice that is shorter than it should be by this factor
 
 
 def do_ranges(

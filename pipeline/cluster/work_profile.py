@@ -45,7 +45,7 @@ class WorkProfile:
         return int(after) - int(before)
 
     def cut(self, first: int, last: int, pieces: int) -> list[tuple[int, int]]:
-        """Cut a range into at most so many, of about equal work each, where tasks end if they do; none is empty."""
+        """Cut a range into a few parts of about equal work, at the ends of tasks if possible; none is empty."""
         begin, end = np.interp([first, last], self._bounds, self._ends)
         work = np.linspace(begin, end, pieces + 1)[1:-1]
         after = np.searchsorted(self._ends, work)

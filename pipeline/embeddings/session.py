@@ -278,7 +278,7 @@ class Session:
             f"and there is {round_size(self._most_work)}"
         )
         if self.resources.on_device and row.needed > self._work_free // _DEVICE_SHARE:
-            # However the graph is placed in so much, its pages leave half of what is not the graph.
+            # However the graph is placed in that memory, its pages leave half of what is not the graph.
             enough = self.graph.nbytes + 2 * _DEVICE_SHARE * row.needed
             return BudgetExceeded(
                 f"{what}: a device budget of {_at_least(enough)} would do (the device has "

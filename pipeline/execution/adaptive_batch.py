@@ -12,7 +12,7 @@ MakeRoom = Callable[[ShortOfMemory], bool]
 
 
 _PATIENCE = 8  # pieces after which a larger one is tried again: the work of one that fails is lost
-_MOST_PATIENCE = 1 << 10  # and twice as many after each that fails, up to so many
+_MOST_PATIENCE = 1 << 10  # and twice as many after each that fails, up to this number
 
 
 def no_room(short: ShortOfMemory) -> bool:  # noqa: ARG001 - a `MakeRoom`
@@ -107,7 +107,7 @@ def make_workspace(engine: Engine, memory: int, make: Callable[[int], Found]) ->
     WorkspaceTooLarge
         If it does not fit `memory`.
     ShortOfMemory
-        If it would fit, but there is not so much.
+        If it would fit, but less is free.
     """
     batch = AdaptiveBatch(engine)
     try:

@@ -107,7 +107,7 @@ class RangeContext(StageWorker):
         return self._reads.pieces(first, last, tables)
 
     def arc_pieces(self, first: int, last: int, most: int) -> Iterator[tuple[int, int, Iterator[ArcBlock] | None]]:
-        """Prepare the pages for pieces of a range, of at most so many arcs, for one block of triangles at a time."""
+        """Prepare the pages for pieces of a range, of at most `most` arcs, for one block of triangles at a time."""
         if self._reads is not None:
             yield from self._reads.arc_pieces(first, last, most)
             return

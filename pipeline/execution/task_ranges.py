@@ -16,7 +16,7 @@ from longwall.storage.pages.paged_graph import state_bytes
 
 _STEPS_PER_TASK, _MOST_TASKS = 1e11, 256  # about a second of a GPU: a task that is cut short is lost
 _STREAMED_STEPS = 3e12  # the same, where lists of smaller neighbours are looked up
-# A task takes about 10 us besides its work, so it has so many arcs or, where more work is estimated, so many steps.
+# A task takes about 10 us besides its work, so it has this many arcs or, if more work is estimated, this many steps.
 _ARCS_PER_TASK, _LEAST_STEPS = 1 << 8, 1e5
 _READ_BYTES = 64  # of an arc in a list of what is read
 _WORK_BYTES = 1  # of an arc of a list of the tasks of blocks
@@ -66,7 +66,7 @@ def sure_share(env: Environment, memory: int) -> int:
 
 
 def workspace_advice(env: Environment, needed: int, share: float = 1.0) -> str:
-    """Return what the user can do where a worker needs so many bytes, which are not there.
+    """Return what the user can do if a worker needs more bytes than are free.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ def family_names() -> list[str]:
 
 
 def named_patterns_of(vertices: int) -> list[Pattern]:
-    """Return the patterns of so many vertices that have a name; one may be there by several names."""
+    """Return the patterns of a size that have a name; one may be there by several names."""
     found = [make_pattern(edges, name=name) for name, edges in _FIXED.items()]
     for name, (low, high, build, _) in _FAMILIES.items():
         sizes = (k for k in (vertices - 1, vertices) if low <= k <= high)

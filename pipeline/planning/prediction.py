@@ -182,7 +182,7 @@ class _Sampler:
         return self._descend(limit, 0, 0, effort) if self._graph.num_arcs <= limit else None
 
     def descend(self, rows: int, arcs: int, key: int) -> _Descent:
-        """Go down with at most so many rows per level, from a sample of at most so many arcs (one more of each)."""
+        """Go down within a limit of rows per level, from a sample within a limit of arcs (one more of each)."""
         shift = (-(-self._graph.num_arcs // arcs) - 1).bit_length()
         descent = self._descend(min(rows, self._most), shift, key, math.inf)
         assert descent is not None

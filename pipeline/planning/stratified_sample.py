@@ -66,7 +66,7 @@ class StratifiedSample:
     Parameters
     ----------
     limit
-        Blocks double in length whenever there would be more than so many.
+        Blocks double in length whenever there would be more.
     key
         Names the sample.
     columns

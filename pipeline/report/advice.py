@@ -47,7 +47,7 @@ def _memory_warnings(facts: Facts) -> Iterator[str]:
     if facts.access in _LOCKED:
         yield (
             f"Page-locking: the GPU's memory did not hold the graph (access {facts.access}), so its arrays were locked "
-            "in main memory for the GPU to read; other programs had so much less."
+            "in main memory for the GPU to read; other programs had that much less."
         )
     if "locked for the device" in facts.reason:
         yield "Page-locking failed: the limit of locked memory is too low for the graph (ulimit -l)."

@@ -70,7 +70,7 @@ def _step_text(plan: dict[str, Any], edges: Edges, order: list[int], depth: int)
 
 
 def _step_picture(edges: Edges, order: list[int], matched: int, new: int) -> Drawing:
-    """Draw a pattern of which so many vertices of the order are matched, the last `new` of them in this step."""
+    """Draw a pattern of which the first vertices of the order are matched, the last `new` of them in this step."""
     size, known, added = 92.0, set(order[:matched]), set(order[matched - new : matched])
     at = frame(edges, size, radius=_SMALL)
     step = f", {_names(sorted(added))} in this step" if added else ""

@@ -22,7 +22,7 @@ _BATCH = 1 << 16  # rows of the record of access heat that are looked at at once
 _MOST_LEVELS = 64  # of a search, one for each vertex of a pattern
 _HEAT_COLUMNS = ("level", "page", "bytes", "extensions", "hot_extensions")
 HEAT_CELLS = 48
-"""Pages of a heat map are drawn in at most so many cells a level."""
+"""Pages of a heat map are drawn in at most this number of cells a level."""
 
 
 class Heat(NamedTuple):

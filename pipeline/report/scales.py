@@ -27,7 +27,7 @@ class Logarithmic:
         return 0.0 if value <= 0 else max(math.log10(value * 2) / self._decades, 0) * self._length
 
     def ticks(self, most: int = 4) -> Iterator[int]:
-        """Yield powers of ten, at most about so many."""
+        """Yield powers of ten, at most about the number given."""
         powers = int(math.log10(max(self._top, 1))) + 1
         return (10**power for power in range(0, powers, -(-powers // most)))
 

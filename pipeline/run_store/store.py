@@ -158,8 +158,8 @@ def require_unchanged(store: RunStore, files: Iterable[Mapping[str, Any]], there
     store
         The run's.
     files
-        The files as commits describe them. One with `bytes` must exist and have so many; one with `sha256` that exists
-        must have that checksum.
+        The files as commits describe them. One with `bytes` must exist and have that size; one with `sha256` must
+        have that checksum if it exists.
     there
         The files that exist, as `RunStore.list` returns them.
 

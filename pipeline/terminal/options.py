@@ -56,13 +56,13 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 Memory = Annotated[
     str | None,
     typer.Option(
-        metavar="SIZE", help='Use at most so much memory, such as "4GiB".', show_default="70% of what is free"
+        metavar="SIZE", help='Use at most this much memory, such as "4GiB".', show_default="70% of what is free"
     ),
 ]
 Spill = Annotated[Path, typer.Option(metavar="FOLDER", help="Where to put what does not fit in memory.")]
 Disk = Annotated[
     str | None,
-    typer.Option(metavar="SIZE", help="Use at most so much disk space there.", show_default="80% of what is free"),
+    typer.Option(metavar="SIZE", help="Use at most this much disk space there.", show_default="80% of what is free"),
 ]
 Columns = Annotated[
     str | None,

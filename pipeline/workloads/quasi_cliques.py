@@ -1,6 +1,6 @@
 """Quasi-cliques: connected sets of k vertices with a few absent edges at most.
 
-They are the induced embeddings of the connected patterns of k vertices with so many edges. Each pattern is counted or
+They are the induced embeddings of the connected patterns of k vertices with enough edges. Each pattern is counted or
 listed by a plan of its own; no set is an induced embedding of two of them.
 """
 
@@ -71,7 +71,7 @@ class QuasiCliques(Workload):
 
 
 def quasi_cliques(vertices: int, missing: int) -> list[Pattern]:
-    """Return the connected patterns of so many vertices with at most `missing` absent edges, each once, densest first.
+    """Return the connected patterns of a size with at most `missing` absent edges, each once, densest first.
 
     The absent edges of a pattern are few, so patterns are compared by them.
     """

@@ -1,7 +1,7 @@
 """Group the rows of a table by their patterns (GAMMA, section III-B).
 
 Two steps: a cheap key per row that depends on the order of its vertices (`pattern_keys`), sorted and counted in bounded
-memory; then the canonical form of the distinct keys only, piece by piece (`BY_PATTERN`). Where a graph has so many
+memory; then the canonical form of the distinct keys only, piece by piece (`BY_PATTERN`). If a graph has so many
 labels that keys could not be sorted, the rows are brought to canonical patterns piece by piece at once.
 """
 
@@ -123,7 +123,7 @@ class PatternTable:
 
 
 def keys_at_once(keys: PatternKeys, memory: int) -> tuple[int, int]:
-    """Return how many keys can be brought to canonical patterns in so many bytes, and how many of these it takes."""
+    """Return how many keys can be brought to canonical patterns in `memory` bytes, and how many of these it takes."""
     each = KEY_BYTES + KEY_VERTEX_BYTES * keys.vertices
     number = max(min(memory // each, _MOST_KEYS), 1)
     return number, number * each

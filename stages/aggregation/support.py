@@ -29,7 +29,7 @@ class Support:
     size
         Transactions, or vertices, of the graph: a bit each.
     enough
-        As many images of a vertex are marked at least, where there are so many; transactions are all marked.
+        As many images of a vertex are marked at least, if it has as many; transactions are all marked.
     """
 
     of: Literal["groups", "images"]
@@ -46,7 +46,7 @@ class Support:
         return int(sizes.max(initial=1)) if self.of == "images" else 1
 
     def counting_bytes(self, columns: int) -> int:
-        """Bytes of the host that counting so many sets takes, for each extension."""
+        """Bytes of the host that counting a number of sets takes, for each extension."""
         return columns * (self.words + _COUNT_BYTES)
 
     def least(self, counts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -312,7 +312,7 @@ class GrowPatterns:
         return record.combine(sets).reshape(shape)
 
     def _images(self, table: Rows, some: Candidates, shape: tuple[int, int, int]) -> Array:
-        """Return the images of the vertices of each grown pattern, at least `enough` where there are so many."""
+        """Return the images of the vertices of each grown pattern, at least `enough` if it has as many."""
         xp, record = self._xp, self._support.aggregation(some.sizes, self._growers[0].sizes)
         growers = self._new_growers()  # what they note of every vertex is reserved with the sets
         images = [

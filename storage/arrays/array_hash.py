@@ -13,7 +13,7 @@ _DIGEST = 8  # bytes of an XXH64
 
 
 class ArrayHash:
-    """The SHA-256 of the XXH64 (little endian) of each segment of an array: of so many bytes as `SEGMENT_BYTES`.
+    """The SHA-256 of the XXH64 (little endian) of each segment of an array, of `SEGMENT_BYTES` bytes.
 
     XXH64 tells any two segments apart that differ in 8 aligned bytes only, and others but for one in 2^64.
 

@@ -94,7 +94,7 @@ class StoredArray:
             hashed.put(start, out)
 
     def block_bytes(self, chunks: int = 1) -> int:
-        """Return the bytes of a block: of so many chunks of full length, a power of two; or of all of the array."""
+        """Return the bytes of a block: a power of two of chunks of full length, or all of the array."""
         return min(max(chunks * layout.CHUNK_BYTES, array_hash.SEGMENT_BYTES), self.layout.nbytes)
 
     def blocks(self, chunks: int = 1) -> list[tuple[int, int]]:

@@ -23,7 +23,7 @@ _BLOCK = 2**20  # edges that share a block of random words
 _PIECE = 2**17  # edges drawn at a time
 _EDGES, _PERMUTATION, LABELS = range(3)
 _TOGETHER = 2**11  # edges whose words are in a core's cache together
-_BUCKET_BITS = 16  # of a vertex's number: so many are put in order together, on average
+_BUCKET_BITS = 16  # of a vertex's number: 2**this many are put in order together, on average
 _KEY = 8  # bytes of an edge that is sorted
 
 # Bytes, temporaries included: a vertex while the permutation is made, an edge of R-MAT in a piece, an edge that
@@ -142,7 +142,7 @@ def _require_scratch(resources: Resources, edges: int) -> None:
 
 
 def erdos_renyi(seed: int, resources: Resources, *, vertices: int, edges: int) -> Iterator[EdgeBlock]:
-    """Draw distinct edges, every set of so many equally likely; all of them are held. Errors as `rmat`."""
+    """Draw distinct edges, every set of that size equally likely; all of them are held. Errors as `rmat`."""
     _need(2 <= vertices < 2**32, "vertices", vertices, "from 2 to 4294967295")
     possible = vertices * (vertices - 1) // 2
     _need(1 <= edges <= possible, "edges", edges, f"from 1 to {possible} for {vertices} vertices")

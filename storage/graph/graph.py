@@ -285,7 +285,7 @@ class Graph:
         return self.indptr[vertices + 1] - self.indptr[vertices]
 
     def out_degrees(self) -> tuple[list[int], list[int]]:
-        """Return the numbers of neighbours with a smaller id, ascending, and how many vertices have so many."""
+        """Return the numbers of neighbours with a smaller id, ascending, and how many vertices have each."""
         counts = np.bincount(self.split - self.indptr[:-1])
         degrees = np.flatnonzero(counts)
         return degrees.tolist(), counts[degrees].tolist()

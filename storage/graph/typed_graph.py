@@ -113,7 +113,7 @@ class Labels:
         Raises
         ------
         InputError
-            If there are so many labels that pairs of them with an edge label cannot be numbered.
+            If labels are too many to number pairs of them with an edge label.
         BudgetExceeded
             If there is no room for the types.
         """

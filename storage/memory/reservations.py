@@ -115,7 +115,7 @@ class MemoryBudget:
             self._peak = max(self._peak, self._used)
 
     def add_writing(self, size: int, seconds: float) -> None:
-        """Take note that so many bytes were written to what the budget is of, a disk, and how long that took."""
+        """Note how many bytes were written to the disk of this budget, and how long that took."""
         with self._lock:
             self._written += size
             self._writing += seconds

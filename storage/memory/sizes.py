@@ -53,7 +53,7 @@ def format_size(size: int) -> str:
 
 
 def size_from(size: int) -> str:
-    """Return a size of at least so many bytes, a little more, as people write it in a config: ``31MiB``."""
+    """Return a size of at least a number of bytes, a little more, as people write it in a config: ``31MiB``."""
     unit = next((factor for factor in _BINARY.values() if size > 16 * factor), 1)
     return format_size(-(-size // unit) * unit)
 

@@ -156,7 +156,7 @@ def _out_arcs(indptr: Any, split: Any, first: int, last: int) -> int:
 
 @lazy_kernel
 def _add_up(indptr: Any, split: Any, first: int, last: int, before: int, starts: Any) -> None:
-    """Write where the smaller neighbours of each of these vertices end, if those before have so many."""
+    """Write where the smaller neighbours of each of these vertices end, if `before` is the number of those before."""
     for v in range(first, last):
         before += split[v] - indptr[v]
         starts[v + 1] = before

@@ -297,7 +297,7 @@ class GraphPages:
         self._frames, self.places = frames, table[: values.size]
 
     def _limit(self, capacity: int) -> None:
-        """Limit the page cache to so many pages from now on."""
+        """Limit the page cache to a number of pages from now on."""
         self._shrunk, self._capacity, self._base = True, capacity, min(self._base, capacity)
 
     def _forget(self) -> None:
@@ -348,7 +348,7 @@ def frame_bytes(num_arcs: int, memory: int) -> int:
 
 
 def state_bytes(num_arcs: int) -> int:
-    """Return the bytes of the device for the page tables of so many arcs, and for what is read of each page."""
+    """Return the bytes of the device for the page tables of a number of arcs, and for what is read of each page."""
     number = _pages_of(num_arcs, page_bytes(num_arcs) // _ARC_BYTES)
     places, sums, copied = 8 * (number + 1), 16 * number, 16 * number
     # One page table is for an empty cache, and two take turns, with what is copied; staged lists have such tables, too.

@@ -139,7 +139,7 @@ def copier_ahead(resources: Resources, wanted: Wanted) -> Ahead:
 
 @contextmanager
 def _buffers(host: MemoryBudget, size: int) -> Iterator[int]:
-    """Reserve memory for page-locked buffers of what has so many bytes, a part of what is free; yield the bytes."""
+    """Reserve memory for page-locked buffers of arrays of `size` bytes, a part of what is free; yield the bytes."""
     most = min(_BUFFERS * COPY_BUFFER, host.free // _BUFFERS_SHARE, size)
     with host.reserve(most - most % COPY_BUFFER, "buffers for copies to the device") as reserved:
         yield reserved.size

@@ -15,7 +15,7 @@ _SHORT = 2**16  # keys of blocks that wait for others, at most
 _LEAST_PIECE, _LARGEST_PIECE, _FRAGMENT = 2**15, 2**17, 64  # keys; those of a bucket in a piece on average, at least
 _ADOPTED = 0.75  # of a block's memory that its keys must take, to be kept without a copy
 _BUCKET, _MOST_BUCKETS = 2**15, 2**11  # keys of a bucket on average, if there are not too many: they fit a core's cache
-_BIN_BITS, _SAMPLED = 14, 16  # by so many bits are keys distributed; of so many one is looked at to see how
+_BIN_BITS, _SAMPLED = 14, 16  # bits that keys are distributed by; one key in this number is looked at to see how
 _GROUPS_A_CORE, _GROUP = 8, 2**17  # of buckets; keys of one, about as many as the blocks had whose memory is free again
 _KEY = 8  # bytes
 

@@ -140,7 +140,7 @@ class ScratchSorter:
         return len(self._runs.runs)
 
     def reserve(self, keys: int) -> None:
-        """Reserve and prepare memory for what so many keys need later: adding and merging them then goes faster.
+        """Reserve and prepare memory that a number of keys need later: adding and merging them then goes faster.
 
         Raises
         ------
@@ -351,7 +351,7 @@ class ScratchSorter:
         return self._lent.size // (ORDER_SHARE * marks * (WORD * self.layout.words + ORDERING))
 
     def _merge_once(self, merger: RunMerger, widest: int) -> None:
-        """Merge neighbouring runs, so many to one."""
+        """Merge neighbouring runs, several to one."""
         runs = self._runs.runs
         self._merged = SortedRuns(self._scratch, self.layout, self._runs.spacing)
         for at in range(0, len(runs), widest):

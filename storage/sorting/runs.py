@@ -1,6 +1,6 @@
 """Sorted runs of keys in scratch arrays, and the windows in which they are merged.
 
-A run's checkpoints are every so many of its keys. They are kept in memory, and put in order over all runs once: that
+A run's checkpoints are keys at equal distances. They are kept in memory, and put in order over all runs once: that
 says for each checkpoint between which two of every other run's it belongs, and only the keys between those are
 searched for its matched index (GAMMA, Algorithm 3). The keys between two checkpoints are a window.
 """
@@ -34,7 +34,7 @@ class Run(NamedTuple):
     stop: int
     """Where it ends in the arrays."""
     checkpoints: Columns
-    """Words of every so many keys, the last of them."""
+    """Words of the last key of every `spacing` keys."""
 
 
 class _Marks(NamedTuple):
@@ -154,7 +154,7 @@ class SortedRuns:
         runs, capacity
             See above.
         memory
-            Bytes that are worked with; checkpoints take no more than a part of so many while they are put in order.
+            Bytes that are worked with; checkpoints take no more than a part of them while they are put in order.
         """
         stride = max(1, capacity // (self.spacing * _MOST_MARKS * len(runs)))
         checkpoints = sum(len(run.checkpoints[0]) for run in runs)
@@ -208,7 +208,7 @@ class SortedRuns:
         return _Marks(places + 1, [np.concatenate(column) for column in zip(*keys, strict=True)])
 
     def _cut(self, runs: list[Run], marks: list[_Marks], step: int) -> Iterator[list[NeighbourRange]]:
-        """Cut runs at every so many marks of all of them."""
+        """Cut runs at marks at equal distances in all of them."""
         chosen, before = self._order(marks, step)
         begins = [run.start for run in runs]
         for at, (owner, *key) in enumerate(chosen):
@@ -237,7 +237,7 @@ class SortedRuns:
         return low + _matched(self._words((low, high)), key, after=after)
 
     def _order(self, marks: list[_Marks], step: int) -> tuple[list[list[int]], list[npt.NDArray[np.int64]]]:
-        """Put marks in order and choose every so many.
+        """Put marks in order and choose some at equal distances.
 
         Returns
         -------

@@ -111,7 +111,7 @@ class Scratch:
         return array
 
     def make_room(self, size: int) -> None:
-        """Try to have so many bytes free: scratch arrays go to their files, then the work space shrinks."""
+        """Try to have a number of bytes free: scratch arrays go to their files, then the work space shrinks."""
         for array in self._arrays:
             if self.host.free >= size:
                 return

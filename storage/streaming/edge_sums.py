@@ -70,7 +70,7 @@ def add_degree_products(
 
 
 def degree_bytes(graph: StoredGraph, longest: int, threads: int) -> int:
-    """Return what the degrees of all vertices take of the host, and a buffer of so many neighbours for each thread."""
+    """Return what the degrees of all vertices take of the host, and a buffer of neighbours for each thread."""
     return _ITEM * (graph.num_vertices + threads * longest)
 
 

@@ -8,7 +8,7 @@ _START_BYTES = 8  # where the list of a vertex begins
 
 
 def capacity_shape(vertices: int, part: int) -> tuple[int, int]:
-    """Return the most vertices and arcs of a part of so many bytes that is joined with blocks of lists.
+    """Return the most vertices and arcs of a part of `part` bytes that is joined with blocks of lists.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ _BITS = 64  # of a word
 
 
 def set_bytes(vertices: int) -> int:
-    """Return the bytes of a `VertexSet` over so many vertices."""
+    """Return the bytes of a `VertexSet` over a number of vertices."""
     return (8 + 4) * (vertices // _BITS + 2)
 
 

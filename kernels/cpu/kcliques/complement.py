@@ -23,7 +23,7 @@ def below(i):
 
 @compiled
 def pays(n, pairs, wedges):
-    """Whether a complement of n vertices, with so many edges and paths of two edges, has less to look at.
+    """Whether a complement of n vertices, with a number of edges and paths of two edges, has less to look at.
 
     Each path and edge, or the triangles of a random graph with as many edges as there are besides.
     """

@@ -22,7 +22,7 @@ class Wide(NamedTuple):
     table: NDArray[np.uint64]
     """uint64[max_out_degree, words]: which of the first i out-neighbours are adjacent to out-neighbour i."""
     adjacent: NDArray[np.uint64]
-    """uint64[max_out_degree, words]: which of all are; made where there are so many candidates."""
+    """uint64[max_out_degree, words]: which of all are; made if there are as many candidates."""
     position: NDArray[np.int32]
     """int32[max_out_degree]: the number of each candidate among those of the narrow search."""
     candidates: NDArray[np.uint64]

@@ -92,7 +92,7 @@ def lowest(word):
 
 @compiled
 def has_room(found, state, size):
-    """Whether a clique of so many vertices can be listed."""
+    """Whether a clique of a size can be listed."""
     return state[ROWS] + 1 < found.offsets.size and state[FILL] + size <= found.members.size
 
 

@@ -182,7 +182,7 @@ class CpuEdgeExtender:
         return columns is self._columns and self._first <= row < self._last
 
     def cut(self, first: int, capacity: int) -> Cut:
-        """Find how many of the counted rows have so many new edges."""
+        """Find how many of the counted rows fit a number of new edges."""
         ends = self._row_ends[: self._last - self._first]
         at = first - self._first
         before = int(ends[at - 1]) if at else 0

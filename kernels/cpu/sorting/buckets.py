@@ -28,7 +28,7 @@ def _leading_zeros(_typing_context, word):  # noqa: ARG001 - Numba reads the sig
 
 
 def bin_starts(ranks: int) -> npt.NDArray[np.int64]:
-    """Return int64[bins]: the first rank of each bin of so many ranks: few enough for a table in a core's cache."""
+    """Return int64[bins]: the first rank of each bin of ranks: few enough for a table in a core's cache."""
     starts = [np.arange(min(ranks, 1 << FINE_BITS))]
     for length in range(FINE_BITS, max(FINE_BITS, (ranks - 1).bit_length())):
         starts.append(np.arange(1 << length, min(ranks, 2 << length), 2 << length - FINE_BITS))

@@ -274,7 +274,7 @@ extern "C" __global__ void mark_rest(GRAPH, PATTERNS, const u32* rows, i64 num_r
   }
 }
 
-// The bits of each set of so many words; a warp has a set.
+// The bits of each set of `words` words; a warp has a set.
 extern "C" __global__ void count_bits(const u32* sets, i64 num_sets, i64 words, i64* counts) {
   for (i64 i = thread_number() / 32; i < num_sets; i += num_threads() / 32) {
     i64 bits = 0;

@@ -23,7 +23,7 @@ def grower(device: Device, graph: TypedGraph, memory: int) -> "CudaGrower":
 
 
 def growth_header(vertices: int) -> str:
-    """Constants for patterns of up to so many vertices; few different ones, as each is compiled."""
+    """Constants for patterns of up to `vertices` vertices; few different ones, as each is compiled."""
     return constants({"kWidth": 1 << max((vertices - 1).bit_length(), 2)})
 
 

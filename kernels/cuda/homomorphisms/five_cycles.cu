@@ -50,7 +50,7 @@ DEVICE bool has_many_wedges(const Graph& graph, i64 v, i64 many) {
     const i64 row = graph.indptr[graph.indices[i]], end = graph.indptr[graph.indices[i] + 1];
     found += end - row - lower_bound(graph.indices + row, end - row, static_cast<u32>(v));
   }
-  // Of a warp's lanes one adds; no sum of so many passes 32 bits.
+  // Of a warp's lanes one adds; no sum of 32 lanes passes 32 bits.
   found = warp_sum(min(found, many + 1));
   if (lane_id() == 0 && found) atomicAdd(enough, static_cast<u32>(min(found, many + 1)));
   __syncthreads();

@@ -25,7 +25,7 @@ _BITMAP_SHARE = 0.5  # of the shared memory, at most
 
 
 def _shared_capacity(device: Device, blocks: int) -> int:
-    """Return the bytes of shared memory that each of so many blocks of a multiprocessor may have."""
+    """Return the bytes of shared memory that each of a number of blocks of a multiprocessor may have."""
     return device.shared_memory if blocks == 1 else device.shared_memory // blocks - 1024  # which the system takes
 
 
@@ -135,7 +135,7 @@ class CudaRowCounter:
         blocks, self._threads = _TOGETHER[self._domain]
         capacity = _shared_capacity(device, _VERTEX_BLOCKS)
         if self._domain == "vertices" and fixed + 4 * (bits + number * self._length) <= capacity:
-            # Rows are short for so many threads.
+            # Rows are too short for more threads.
             blocks, self._threads = _VERTEX_BLOCKS, _VERTEX_THREADS // _VERTEX_BLOCKS
         shared_memory = _shared_capacity(device, blocks)
         self._bitmap_words = bits

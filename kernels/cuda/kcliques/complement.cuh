@@ -33,7 +33,7 @@ struct Tally {
   }
 };
 
-// Whether a complement of n vertices, with so many edges and paths of two edges, has less to look at than the graph.
+// Whether a complement of n vertices, with a number of edges and paths of two edges, has less to look at than the graph.
 DEVICE bool complement_pays(int n, u32 pairs, u32 wedges) {
   const float everything = 0.5f * static_cast<float>(n) * static_cast<float>(n - 1);
   const float edges = everything - static_cast<float>(pairs);

@@ -190,7 +190,7 @@ struct WideSearch : NarrowSearch {
     return -1;
   }
 
-  // Find all leaves below the first level, which has so many candidates.
+  // Find all leaves below the first level, which has `size` candidates.
   DEVICE void search_wide(int size) {
     const int lane = lane_id();
     int level = enter_wide(0, size) ? 0 : -1;

@@ -12,7 +12,7 @@
 constexpr bool kRooted = kCliqueSize >= kRootedFrom;
 constexpr int kRootLevels = kRooted ? kCliqueSize - 6 : 0;  // whose candidates are stored per warp
 
-// Words that a root of so many candidates takes for a block.
+// Words that a root of a number of candidates takes for a block.
 DEVICE u32 bitmap_root_words(int size, int warps) {
   const int words = row_words(size), half = (size + 1) / 2;
   return size * (words | 1) + half + words + warps * (kRootLevels * words + half);
@@ -80,7 +80,7 @@ struct RootSearch {
     }
   }
 
-  // Search among so many candidates, those in a row of the table, by all warps of a block; `store` is the root's.
+  // Search among the candidates, those in a row of the table, by all warps of a block; `store` is the root's.
   DEVICE void search_bitmap(const u32* candidates, int size, u32* store, BlockCounters* counters) {
     const int warps = blockDim.x >> 5, words = row_words(size), half = (size + 1) / 2, lane = lane_id();
     const BitmapRoot root = {store, words | 1};

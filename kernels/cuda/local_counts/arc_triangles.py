@@ -30,7 +30,7 @@ class ArcTasks(NamedTuple):
 
 
 def arc_tasks(device: Device, graph: GraphArrays, arcs: int, words_each: int = 1) -> ArcTasks:
-    """Cut `arcs` arcs into tasks of blocks with a bitmap, of so many words for every 32 vertices."""
+    """Cut `arcs` arcs into tasks of blocks with a bitmap, of `words_each` words for every 32 vertices."""
     capacity = min(device.shared_memory, _MOST_BYTES) - _CONTROL_BYTES
     words = min(-(-graph.num_vertices // 32), capacity // (4 * words_each))
     shared = _CONTROL_BYTES + 4 * words_each * words

@@ -55,7 +55,7 @@ class LargerArcs(NamedTuple):
         return cls((_NONE, _NONE, _NONE, 0, 0, pairs, number), arcs, next_task)
 
     def tasks(self, device: Device, graph: GraphArrays, words_each: int = 1) -> ArcTasks:
-        """Cut them into tasks of blocks, with a bitmap of so many words for every 32 vertices."""
+        """Cut them into tasks of blocks, with a bitmap of `words_each` words for every 32 vertices."""
         capacity = min(device.shared_memory, _MOST_BYTES) - _PREFIXES_BYTES
         words = min(-(-graph.num_vertices // 32), capacity // (4 * words_each))
         shared = _PREFIXES_BYTES + 4 * words_each * words

@@ -151,7 +151,7 @@ struct Finder : Beginner {
     __syncwarp();
   }
 
-  // Write what a narrow search is at: so many vertices of the path and rows, and the sets.
+  // Write the state of a narrow search: vertices of the path, rows, and the sets.
   DEVICE void copy_search(u32* donation, int length, int alive, u64 all, u64 given, u64 tried) const {
     const int lane = lane_id();
     if (lane == 0) {

@@ -39,7 +39,7 @@ class BlockPool:
         self.blocks: Array = None  # the blocks, then their links
 
     def reserve(self, capacity: int) -> int:
-        """Make blocks for so many values, as far as the memory goes. Return their number."""
+        """Make blocks for a number of values, as far as the memory goes. Return their number."""
         wanted = min(-(-capacity // BLOCK_VALUES) + 2 * self._warps + LEAST_BLOCKS, _MOST_BLOCKS)
         blocks = min(self._memory // BLOCK_BYTES, wanted)
         if blocks < LEAST_BLOCKS:

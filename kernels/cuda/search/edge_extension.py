@@ -114,7 +114,7 @@ class CudaEdgeExtender:
         return known.first <= row < known.first + int(known.rows.shape[1])
 
     def cut(self, first: int, capacity: int) -> Cut:
-        """Find how many of the counted rows have so many new edges."""
+        """Find how many of the counted rows fit a number of new edges."""
         if (first, capacity) not in self._cuts:
             self._cut_all(first, capacity)
         return self._cuts[first, capacity]
@@ -193,7 +193,7 @@ def _place(columns: Array) -> tuple[Array, int, int]:
 
 
 def _split_ends(device: Device, capacity: Array, number: int, columns: Array, first: int, last: int) -> Array:
-    """Return the ends of rows, so many of each, in columns of their own: in a room that has place for them."""
+    """Return the ends of rows, `number` of each, in columns of their own: in a buffer with the capacity for them."""
     rows = columns[:, first:last]
     ends = capacity[: rows.shape[1] * number].reshape(number, rows.shape[1])
     device.launch_over("search/edge_extension.cu", "split_ends", ends.size, (*_place(rows), number, ends))

@@ -13,7 +13,7 @@ struct Tally {
 struct BlockOutput {
   BlockPool pool;
   Tally* tally;
-  u64 enough;      // no more rows are begun after so many new vertices
+  u64 enough;      // no more rows are begun after this number of new vertices
   i64* counts;
   u32* starts;     // where each row's new vertices begin
   BlockCursor at;  // where this warp writes

@@ -250,7 +250,7 @@ def _contiguous(array: Array, dtype: Any = None) -> Array:
 
 
 def _whole_warps(nodes: int) -> int:
-    """Threads of the warps that have all groups of so many nodes."""
+    """Threads of the warps that have all groups of a number of nodes."""
     return -(-nodes // _GROUP) * WARP
 
 
@@ -258,7 +258,7 @@ _answers = threading.local()
 
 
 def _answer(number: int) -> tuple[int, Any]:
-    """Page-locked memory where a kernel writes so many numbers: where it is, and int64[number]; each thread has one."""
+    """Page-locked memory where a kernel writes a few numbers: where it is, and int64[number]; each thread has one."""
     import cupy
 
     if getattr(_answers, "size", 0) < number:
@@ -276,7 +276,7 @@ def _given(answer: Any) -> list[int]:
 
 
 def _launch(function: str, arguments: tuple[Any, ...], threads: int, per_block: int = _THREADS) -> None:
-    """Launch a kernel for so many threads; those that there are share the work of those that are too many."""
+    """Launch a kernel for a number of threads; if these are too many, those launched share the work."""
     import cupy
 
     per_block = min(per_block, -(-threads // WARP) * WARP)

@@ -172,7 +172,7 @@ struct RowSets {
     return !op.required || length[S] > 0;
   }
 
-  // Workspace for so many elements of a set: shared memory where they fit, else global; null where they do not fit either.
+  // Workspace for `most` elements of a set: shared memory if they fit, else global; null if they do not fit either.
   template <int S>
   DEVICE u32* stored_at(int most) {
     if constexpr (kPooled) return behind_the_last<S>(most);

@@ -172,7 +172,7 @@ class CudaSearcher:
 
 @dataclass(frozen=True)
 class _Step:
-    """How rows of so many columns are extended.
+    """How rows of a number of columns are extended.
 
     Attributes
     ----------
@@ -374,7 +374,7 @@ class Extender:
     # --- both -----------------------------------------------------------------------------------------------------
 
     def _result(self, counts: Array, waiting: int) -> tuple[Extension, Array]:
-        """Room for the new vertices, and where those of each row end; so many rows at the end have a negative count."""
+        """Make an array for the new vertices, and its ends by row; `waiting` rows at the end have a negative count."""
         xp = self._device.xp
         ends = xp.cumsum(xp.maximum(counts, 0))
         return Extension(counts, xp.empty(int(ends[-1]), np.uint32), waiting=waiting), ends

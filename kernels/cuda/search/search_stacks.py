@@ -49,7 +49,7 @@ class SearchStacks:
 
     @classmethod
     def within(cls, wanted: int, long: int, memory: int) -> "SearchStacks":
-        """Share out so many bytes among at most `wanted` warps.
+        """Share out a number of bytes among at most `wanted` warps.
 
         Where not all of them can have a long stack, half of the memory is for long ones, which warps borrow for as long
         as the sets of a row outgrow their own: most sets are far shorter than the longest ones could be.
@@ -98,7 +98,7 @@ class SearchTasks:
         self.control, self.result = self._block[:TASK_CONTROL_WORDS].view(np.uint32), self._block[TASK_CONTROL_WORDS:]
 
     def begin(self, rows: int) -> None:
-        """Set all counters, for so many rows."""
+        """Set all counters, for a number of rows."""
         where = self.ring, self.control, self.lent, self._longs, rows, self.result
         self._device.launch_over("search/search_start.cu", "begin_search", RING_SLOTS, where)
 

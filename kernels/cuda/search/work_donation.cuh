@@ -4,7 +4,7 @@
 #include "search/task_ring.cuh"
 
 constexpr int kEveryCandidate = 0x7fffffff;
-// A part of a row is given away by a warp that has worked on the row for so many times what it took to enter it: the
+// A part of a row is given away by a warp that has worked on the row several times longer than it took to enter it: the
 // taker enters it, too.
 constexpr u32 kEntries = 16;
 
@@ -15,7 +15,7 @@ struct WorkDonation : SuffixCount {
   int end[2];   // the candidates of the first two levels end here; 0 outside of the level
   RingSlot* ring;
   TaskControl* control;
-  u64 most = 0;  // the search ends once all warps together have found so many; 0: it finds all
+  u64 most = 0;  // the search ends once all warps together have found this number; 0: it finds all
   u64* result = nullptr;
   u32 now, since;  // the last look at the clock, and the last one after which work could be given away
   u32 entry, gave;  // what it takes to enter a row of the task; when the row was entered, or a part of it given away
@@ -32,7 +32,7 @@ struct WorkDonation : SuffixCount {
     return halted;
   }
 
-  // Add what was found so far to the result of all warps, where so many are wanted; whether these are found.
+  // Add what was found so far to the result of all warps, if a number is wanted; whether that is reached.
   DEVICE bool found_enough() {
     if (most == 0) return false;
     add_result(result, total, estimate);

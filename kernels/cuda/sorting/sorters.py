@@ -98,7 +98,7 @@ class _DeviceWork(ABC):
         self._spare.put([column.base for column in columns])  # type: ignore[misc]
 
     def reserve(self, count: int) -> None:
-        """Prepare locked memory for the results of so much work."""
+        """Prepare page-locked memory for the results of an amount of work."""
         with self._faults():
             for _ in range(count):
                 self._spare.put(self._new_on_host())
@@ -146,7 +146,7 @@ class _DeviceWork(ABC):
         return [own[:count] for own in whole]
 
     def _launch(self, source: str, function: str, arguments: tuple[Any, ...], units: int, header: str) -> None:
-        """Launch a kernel that has a warp for each of so many units."""
+        """Launch a kernel that has a warp for each of a number of units."""
         self._device.launch_over(source, function, units * 32, arguments, generated=header)
 
     def _high(self, columns: Sequence[Array]) -> Array:
@@ -412,7 +412,7 @@ def merge_bytes(layout: KeyLayout, tile: int) -> int:
 
 
 def _fitting(words: float, memory: int, host_words: int, host: int) -> int:
-    """Keys for which so many words each are in both memories."""
+    """Keys whose words are in both memories."""
     keys = min(int((memory - _ROUNDED) / (WORD * words)), host // (WORD * host_words))
     if keys < _LEAST:
         raise WorkspaceTooLarge(_ROUNDED + int(WORD * words * _LEAST))

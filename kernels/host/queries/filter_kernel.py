@@ -27,7 +27,7 @@ def first_candidates(indptr, labels, query_labels, label_masks, any_label, degre
     any_label
         The query vertices that may have any label.
     degree_masks : uint64[64]
-        The query vertices of at most so many neighbours.
+        The query vertices with few neighbours, at most.
     masks : uint64[n]
         Receives the query vertices that each vertex may be.
     """

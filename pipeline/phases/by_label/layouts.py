@@ -70,7 +70,7 @@ def clique_layout(pattern: Pattern, stats: GraphStats) -> LabelLayout | None:
     Returns
     -------
     LabelLayout or None
-        None where the pattern is none that it serves, or so many roles have one label that edges become many.
+        None where the pattern is none that it serves, or too many roles have one label, so that edges become many.
     """
     labels = tuple(sorted(pattern.labels or ()))
     if not pattern.is_clique or pattern.num_vertices < 3 or ANY_LABEL in labels or pattern.edge_labels is not None:

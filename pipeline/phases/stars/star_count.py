@@ -159,7 +159,7 @@ def _fitting(star: Star, graph: Graph) -> _Fitting:
 
 
 def centres(graph: Graph, leaves: int) -> int:
-    """Return how many vertices have so many neighbours: those of the smallest ids."""
+    """Return how many vertices have a given number of neighbours: those of the smallest ids."""
     return graph.num_vertices - low_vertices(graph, leaves)
 
 

@@ -39,7 +39,7 @@ def hub_terms(
     Raises
     ------
     TooManyParts
-        If there are so many that another way to count is quicker.
+        If the terms are too many: another way to count is quicker.
     """
     left: Counter[Parts] = Counter()
     for images in _sent(pattern, joined, induced=induced):

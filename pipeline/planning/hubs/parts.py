@@ -21,7 +21,7 @@ _MOST_JOINS = 2000  # ways to join parts that are looked at, which takes about 5
 
 
 class TooManyParts(Exception):
-    """There are so many ways to join parts that another way to count is quicker."""
+    """The ways to join parts are too many: another way to count is quicker."""
 
 
 class Part(NamedTuple):

@@ -99,7 +99,7 @@ class Magnitudes:
     most
         The largest number of any orbit and vertex.
     large : bool[num_vertices]
-        Whether a vertex may have so many subgraphs of an orbit that they are not exact modulo 2**64.
+        Whether a vertex may have 2**64 subgraphs of an orbit or more.
     rows_fit
         Whether 64 bits hold the homomorphisms that the kernel counts.
     """

@@ -113,7 +113,7 @@ def plan_orbit_counting(k: int, stats: GraphStats) -> OrbitCountingPlan:
 
 
 def has_hub(stats: GraphStats) -> bool:
-    """Return whether so many pairs of edges meet at one vertex that counting is quicker than enumeration.
+    """Return whether counting is quicker than enumeration, as many pairs of edges meet at one vertex.
 
     Each pair of a hub's neighbours is a set that an enumeration finds; neighbours that are twins are counted as one.
     """

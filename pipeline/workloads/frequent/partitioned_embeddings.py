@@ -115,7 +115,7 @@ class Journal:
         self._env, self._reserve, self._held = env, reserve, reserve(0, "")
 
     def note(self, phases: int, commits: int = 0) -> None:
-        """Reserve what so many phases and commits take.
+        """Reserve the memory of a number of phases and commits.
 
         Raises
         ------

@@ -212,7 +212,7 @@ class PatternGrower:
                 begin = end
 
     def require_countable(self, rows: int) -> None:
-        """Check that counts of what so many embeddings grow into fit 64-bit integers.
+        """Check that counts of the rows that embeddings grow into fit 64-bit integers.
 
         Raises
         ------

@@ -35,7 +35,7 @@ class LabelLayout:
     Attributes
     ----------
     roles
-        The label of each role. A label that stands here several times makes so many vertices of each vertex that has
+        The label of each role. A label that stands here several times makes as many vertices of each vertex that has
         it. `ANY` comes last, and once at most.
     edges
         The edges to keep: (role, role, label of the edge or `ANY`), the first role being no larger. Between two roles

@@ -135,12 +135,12 @@ class Staging:
         return RowLists(n, self._begins[:items].reshape(shape), self._lengths[:items].reshape(shape))
 
     def _fitting(self, n: int, total: int, lists: int) -> int:
-        """Return how many rows fit where the lists of `n` rows have so many arcs: in proportion, or a little less."""
+        """Return how many rows fit if the lists of `n` rows have `total` arcs: in proportion, or a little less."""
         used = _ITEM_BYTES * lists * n + 4 * total  # the first rows have more lists of their own than the later ones
         return max(n * 9 * int(self._memory.nbytes) // (10 * max(used, 1)), 1)
 
     def _lay_out(self, items: int) -> None:
-        """Share the memory out between so many items and the lists."""
+        """Share the memory out between a number of items and the lists."""
         begin = 0
 
         def take(words: int, dtype: Any) -> Array:

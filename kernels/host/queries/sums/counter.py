@@ -150,7 +150,7 @@ class QueryAdder:
         return self._term < 0 and self._at >= self._last
 
     def advance(self, steps: int) -> tuple[int, float]:
-        """Go on for so many candidates; return what was completed meanwhile, and the sum of its absolute values."""
+        """Go on for a number of candidates; return what was completed meanwhile, and the sum of its absolute values."""
         if self._term < 0:
             self._next_term()
         one, space = self._sums.ready[self._term], self._sums.space

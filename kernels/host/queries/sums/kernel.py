@@ -226,7 +226,7 @@ def add_up(
     modulus : uint64
         Values are modulo this number; 0: 2**64.
     steps
-        The sum is put off after so many candidates.
+        The sum is put off after this number of candidates.
     """
     v = state[0]
     while v >= 0 and steps > 0:

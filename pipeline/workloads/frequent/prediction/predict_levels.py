@@ -430,7 +430,7 @@ def _numbers_of(found: FrequentPatterns, first: int, extensions: RightmostExtens
 
 
 def _bounds(values: Longs, error: Reals, least: int, kept: int, each: Longs | None = None) -> Reals:
-    """How many of some values, `kept` of which are above a threshold and wanted: so many, at least, at most.
+    """How many of some values, `kept` of which are above a threshold and wanted: an estimate, at least, at most.
 
     With `each`, the sum of what belongs to each of them.
     """
