@@ -27,9 +27,23 @@ _FIXED: dict[str, list[tuple[int, int]]] = {
     "triangle": _clique(3),
     "diamond": [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3)],
     "tailed-triangle": [(0, 1), (0, 2), (1, 2), (0, 3)],
+    "fork": [(0, 1), (0, 2), (0, 3), (3, 4)],
+    "bull": [(0, 1), (0, 2), (1, 2), (0, 3), (1, 4)],
+    "cricket": [(0, 1), (0, 2), (1, 2), (0, 3), (0, 4)],
+    "longtailed-triangle": [(0, 1), (0, 2), (1, 2), (0, 3), (3, 4)],
+    "banner": [(0, 1), (1, 2), (2, 3), (0, 3), (0, 4)],
+    "3-wedge-collision": [(0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (1, 4)],
     "house": [(0, 1), (1, 2), (2, 3), (0, 3), (0, 4), (1, 4)],
     "bowtie": [(0, 1), (0, 2), (1, 2), (0, 3), (0, 4), (3, 4)],
+    "dart": [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (0, 4)],
+    "kite": [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 4)],
+    "gem": [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (2, 3), (3, 4)],
+    "3-triangle-collision": [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (1, 4)],
+    "diamond-wedge-collision": [(0, 1), (1, 2), (2, 3), (0, 3), (0, 4), (1, 4), (2, 4)],
+    "tailed-4-clique": [*_clique(4), (0, 4)],
+    "house-x": [*_clique(4), (0, 4), (1, 4)],
 }
+"""Five vertices: names of ISGCI (graphclasses.org) and networkx, else those of Pinar et al., ESCAPE (WWW 2017)."""
 _FAMILIES: dict[str, tuple[int, int, Callable[[int], list[tuple[int, int]]], str]] = {
     "clique": (2, MAX_FAMILY, _clique, "k vertices, every pair joined"),
     "cycle": (3, MAX_FAMILY, _cycle, "a cycle of k vertices"),
@@ -87,7 +101,26 @@ def is_pattern_file(text: str) -> bool:
     return text.strip().endswith((".graph", ".graphml"))
 
 
-_OTHER_NAMES = {"square": "cycle-4", "rectangle": "cycle-4", "claw": "star-3"}
+_OTHER_NAMES = {
+    "square": "cycle-4",
+    "rectangle": "cycle-4",
+    "claw": "star-3",
+    "paw": "tailed-triangle",
+    "chair": "fork",
+    "prong": "fork",
+    "hourglass": "bowtie",
+    "butterfly": "bowtie",
+    "k2,3": "3-wedge-collision",
+    "k1,1,3": "3-triangle-collision",
+    "book": "3-triangle-collision",
+    "triangle-strip": "gem",
+    "hatted-4-cycle": "house",
+    "hatted-4-clique": "house-x",
+    "tailed-4-cycle": "banner",
+    "doubletailed-triangle": "bull",
+    "forktailed-triangle": "cricket",
+    "almost-5-clique": "quasi-clique-5",
+}
 _OTHER_FAMILY = re.compile(r"(\d{1,2})-?([a-z]+?)s?|([kcps])_?(\d{1,2})", re.IGNORECASE)
 _LETTERS = {"k": "clique", "c": "cycle", "p": "path", "s": "star"}
 

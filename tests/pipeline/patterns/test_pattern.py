@@ -4,7 +4,7 @@ import networkx as nx
 import pytest
 from cases import each_case
 
-from longwall.pipeline.patterns.parse import named_patterns, parse_pattern
+from longwall.pipeline.patterns.parse import named_patterns, named_patterns_of, parse_pattern
 from longwall.pipeline.patterns.pattern import MAX_VERTICES, Pattern, make_pattern
 from longwall.storage.errors import InputError
 
@@ -19,6 +19,12 @@ def almost_complete(k: int) -> nx.Graph:
     return graph
 
 
+def with_apex(graph: nx.Graph) -> nx.Graph:
+    """Return a graph with one more vertex, which is adjacent to all others."""
+    return nx.full_join(graph, nx.empty_graph(1), rename=("", "apex"))
+
+
+FORK = nx.Graph([("root", "left"), ("root", "right"), ("root", "stem"), ("stem", "end")])
 NAMED = {
     "edge": nx.path_graph(2),
     "wedge": nx.path_graph(3),
@@ -27,6 +33,19 @@ NAMED = {
     "house": nx.house_graph(),
     "bowtie": nx.windmill_graph(2, 3),
     "tailed-triangle": nx.lollipop_graph(3, 1),
+    "fork": FORK,
+    "bull": nx.bull_graph(),
+    "cricket": with_apex(nx.disjoint_union(nx.path_graph(2), nx.empty_graph(2))),
+    "longtailed-triangle": nx.lollipop_graph(3, 2),
+    "banner": nx.tadpole_graph(4, 1),
+    "3-wedge-collision": nx.complete_bipartite_graph(2, 3),
+    "dart": with_apex(nx.disjoint_union(nx.path_graph(3), nx.empty_graph(1))),
+    "kite": nx.complement(FORK),
+    "gem": with_apex(nx.path_graph(4)),
+    "3-triangle-collision": nx.complete_multipartite_graph(1, 1, 3),
+    "diamond-wedge-collision": nx.complement(nx.disjoint_union(nx.path_graph(3), nx.path_graph(2))),
+    "tailed-4-clique": nx.lollipop_graph(4, 1),
+    "house-x": nx.house_x_graph(),
     "path-2": nx.path_graph(2),
     "path-4": nx.path_graph(4),
     "path-9": nx.path_graph(9),
@@ -55,6 +74,15 @@ def test_named_patterns_are_what_networkx_calls_by_that_name(name):
     assert pattern.name == name
     assert pattern.is_clique == (nx.density(NAMED[name]) == 1)
     assert all(set(pattern.neighbours[v]) == set(graph_of(pattern)[v]) for v in range(pattern.num_vertices))
+
+
+@pytest.mark.parametrize(("vertices", "number"), [(3, 2), (4, 6), (5, 21)])
+def test_every_motif_has_a_name(vertices, number):
+    atlas = [one for one in nx.graph_atlas_g() if len(one) == vertices and nx.is_connected(one)]
+    assert len(atlas) == number
+    named = named_patterns_of(vertices)
+    for motif in atlas:
+        assert any(nx.is_isomorphic(motif, graph_of(one)) for one in named)
 
 
 def test_the_list_of_names_can_be_parsed_and_says_what_each_is():
@@ -96,6 +124,8 @@ def test_edge_lists_in_any_direction_order_and_number(text):
         ("4cycles", None, "did you mean 'cycle-4'"),
         ("K4", None, "did you mean 'clique-4'"),
         ("square", None, "did you mean 'cycle-4'"),
+        ("butterfly", None, "did you mean 'bowtie'"),
+        ("K2,3", None, "did you mean '3-wedge-collision'"),
         ("0-1,", None, "unknown pattern"),
         ("0-1;1-2", None, "unknown pattern"),
         ("0--1", None, "unknown pattern"),

@@ -39,7 +39,7 @@ def test_settings_complete_keys_and_values() -> None:
     assert completion.settings("engine.ki") == ["engine.kind="]
     assert completion.settings("engine.kind=c") == ["engine.kind=cpu", "engine.kind=cuda"]
     assert "workload.kind=maximal-cliques" in completion.settings("workload.kind=m")
-    assert completion.settings("workload.pattern=h") == ["workload.pattern=house"]
+    assert completion.settings("workload.pattern=ho") == ["workload.pattern=house", "workload.pattern=house-x"]
     assert completion.settings("workload.mis") == ["workload.missing="]
     assert completion.settings("run.report=") == ["run.report=true", "run.report=false"]
     assert completion.settings("nothing.here=") == []
