@@ -6,8 +6,8 @@ import re
 from html import escape
 
 from longwall.kernels.host.patterns.graphlets import Graphlet, graphlets, orbit_of
-from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern
+from longwall.pipeline.patterns.pattern_names import name_of
 
 NAMES = (
     *("edge", "wedge, path of 3", "triangle", "path of 4", "claw, star of 3 leaves", "4-cycle, square"),
@@ -17,10 +17,6 @@ NAMES = (
     *("X-house, co-(P3+2K1)", "wheel of 4 spokes, W4", "K5 less an edge", "5-clique"),
 )
 """The literature's names of G0, G1, ...; where it has several, the first one is the more usual one."""
-_WORDS = (
-    *("edge", "wedge", "triangle", "path-4", "star-3", "cycle-4", "tailed-triangle", "diamond", "clique-4", "path-5"),
-    *("star-4", "cycle-5", "bowtie", "house", "wheel-5", "quasi-clique-5", "clique-5"),
-)
 INTRODUCTION = """# Graphlets and orbits
 
 Graphlets are the connected graphs of 2 to 5 vertices: the patterns that `longwall.motifs` counts. G0 to G29 have the
@@ -56,9 +52,7 @@ def figure(number: int) -> str:
 
 
 def pattern_of(graphlet: Graphlet) -> str:
-    """Return the name that a pattern has in Longwall, else its edges."""
-    for word in _WORDS:
-        pattern = parse_pattern(word)
-        if Graphlet.of(pattern.edges).marks() == graphlet.marks() and pattern.num_vertices == graphlet.size:
-            return word
-    return ",".join(f"{u}-{v}" for u, v in sorted(graphlet.edges))
+    """Return the name that a pattern has in Longwall."""
+    name = name_of(graphlet.edges)
+    assert name, graphlet.edges
+    return name

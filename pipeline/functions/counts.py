@@ -383,21 +383,7 @@ def _require_per(per: object, *known: str) -> None:
 
 def _names(texts: Sequence[str]) -> list[str | None]:
     """Return the name of each pattern of one size that is given by its edges; None where it has none."""
-    from longwall.pipeline.patterns.parse import named_patterns_of, parse_pattern
-    from longwall.pipeline.patterns.symmetry import isomorphic
+    from longwall.pipeline.patterns.parse import parse_pattern
+    from longwall.pipeline.patterns.pattern_names import name_of
 
-    size = parse_pattern(texts[0]).num_vertices
-    known: dict[tuple[int, ...], list[Any]] = {}
-    for one in named_patterns_of(size):
-        known.setdefault(_degrees(one.edges), []).append(one)
-    found: list[str | None] = []
-    for text in texts:
-        edges = tuple(tuple(map(int, edge.split("-"))) for edge in text.split(","))
-        likely = known.get(_degrees(edges), [])
-        found.append(next((one.name for one in likely if isomorphic(parse_pattern(text), one)), None))
-    return found
-
-
-def _degrees(edges: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    ends = [end for edge in edges for end in edge]
-    return tuple(sorted(map(ends.count, set(ends))))
+    return [name_of(parse_pattern(text).edges) for text in texts]

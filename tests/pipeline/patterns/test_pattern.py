@@ -6,6 +6,7 @@ from cases import each_case
 
 from longwall.pipeline.patterns.parse import named_patterns, named_patterns_of, parse_pattern
 from longwall.pipeline.patterns.pattern import MAX_VERTICES, Pattern, make_pattern
+from longwall.pipeline.patterns.pattern_names import name_of
 from longwall.storage.errors import InputError
 
 
@@ -83,6 +84,13 @@ def test_every_motif_has_a_name(vertices, number):
     named = named_patterns_of(vertices)
     for motif in atlas:
         assert any(nx.is_isomorphic(motif, graph_of(one)) for one in named)
+        name = name_of(nx.relabel_nodes(motif, lambda vertex: (vertex + 1) % vertices).edges)
+        assert name is not None
+        assert nx.is_isomorphic(motif, graph_of(parse_pattern(name)))
+
+
+def test_a_pattern_without_a_name_has_none():
+    assert name_of([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (1, 4)]) is None
 
 
 def test_the_list_of_names_can_be_parsed_and_says_what_each_is():
