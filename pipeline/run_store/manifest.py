@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.run_store.run_names import CONFIG, MANIFEST
 from longwall.storage.errors import InputError
+from longwall.storage.system.machine import machine_facts
 from longwall.storage.system.version import longwall_version, source_commit
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def first_manifest(spec: RunSpec, config: str) -> dict[str, Any]:
         "workload": spec.workload.kind,
         "argv": sys.argv,
         "versions": dict(_versions()),
+        "machine": machine_facts(),
         "checkpoint_format": FORMAT,
         "config_sha256": _sha256(config),
         "started": _now(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from contextlib import suppress
@@ -33,13 +32,14 @@ def examine(disk: Path) -> dict[str, str]:
 
     from longwall.storage.memory.machine_budget import default_host_bytes
     from longwall.storage.memory.sizes import round_size
+    from longwall.storage.system.machine import cpu_model, usable_cores
     from longwall.storage.system.version import longwall_version
 
     memory = psutil.virtual_memory()
     facts = {
         "longwall": longwall_version(),
-        "CPU": _cpu_model(),
-        "cores": f"{len(os.sched_getaffinity(0))} of {os.cpu_count()}",
+        "CPU": cpu_model(),
+        "cores": usable_cores(),
         "CPU limit (cgroup)": _cpu_limit(),
         "memory": f"{memory.total / 2**30:.1f} GiB, {memory.available / 2**30:.1f} GiB free",
         "memory limit (cgroup)": _memory_limit(),
@@ -61,14 +61,6 @@ def examine(disk: Path) -> dict[str, str]:
     }
     facts["runs work on"] = ", ".join(f"{name}: {'yes' if yes else 'no'}" for name, yes in works.items())
     return facts
-
-
-def _cpu_model() -> str:
-    with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return "unknown"
 
 
 def _cpu_limit() -> str:
