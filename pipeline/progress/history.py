@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from longwall.pipeline.progress.compile_seconds import compile_seconds
+from longwall.storage.memory.process_memory import resident_bytes, resident_peak
 from longwall.storage.observer import LookAtBudgets, Observer, show_budgets
 
 _MOST_PHASES = 400
@@ -43,7 +44,8 @@ class History:
         self._phases: list[dict[str, Any]] = []
         self._left_out = 0
         self._notes: list[dict[str, Any]] = []
-        self._samples: list[tuple[float, dict[str, int]]] = []
+        self._samples: list[tuple[float, dict[str, int], int]] = []
+        self._resident_peak = 0
 
     def phase(self, name: str, total: int | None, unit: str) -> None:
         """Remember when the phase began, which ends the one before."""
@@ -98,14 +100,14 @@ class History:
 
     @contextmanager
     def watch(self, in_use: Callable[[], Mapping[str, int]]) -> Iterator[None]:
-        """Look from time to time how many bytes of each budget are in use, in a thread of its own."""
+        """Look from time to time, in a thread, how many bytes of each budget and of main memory are in use."""
         if not self._watching:
             yield
             return
-        over = threading.Event()
+        over, before = threading.Event(), resident_peak()
 
         def look() -> None:
-            self._samples.append((self._now(), dict(in_use())))
+            self._samples.append((self._now(), dict(in_use()), resident_bytes()))
 
         def keep_looking() -> None:
             seconds = _SAMPLE_SECONDS
@@ -122,6 +124,8 @@ class History:
         finally:
             over.set()
             look()
+            most, after = max(resident for _, _, resident in self._samples), resident_peak()
+            self._resident_peak = max(most, after if after > before else 0)  # the process may have had more before
 
     def facts(self) -> dict[str, Any]:
         """Return what is remembered, as JSON can hold it; what is not over yet ends now."""
@@ -130,7 +134,7 @@ class History:
             spans = [one | {"end": now if one["end"] is None else one["end"]} for one in (*self._parts, *self._phases)]
             rounded = [one | {key: round(one[key], 4) for key in ("begin", "end")} for one in spans]
             samples = sorted(self._samples, key=lambda sample: sample[0])
-            tiers = sorted({tier for _, used in samples for tier in used})
+            tiers = sorted({tier for _, used, _ in samples for tier in used})
             return {
                 "seconds": round(now, 4),
                 "parts": rounded[: len(self._parts)],
@@ -138,8 +142,10 @@ class History:
                 "phases_left_out": self._left_out,
                 "notes": [note | {"seconds": round(note["seconds"], 4)} for note in self._notes],
                 "memory": {
-                    "seconds": [round(at, 4) for at, _ in samples],
-                    "used": {tier: [used.get(tier, 0) for _, used in samples] for tier in tiers},
+                    "seconds": [round(at, 4) for at, _, _ in samples],
+                    "used": {tier: [used.get(tier, 0) for _, used, _ in samples] for tier in tiers},
+                    "process": [resident for _, _, resident in samples],
+                    "process_peak": self._resident_peak,
                 },
             }
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from longwall.pipeline.report import numbers
 from longwall.pipeline.report.facts import Facts, Load
 
+_FULL = 0.9  # of a budget; of main memory the process must have had as much, too
 _SKEWED = 1.5  # times the mean, of the busiest worker
 _LEAST_SECONDS = 1.0  # of a run that is worth advice
 _SLOW_DISK = 100 * 2**20  # bytes a second
@@ -39,10 +40,10 @@ def _memory_warnings(facts: Facts) -> Iterator[str]:
                 "more than 1 GiB."
             )
     for tier in facts.tiers:
-        if tier.limit and tier.peak > 0.9 * tier.limit:
+        if tier.limit and min(tier.peak, tier.in_use) > _FULL * tier.limit:
             yield (
                 f"{tier.name} was nearly full: {numbers.size(tier.peak)} of memory.{tier.key} = "
-                f"{numbers.size(tier.limit)} were in use at once."
+                f"{numbers.size(tier.limit)} were reserved at once."
             )
     if facts.access in _LOCKED:
         yield (

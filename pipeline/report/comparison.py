@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from longwall.pipeline.report import numbers, plots
-from longwall.pipeline.report.facts import TIERS, Facts
+from longwall.pipeline.report.facts import Facts
 from longwall.pipeline.report.plots import Bar
 from longwall.pipeline.report.view import Plot, headline, shown
 
@@ -130,7 +130,11 @@ def _time_plot(first: Facts, second: Facts) -> Plot | None:
 
 
 def _memory(first: Facts, second: Facts) -> list[Row]:
-    one, other = ({TIERS[tier.key]: float(tier.peak) for tier in facts.tiers} for facts in (first, second))
+    one, other = (
+        {f"{tier.name}, process": float(tier.process_peak) for tier in facts.tiers if tier.process_peak}
+        | {f"{tier.name}, reserved": float(tier.peak) for tier in facts.tiers}
+        for facts in (first, second)
+    )
     return _ratios(list({**one, **other}), one, other, lambda size: numbers.size(size) if size else "0")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from longwall.pipeline.report.record import Heat, RunRecord
 
 _RANGES = "ranges of "  # and a worker, in the metrics
+_METHOD = "method "  # and a method, in the metrics
 _NO_STAGES = ("device memory",)
 _MOST_LEVELS = 40
 _MOST_SPANS = 24
@@ -43,18 +44,26 @@ class Level(NamedTuple):
 
 
 class Tier(NamedTuple):
-    """A budget and how much of it was in use."""
+    """A budget and how much of it was reserved."""
 
     key: str
     limit: int | None
     peak: int
     at: list[float]
     used: list[float]
+    process: Sequence[float] = ()
+    """Bytes of main memory that the process had at these times."""
+    process_peak: int | None = None
 
     @property
     def name(self) -> str:
         """What it is of."""
         return TIERS[self.key]
+
+    @property
+    def in_use(self) -> int:
+        """Bytes that were in use at most: of the process if they are known, else those that were reserved."""
+        return self.process_peak or self.peak
 
 
 class Load(NamedTuple):
@@ -95,6 +104,7 @@ class Facts(NamedTuple):
     graph: dict[str, Any]
     engine: str
     plan: dict[str, Any]
+    methods: dict[str, int]
     plan_text: str
     levels: list[Level]
     parts: list[Span]
@@ -106,6 +116,7 @@ class Facts(NamedTuple):
     loads: list[Load]
     heat: Heat | None
     notes: list[str]
+    machine: dict[str, str]
     versions: dict[str, str]
 
     @property
@@ -155,6 +166,7 @@ def facts_of(record: RunRecord) -> Facts:
         graph=manifest.get("graph", {}),
         engine=_engine(manifest),
         plan=plan,
+        methods={str(name): int(number) for name, number in (manifest.get("methods") or {}).items()},
         plan_text=str(manifest.get("plan_text", "")),
         levels=_levels(record.metrics, plan),
         parts=_spans(history.get("parts", []), "part") or _parts(manifest),
@@ -166,6 +178,7 @@ def facts_of(record: RunRecord) -> Facts:
         loads=_loads(record),
         heat=record.heat,
         notes=list(dict.fromkeys(notes)),
+        machine={str(name): str(text) for name, text in manifest.get("machine", {}).items()},
         versions={str(name): str(text) for name, text in manifest.get("versions", {}).items()},
     )
 
@@ -230,7 +243,7 @@ def _levels(metrics: list[dict[str, Any]], plan: Mapping[str, Any]) -> list[Leve
     """Return the sums of the metrics by stage and level, with what was predicted."""
     sums: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for row in metrics:
-        if not str(row["stage"]).startswith(_RANGES) and row["stage"] not in _NO_STAGES:
+        if not str(row["stage"]).startswith((_RANGES, _METHOD)) and row["stage"] not in _NO_STAGES:
             sums.setdefault((str(row["stage"]), int(row["level"])), []).append(row)
     estimated = _estimated(plan)
     written = [level for (_, level), rows in sums.items() if any(row["bytes"] for row in rows)]
@@ -299,7 +312,11 @@ def _tiers(memory: Mapping[str, Any], history: Mapping[str, Any]) -> list[Tier]:
         if key in memory or key in used:
             facts, of_tier = memory.get(key, {}), [float(one) for one in used.get(key, [])]
             peak = max([int(facts.get("peak") or 0), *map(int, of_tier)])
-            tiers.append(Tier(key, facts.get("limit"), peak, at if of_tier else [], of_tier))
+            tier = Tier(key, facts.get("limit"), peak, at if of_tier else [], of_tier)
+            if key == "host" and samples.get("process_peak"):
+                process = [float(one) for one in samples.get("process", [])] if of_tier else []
+                tier = tier._replace(process=process, process_peak=int(samples["process_peak"]))
+            tiers.append(tier)
     return tiers
 
 

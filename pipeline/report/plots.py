@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from longwall.pipeline.report import numbers
@@ -32,11 +33,13 @@ class Span(NamedTuple):
     style: str = "bar"
 
 
-def columns(label: str, bars: Sequence[Bar], below: str) -> Drawing:
-    """Draw bars that stand side by side, on a logarithmic scale; `below` says what they are."""
-    scene = Drawing(label, _PLOT + 48)
+def columns(label: str, bars: Sequence[Bar], below: str, beside: str) -> Drawing:
+    """Draw bars that stand side by side, on a logarithmic scale; `below` and `beside` name the axes."""
+    head = 18.0
+    scene = Drawing(label, head + _PLOT + 48)
+    scene.text(0, 10, f"{beside} (logarithmic)", "title")
     scale = Logarithmic(max((bar.value for bar in bars), default=1), _PLOT)
-    floor = _PLOT + 12
+    floor = head + _PLOT + 12
     for tick in scale.ticks():
         y = floor - scale(tick)
         scene.line(_LEFT, y, WIDTH, y, "grid")
@@ -55,23 +58,24 @@ def columns(label: str, bars: Sequence[Bar], below: str) -> Drawing:
     return scene
 
 
-def pairs(label: str, rows: Sequence[tuple[str, float, float | None]]) -> Drawing:
+def pairs(label: str, rows: Sequence[tuple[str, float, float | None]], below: str) -> Drawing:
     """Draw a bar for each row on a logarithmic scale, and a mark where it was predicted to end."""
-    scene = Drawing(label, len(rows) * _ROW + 26)
+    scene = Drawing(label, len(rows) * _ROW + 40)
     top = max((max(actual, predicted or 0) for _, actual, predicted in rows), default=1)
     scale = Logarithmic(top, WIDTH - 2.0)
     floor = len(rows) * _ROW
     for tick in scale.ticks(5):
         x = scale(tick)
         scene.line(x, 0, x, floor, "grid")
-        scene.text(x, floor + 14, numbers.short(tick), anchor="middle" if tick > 1 else "start")
+        scene.text(x, floor + 14, numbers.short(tick), anchor=_anchor(x))
     for at, (name, actual, predicted) in enumerate(rows):
         y = at * _ROW
         scene.text(2, y + 12, f"{name}: {numbers.count(round(actual))}", "halo")
         scene.rect(0, y + 16, scale(actual), 10, "bar", hint=f"{name}: {numbers.count(round(actual))} rows")
         if predicted:
-            x = scale(predicted)
+            x = min(scale(predicted), WIDTH - 2.0)
             scene.line(x, y + 13, x, y + 29, "mark")
+    scene.text(WIDTH / 2, floor + 30, below, "title", anchor="middle")
     return scene
 
 
@@ -94,8 +98,7 @@ def timeline(label: str, spans: Sequence[Span], total: float) -> Drawing:
     for tick in even_ticks(total):
         x = tick / total * WIDTH
         scene.line(x, 0, x, floor, "grid")
-        anchor = "start" if x < 12 else "end" if x > WIDTH - 16 else "middle"
-        scene.text(x, floor + 14, numbers.seconds(tick) if tick else "0", anchor=anchor)
+        scene.text(x, floor + 14, numbers.seconds(tick) if tick else "0 s", anchor=_anchor(x))
     for at, span in enumerate(spans):
         y, begin, length = at * _ROW, span.begin / total * WIDTH, (span.end - span.begin) / total * WIDTH
         words = f"{span.name[:36]}: {numbers.seconds(span.end - span.begin)}"
@@ -105,40 +108,63 @@ def timeline(label: str, spans: Sequence[Span], total: float) -> Drawing:
     return scene
 
 
-def memory(label: str, at: Sequence[float], used: Sequence[float], peak: float, limit: float | None) -> Drawing:
-    """Draw the bytes in use over time, with their peak, and the budget where it is near."""
-    scene = Drawing(label, _PLOT + 40)
+def memory(
+    label: str,
+    at: Sequence[float],
+    used: Sequence[float],
+    peak: float,
+    limit: float | None,
+    process: Sequence[float] = (),
+    process_peak: float | None = None,
+) -> Drawing:
+    """Draw the bytes that are reserved over time, those that the process has, and the budget where it is near."""
+    head = 20.0
+    scene = Drawing(label, head + _PLOT + 40)
     shown = limit if limit and limit <= 3 * max(peak, 1) else None
-    top = max([*used, peak, shown or 0, 1]) * 1.08
+    top = max([*used, *process, peak, process_peak or 0, shown or 0, 1]) * 1.12
     unit = 1
     while top / unit >= _BINARY:
         unit *= _BINARY
-    floor, left = _PLOT + 12, 58.0
+    floor, left = head + _PLOT + 12, 58.0
     total = max(at[-1] if at else 0, 1e-6)
     for tick in even_ticks(top / unit, 3):
         y = floor - tick * unit / top * _PLOT
         scene.line(left, y, WIDTH, y, "grid")
-        scene.text(left - 5, y + 4, numbers.size(tick * unit) if tick else "0", anchor="end")
+        scene.text(left - 5, y + 4, numbers.size(tick * unit) if tick else "0 B", anchor="end")
     for tick in even_ticks(total, 4):
         x = left + tick / total * (WIDTH - left)
-        anchor = "middle" if x < WIDTH - 16 else "end"
-        scene.text(x, floor + 14, numbers.seconds(tick) if tick else "0 s", anchor=anchor)
-    points = [(left + t / total * (WIDTH - left), floor - size / top * _PLOT) for t, size in zip(at, used, strict=True)]
-    if points:
-        stairs = [points[0]]
-        for x, y in points[1:]:
-            stairs += [(x, stairs[-1][1]), (x, y)]
-        scene.path([(stairs[0][0], floor), *stairs, (stairs[-1][0], floor)], "area", closed=True)
-        scene.path(stairs, "curve")
-    for value, name, style in ((peak, "peak", "peak"), (shown, "budget", "limit")):
-        if value:
-            y = floor - value / top * _PLOT
-            scene.line(left, y, WIDTH, y, style)
-            near = style == "peak" and shown is not None and abs(shown - value) < 0.15 * top  # the other one's text
-            x, anchor = (left + 4, "start") if near else (WIDTH, "end")
-            scene.text(x, y - 3, f"{name} {numbers.size(value)}", "halo", anchor=anchor)
+        scene.text(x, floor + 14, numbers.seconds(tick) if tick else "0 s", anchor=_anchor(x))
+    names = [("area", f"reserved, at most {numbers.size(peak)}")] if peak else []
+    names += [("process", f"process, at most {numbers.size(process_peak)}")] if process_peak else []
+    for number, (style, name) in enumerate(names):
+        scene.path([(number * WIDTH / 2, 6.0), (number * WIDTH / 2 + 14, 6.0)], f"{style} key")
+        scene.text(number * WIDTH / 2 + 18, 10, name)
+
+    def stairs(sizes: Sequence[float]) -> list[tuple[float, float]]:
+        points = [
+            (left + t / total * (WIDTH - left), floor - size / top * _PLOT) for t, size in zip(at, sizes, strict=True)
+        ]
+        return points[:1] + [place for (_, before), (x, y) in pairwise(points) for place in ((x, before), (x, y))]
+
+    if at:
+        line = stairs(used)
+        scene.path([(line[0][0], floor), *line, (line[-1][0], floor)], "area", closed=True)
+        scene.path(line, "curve")
+    if at and process:
+        scene.path(stairs(process), "process")
+    if peak:
+        scene.line(left, floor - peak / top * _PLOT, WIDTH, floor - peak / top * _PLOT, "peak")
+    if shown:
+        y = floor - shown / top * _PLOT
+        scene.line(left, y, WIDTH, y, "limit")
+        scene.text(WIDTH, y - 3, f"budget {numbers.size(shown)}", "halo", anchor="end")
     scene.line(left, floor, WIDTH, floor, "axis")
     return scene
+
+
+def _anchor(x: float) -> str:
+    """Return how a text lies around a place on an axis, so that none is cut at the sides."""
+    return "start" if x < 16 else "end" if x > WIDTH - 24 else "middle"
 
 
 def heat_map(label: str, heat: Heat) -> Drawing:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from longwall.pipeline.patterns.pattern_drawing import edges_of, pattern_drawing
+from longwall.pipeline.patterns.pattern_drawing import Edges, edges_of, pattern_drawing
+from longwall.pipeline.patterns.pattern_names import name_of
 from longwall.pipeline.report import numbers, plots
 from longwall.pipeline.report.advice import advice_of, skew_of, warnings_of
 from longwall.pipeline.report.drawings import search_steps
-from longwall.pipeline.report.facts import TIERS, Facts, Tier
+from longwall.pipeline.report.facts import Facts, Tier
 from longwall.pipeline.report.plots import Bar, Span
+from longwall.storage.errors import InputError
 from longwall.storage.system.drawing import Drawing
 
 _MOST_DRAWN = 24  # patterns of a plan
@@ -27,6 +29,7 @@ class Answer(NamedTuple):
     """A row of the answer."""
 
     name: str
+    edges: str
     picture: Drawing | None
     labels: str
     number: str
@@ -46,14 +49,16 @@ def view_of(facts: Facts) -> dict[str, Any]:
     edges = edges_of(facts.plan.get("pattern"))
     steps = search_steps(facts.plan)
     asked = {key: shown(value) for key, value in facts.asked.items() if key not in _HIDDEN}
+    defaults = _defaults(facts)
     return {
         "facts": facts,
         "status": _MEANING.get(facts.status, facts.status),
         "headline": headline(facts),
         "seconds": numbers.NONE if facts.seconds is None else numbers.seconds(facts.seconds),
-        "asked": {key: text for key, text in asked.items() if not _is_default(key, text)},
-        "defaults": {key: text for key, text in asked.items() if _is_default(key, text)},
+        "asked": {key: text for key, text in asked.items() if key not in defaults},
+        "defaults": {key: text for key, text in asked.items() if key in defaults},
         "pattern": None if edges is None else pattern_drawing(edges, facts.plan.get("labels"), size=110),
+        "pattern_name": _name(edges),
         "answers": _answers(facts),
         "answer_plot": _sizes_plot(facts),
         "warnings": warnings_of(facts),
@@ -63,23 +68,55 @@ def view_of(facts: Facts) -> dict[str, Any]:
         "steps": steps,
         "stages": [] if steps else _stages(facts),
         "terms": _terms(facts),
-        "plan": {key.replace("_", " "): shown(value) for key, value in facts.plan.items() if key not in _DRAWN},
+        "plan": _plan(facts),
         "levels": _levels_plot(facts),
         "timeline": _timeline(facts),
-        "tiers": [(tier, _tier_plot(tier)) for tier in facts.tiers if tier.peak],
-        "idle_tiers": [tier for tier in facts.tiers if not tier.peak],
+        "tiers": [(tier, _tier_plot(tier)) for tier in facts.tiers if tier.in_use],
+        "idle_tiers": [tier for tier in facts.tiers if not tier.in_use],
         "heat": _heat_plot(facts),
         "load": _load_plot(facts),
     }
 
 
-def _is_default(key: str, text: str) -> bool:
-    """Return whether a key is there in every run, with this value unless another one is given."""
-    return key.startswith(("memory.", "engine.", "scheduler.")) and text in _DEFAULTS
+def _defaults(facts: Facts) -> set[str]:
+    """Return the keys whose value a config that does not have them means, too."""
+    from longwall.pipeline.config.run_spec import RunSpec
+    from longwall.pipeline.workloads import workload_named
+
+    sections = {name: field.annotation for name, field in RunSpec.model_fields.items()}
+    sections["workload"] = workload_named(facts.asked.get("workload.kind"))
+    found = set()
+    for key, value in facts.asked.items():
+        section, _, name = key.partition(".")
+        field = getattr(sections.get(section), "model_fields", {}).get(name)
+        if field is not None and not field.is_required():
+            default = field.get_default(call_default_factory=True)
+            plain = list(default) if isinstance(default, tuple) else "auto" if default is None else default
+            if value in (plain, str(plain)):
+                found.add(key)
+    return found
+
+
+def _name(edges: Edges | None) -> str:
+    """Return the name of a pattern; "" if it has none."""
+    try:
+        return "" if edges is None else name_of(edges) or ""
+    except InputError:  # no pattern: a loop, or in two parts
+        return ""
+
+
+def _plan(facts: Facts) -> dict[str, str]:
+    """Return what no picture shows of a plan."""
+    found = {key.replace("_", " "): shown(value) for key, value in facts.plan.items() if key not in _DRAWN}
+    if (cost := facts.plan.get("estimated_cost")) is not None:
+        found["estimated cost"] = f"{numbers.short(float(cost))} elementary steps"
+    if facts.methods:
+        named = [f"{name} ({number:,} patterns)" if number > 1 else name for name, number in facts.methods.items()]
+        found["counted by"] = ", ".join(named)
+    return found
 
 
 _STAGES = ("source", "extend", "verify", "filter", "aggregate", "count", "process", "export")
-_DEFAULTS = ("auto", "0", "none", "local", "depth")
 _DRAWN = ("kind", "pattern", "patterns", "terms", "estimated_rows", "order", "restrictions", "labels", "sha256")
 
 
@@ -118,6 +155,7 @@ def _answers(facts: Facts) -> list[Answer]:
         count = numbers.count(one.get("count")) if one.get("count") is not None else ""
         rows.append(
             Answer(
+                _name(edges),
                 str(one.get("pattern", "")),
                 picture,
                 "" if labels is None else ", ".join(map(str, labels)),
@@ -142,7 +180,7 @@ def _sizes_plot(facts: Facts) -> Plot | None:
     most = max(sizes, key=lambda pair: pair[1])
     label = f"Most of them, {most[1]:,}, have {most[0]} vertices; the largest have {max(sizes)[0]}."
     bars = [Bar(str(size), count, f"{count:,} of {size} vertices") for size, count in sizes]
-    return Plot(plots.columns(label, bars, "vertices (the height is logarithmic)"), label)
+    return Plot(plots.columns(label, bars, "vertices", "number"), label)
 
 
 def _graph(facts: Facts) -> dict[str, str]:
@@ -177,18 +215,18 @@ def _degree_plot(facts: Facts) -> Plot | None:
         if top > 1
         else f"All {total:,} vertices have one edge each."
     )
-    picture = plots.columns(label, plots.degree_bars(degrees), "degree, in powers of two (the height is logarithmic)")
+    picture = plots.columns(label, plots.degree_bars(degrees), "degree, in powers of two", "vertices")
     return Plot(picture, label)
 
 
-def _terms(facts: Facts) -> list[tuple[str, str, Drawing]]:
+def _terms(facts: Facts) -> list[tuple[str, str, str, Drawing | None]]:
     """Return the patterns of which a plan is made, with what becomes of each."""
     found = []
     for one in (facts.plan.get("patterns") or facts.plan.get("terms") or [])[:_MOST_DRAWN]:
         edges = edges_of(one.get("pattern"))
-        if edges is not None:
-            words = f"{one['coefficient']:+d} x" if "coefficient" in one else str(one.get("kind", ""))
-            found.append((words, str(one["pattern"]), pattern_drawing(edges, one.get("labels"), size=76)))
+        words = f"{one['coefficient']:+d} x" if "coefficient" in one else str(one.get("kind", ""))
+        picture = None if edges is None else pattern_drawing(edges, one.get("labels"), size=76)
+        found.append((words, _name(edges), str(one.get("pattern", "")), picture))
     return found
 
 
@@ -211,7 +249,7 @@ def _levels_plot(facts: Facts) -> Plot | None:
         worst, where = max(off)
         how = f"within {numbers.percent(worst - 1)}" if worst < 2 else f"up to {worst:.3g} times off"
         label += f" Predictions were {how} ({where})."
-    return Plot(plots.pairs(label, rows), label)
+    return Plot(plots.pairs(label, rows, "rows (logarithmic)"), label)
 
 
 def _timeline(facts: Facts) -> Plot | None:
@@ -234,8 +272,10 @@ def _timeline(facts: Facts) -> Plot | None:
 def _tier_plot(tier: Tier) -> Plot:
     limit = f" of {numbers.size(tier.limit)}, the budget memory.{tier.key}" if tier.limit else ""
     share = f" ({numbers.percent(tier.peak / tier.limit)})" if tier.limit else ""
-    label = f"{TIERS[tier.key]}: at most {numbers.size(tier.peak)}{limit}{share} in use at once."
-    return Plot(plots.memory(label, tier.at, tier.used, tier.peak, tier.limit), label)
+    had = f"the process used {numbers.size(tier.process_peak)} at most; " if tier.process_peak else ""
+    label = f"{tier.name}: {had}at most {numbers.size(tier.peak)}{limit}{share} reserved at once."
+    plot = plots.memory(label, tier.at, tier.used, tier.peak, tier.limit, tier.process, tier.process_peak)
+    return Plot(plot, label)
 
 
 def _heat_plot(facts: Facts) -> Plot | None:

@@ -33,7 +33,7 @@ class LocalEmbeddings:
 
     def frequent(self, patterns: DfsPatterns) -> Iterator[GrownPatterns]:
         """Aggregate the level, batch by batch; yield what is frequent."""
-        name = f"patterns of {patterns.num_edges + 1} edges"
+        name = f"patterns of {_edges(patterns.num_edges + 1)}"
         self._env.observer.phase(name, len(self._table), "embeddings")
         for first, extensions in self._grower.batches(patterns):
             part = self._frequent_of(extensions)
@@ -62,7 +62,7 @@ class LocalEmbeddings:
         """Make the next level's table of the level's."""
         env, before, level = self._env, self._table, patterns.num_edges + 1
         began = time.perf_counter()
-        env.observer.phase(f"embeddings of {level} edges", len(before), "embeddings")
+        env.observer.phase(f"embeddings of {_edges(level)}", len(before), "embeddings")
         table = self._grower.grown(patterns, before, found)
         before.drop()
         self._table = table
@@ -78,3 +78,7 @@ class LocalEmbeddings:
             rows = writer.write(self._table)
             writer.take()
         return rows
+
+
+def _edges(number: int) -> str:
+    return f"{number} edge{'s' if number != 1 else ''}"

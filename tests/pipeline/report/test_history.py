@@ -8,6 +8,7 @@ import pytest
 
 from longwall.pipeline.progress import history as history_module
 from longwall.pipeline.progress.history import History
+from longwall.storage.memory.process_memory import resident_bytes, resident_peak
 from longwall.storage.observer import NullObserver
 
 
@@ -118,4 +119,15 @@ def test_nothing_is_looked_at_where_there_will_be_no_report() -> None:
     before = threading.active_count()
     with history.watch(lambda: {"host": 1}):
         assert threading.active_count() == before
-    assert history.facts()["memory"] == {"seconds": [], "used": {}}
+    assert history.facts()["memory"] == {"seconds": [], "used": {}, "process": [], "process_peak": 0}
+
+
+def test_a_peak_between_two_looks_is_seen() -> None:
+    """The peak of the process counts if it grew meanwhile: 256 MiB above all that it had before."""
+    history = History(NullObserver())
+    with history.watch(lambda: {"host": 1}):
+        size = (256 << 20) + max(resident_peak() - resident_bytes(), 0)
+        bytearray(size)[::4096] = b"x" * -(-size // 4096)
+    memory = history.facts()["memory"]
+    assert memory["process_peak"] >= memory["process"][0] > 0
+    assert memory["process_peak"] >= size

@@ -17,6 +17,7 @@ from longwall.pipeline.report.facts import Facts, Load, facts_of
 from longwall.pipeline.report.page import comparison_page, run_page
 from longwall.pipeline.report.record import Heat, RunRecord
 from longwall.pipeline.report.scales import Logarithmic, even_ticks
+from longwall.pipeline.report.view import view_of
 from longwall.storage.errors import InputError
 
 HOSTILE = "</title></svg><script>alert(1)</script>\"'&{{ 7 * 7 }}{% raw %}\x00\ud800"
@@ -31,6 +32,7 @@ def record(**more: Any) -> RunRecord:
         "started": "2026-01-01T00:00:00.000+00:00",
         "finished": "2026-01-01T00:00:20.000+00:00",
         "engine": {"name": "cuda", "device": "a GPU"},
+        "machine": {"CPU": "a processor"},
         "graph": {
             "path": "graph.txt",
             "vertices": 10_000,
@@ -102,11 +104,13 @@ def test_everything_that_there_is_is_shown() -> None:
         "1000 B were read of 6 pages",
         "for 50% the page was on the GPU",
         "tcp://10.0.0.1:1 was busy longest, for 9 s, 1.80 times the mean of 2 workers.",
-        "GPU memory: at most 1 GiB in use at once.",
-        "Main memory: at most 1 GiB of 8 GiB, the budget memory.host (12%) in use at once.",
+        "GPU memory: at most 1 GiB reserved at once.",
+        "Main memory: at most 1 GiB of 8 GiB, the budget memory.host (12%) reserved at once.",
         "Half of the 10,000 vertices have a degree below 2; the largest degree is between 2 and 3.",
         "Of 20 s, 55% went to: mine.",
         "2. count v1",
+        "The pattern: triangle , 0-1,0-2,1-2",
+        "CPU a processor",
     ):
         assert part in text
 
@@ -125,6 +129,46 @@ def test_what_to_know_and_to_change() -> None:
     advice = "\n".join(advice_of(facts()))
     for part in ("Raise memory.host to about 3 GiB", "Raise memory.device", "longwall ingest", "Kernels were compiled"):
         assert part in advice
+
+
+@each_case(("process", "full"), [(GIB // 8, False), (GIB, True), (0, True)])
+def test_main_memory_is_full_if_the_process_has_it(process: int, full: bool) -> None:
+    """A budget that is reserved as a whole is not: much of it may never be touched. Older runs say nothing of it."""
+    memory = {"seconds": [0.0, 20.0], "used": {"host": [0, GIB]}, "process": [1, 2], "process_peak": process}
+    more: dict[str, Any] = {
+        "manifest": {"memory": {"host": {"limit": GIB, "peak": GIB}}},
+        "history": {"seconds": 20.0, "memory": memory},
+    }
+    assert any("Main memory was nearly full" in text for text in warnings_of(facts(**more))) == full
+    text = page(**more).text()
+    assert f"main memory, peak {numbers.size(process or GIB)} " in text
+    assert ("the process used 128 MiB at most; at most 1 GiB of 1 GiB" in text) == (process == GIB // 8)
+
+
+def test_the_answer_comes_first_and_no_axis_is_cut() -> None:
+    shown = page(metrics=[_row("source", 1, 9, 99_000_000), _row("count", 2, 9, 2, predicted=100_000_000.0)])
+    titles = ["".join(texts) for tag, _, texts in shown.elements if tag == "h2"]
+    assert titles[0] == "The answer"
+    assert "rows (logarithmic)" in shown.text()
+    for tag, attributes, texts in shown.elements:
+        if tag == "text" and attributes.get("class") != "number":
+            x, wide = float(attributes["x"] or 0), 5.5 * len("".join(texts))
+            left = x - {"start": 0, "middle": wide / 2, "end": wide}[attributes["text-anchor"] or "start"]
+            assert -6 <= left <= left + wide <= 346, texts
+
+
+def test_keys_that_have_their_default_are_apart() -> None:
+    config = {
+        "workload": {"kind": "match", "pattern": "house", "join": "vertices", "induced": True},
+        "graph": {"ids": "auto"},
+        "memory": {"host": "auto", "device": "1GiB"},
+        "engine": {"ablation": []},
+        "x": {"y": 1},
+    }
+    view = view_of(facts(config=config))
+    asked = ["workload.kind", "workload.pattern", "workload.induced", "memory.device", "x.y"]
+    assert list(view["asked"]) == asked
+    assert set(view["defaults"]) == {"workload.join", "graph.ids", "memory.host", "engine.ablation"}
 
 
 def test_a_quick_run_without_faults_has_neither() -> None:

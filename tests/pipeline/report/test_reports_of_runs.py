@@ -87,6 +87,10 @@ def test_the_report_of_each_workload(graph: Path, tmp_path: Path, name: str) -> 
     assert found.plan_text.split()[0] in text
     assert [part.name for part in found.parts] == ["graph", "plan", "mine", "write"]
     assert {tier.key for tier in found.tiers} == {"host", "disk"}
+    host = next(tier for tier in found.tiers if tier.key == "host")
+    assert len(host.process) == len(host.used) > 0
+    assert host.process_peak >= max(host.process) > 2**20
+    assert found.machine.keys() == {"CPU", "cores", "memory", "system"}
     assert text.count("longwall resume") == 0
 
 
@@ -102,11 +106,12 @@ def test_the_levels_are_those_of_the_metrics(graph: Path, tmp_path: Path) -> Non
     assert isinstance(result.path, Path)
     found = facts(result.path)
     rows = pq.read_table(result.path / "metrics.parquet").to_pylist()
-    stages = [row for row in rows if row["level"] or row["stage"] == "method listing"]
+    stages = [row for row in rows if row["level"]]
     assert sorted((one.stage, one.level, one.rows_out) for one in found.levels) == sorted(
         (row["stage"], row["level"], row["rows_out"]) for row in stages
     )
-    assert found.levels[-1].rows_out == result.count
+    assert max(found.levels, key=lambda one: one.level).rows_out == result.count
+    assert found.methods == {"listing": 1}
     estimated = json.loads((result.path / "manifest.json").read_text())["plan"]["estimated_rows"]
     assert found.levels[0].predicted == pytest.approx(estimated[1])
     assert found.loads
