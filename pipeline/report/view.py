@@ -83,7 +83,7 @@ def _defaults(facts: Facts) -> set[str]:
     from longwall.pipeline.config.run_spec import RunSpec
     from longwall.pipeline.workloads import workload_named
 
-    sections = {name: field.annotation for name, field in RunSpec.model_fields.items()}
+    sections: dict[str, Any] = {name: field.annotation for name, field in RunSpec.model_fields.items()}
     sections["workload"] = workload_named(facts.asked.get("workload.kind"))
     found = set()
     for key, value in facts.asked.items():

@@ -89,6 +89,7 @@ def test_the_report_of_each_workload(graph: Path, tmp_path: Path, name: str) -> 
     assert {tier.key for tier in found.tiers} == {"host", "disk"}
     host = next(tier for tier in found.tiers if tier.key == "host")
     assert len(host.process) == len(host.used) > 0
+    assert host.process_peak is not None
     assert host.process_peak >= max(host.process) > 2**20
     assert found.machine.keys() == {"CPU", "cores", "memory", "system"}
     assert text.count("longwall resume") == 0
