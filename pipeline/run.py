@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from longwall.pipeline.execution.second_engine import SecondEngine
     from longwall.storage.graph.graph import Graph
     from longwall.storage.memory.resources import Resources
+    from longwall.storage.memory.spill_folder import SpillFolder
 
 _FREE_SECTIONS = ("memory", "engine", "scheduler")
 COMPILING = "compiling kernels: this takes a few seconds"
@@ -114,6 +115,28 @@ def running(
     directory = RunDirectory.create(spec, fresh_name=fresh_name)
     with _whole(directory, spec, observer or NullObserver(), fresh=True) as result:
         yield result
+
+
+def answer(spec: RunSpec, spill: SpillFolder, observer: Observer) -> Result:
+    """Run a checked config for its answer alone: nothing of the run is kept but its tables, in a spill folder.
+
+    Parameters
+    ----------
+    spec
+        The config.
+    spill
+        Has the tables of the result, if there are some, until it is closed.
+    observer
+        Receives the progress.
+
+    Raises
+    ------
+    InputError, RunError, KeyboardInterrupt
+        As `run`; there is nothing to resume.
+    """
+    prepare_for(spec)
+    with _whole(RunDirectory.transient(spill), spec, observer, fresh=True) as result:
+        return result
 
 
 def resume(
@@ -294,12 +317,14 @@ def _run(
         with observer.timed("plan"):
             plan = plan_for(spec, graph)
         second = open_beside(spec, graph, resources)
-        facts = describe_graph(spec, graph) | {"degrees": graph.degree_powers()}
         engines = engine_facts(spec, engine, devices, second)
-        _settle(directory, {"engine": engines, "graph": facts, "plan": plan.to_dict()})
-        directory.manifest |= {"budget": resources.limits(), "plan_text": plan.describe()}
-        LOG.debug("plan: %s", directory.manifest["plan_text"])
-        directory.save()
+        if directory.recorded:
+            facts = describe_graph(spec, graph) | {"degrees": graph.degree_powers()}
+            _settle(directory, {"engine": engines, "graph": facts, "plan": plan.to_dict()})
+            directory.manifest |= {"budget": resources.limits(), "plan_text": plan.describe()}
+            LOG.debug("plan: %s", directory.manifest["plan_text"])
+            directory.save()
+        how_to_go_on = how_to_resume(spec, directory.where) if directory.recorded else ""
         env = _coordinator(directory, spec, graph, resources, observer, metrics, cancel, alone=not on_cluster)
         opened.callback(env.end)
         if second is not None:
@@ -313,14 +338,15 @@ def _run(
                 engine.watch_compilation(say_compiling),
                 user_errors(engine),
                 observer.timed("mine"),
-                interrupted_by(partial(_stop, cancel, resources, second), how_to_resume(spec, directory.where)),
+                interrupted_by(partial(_stop, cancel, resources, second), how_to_go_on),
             ):
                 counts = with_label_names(spec.workload.execute(plan, env), graph)
             if spec.run.verify and all(one.method is None for one in counts):
                 workload = spec.workload
                 observer.note(f"not verified: one method alone answers {workload.kind}, output = {workload.output}")
         finally:
-            directory.manifest["memory"] = memory_facts(env)
+            if directory.recorded:
+                directory.manifest["memory"] = memory_facts(env)
     engine_name = "+".join(sorted(env.executor.engines)) or (engines["name"] if on_cluster else engine.name)
     return _publish(counts, spec, env, directory, observer, engine_name, began)
 
@@ -362,9 +388,10 @@ def _publish(
 
     workload, truncated = spec.workload, any(one.lower_bound for one in counts)
     with env.answer, history.timed("write"):
-        if env.device_graph is not None and isinstance(env.device_graph.graph.pages, GraphPages):
-            env.device_graph.graph.pages.write_heat(directory.path / "heat.parquet")
-        write_counts(counts, directory.results / "counts.parquet")
+        if directory.recorded:
+            if env.device_graph is not None and isinstance(env.device_graph.graph.pages, GraphPages):
+                env.device_graph.graph.pages.write_heat(directory.path / "heat.parquet")
+            write_counts(counts, env.results / "counts.parquet")
         directory.manifest |= {"timings": history.timings, "truncated": truncated}
         if methods := Counter(one.method for one in counts if one.method is not None):
             directory.manifest["methods"] = dict(methods)
@@ -413,7 +440,6 @@ def _coordinator(
         graph=graph,
         resources=resources,
         files=RunFiles(log.store, resources.disk, log.next_number),
-        results=directory.results,
         observer=observer,
         cancel=cancel,
         alone=alone,

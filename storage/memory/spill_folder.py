@@ -50,6 +50,11 @@ class SpillFolder:
         self._mutex = threading.Lock()
 
     @property
+    def parent(self) -> Path:
+        """The folder that it is made in, absolute."""
+        return self._parent
+
+    @property
     def path(self) -> Path:
         """The run's own folder.
 

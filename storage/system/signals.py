@@ -182,8 +182,9 @@ def interrupted_by(interrupt: Callable[[], None], how_to_go_on: str | None = Non
     interrupt
         Makes the work end soon that the main thread waits for.
     how_to_go_on
-        The command that a second signal prints as it ends the process. A second signal ends the process only if the
-        work had time to end: code of users may never return. None: no further signal ends the process.
+        The command that a second signal prints as it ends the process; "" where nothing is kept. A second signal ends
+        the process only if the work had time to end: code of users may never return. None: no further signal ends the
+        process.
     """
     raised = False
     waiting = None if how_to_go_on is None else _Waiting(how_to_go_on)
@@ -219,7 +220,7 @@ class _Waiting:
     Parameters
     ----------
     how_to_go_on
-        The command that is printed if the process ends before the work has ended.
+        The command that is printed if the process ends before the work has ended; "": none.
 
     Attributes
     ----------
@@ -256,7 +257,8 @@ class _Waiting:
         self._say("\nwaiting for work that has not ended yet; interrupt again to end at once")
 
     def _leave(self, number: int) -> None:
-        self._say(f"\ninterrupted: ended at once; what is finished is kept; go on with: {self._how_to_go_on}")
+        kept = f"; what is finished is kept; go on with: {self._how_to_go_on}" if self._how_to_go_on else ""
+        self._say(f"\ninterrupted: ended at once{kept}")
         os._exit(128 + number)
 
     def _say(self, text: str) -> None:
