@@ -300,7 +300,8 @@ def _ours() -> list[signal.Signals]:
     """Return those that raise KeyboardInterrupt here: they belong to the main thread, and to a caller with handlers."""
     if not _in_main_thread():
         return []
-    return [number for number in ENDING if signal.getsignal(number) in (signal.default_int_handler, _raise, *_in_place)]
+    ours = (signal.default_int_handler, _raise, *_in_place)
+    return [number for number in ENDING if signal.getsignal(number) in ours]
 
 
 def _in_main_thread() -> bool:

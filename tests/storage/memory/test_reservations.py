@@ -111,7 +111,7 @@ def machine(root: Path, version: str, line: str, groups: dict[str, tuple[object,
 
 @each_case(("version", "prefix"), [("v2", "0::"), ("v1", "4:cpu,memory:")])
 @each_case(
-    ("path", "groups", "room"),
+    ("path", "groups", "capacity"),
     [
         ("/a/b", {"a/b": (900, 100), "a": (1000, 700), "": (2**60, 5)}, 300),
         ("/a/b", {"a/b": (150, 100), "a": (1000, 700)}, 50),
