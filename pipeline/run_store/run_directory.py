@@ -275,7 +275,9 @@ class RunDirectory:
         """Publish the results, and return rows, bytes and checksum of each file, as it is read again."""
         self.store.list(RESULTS)  # refuses what no run writes, which must not become a result
         recorded = self.log.results()
-        written = {file.name: describe_table(file) for file in (self.path / RESULTS).iterdir() if file.name not in recorded}
+        written = {
+            file.name: describe_table(file) for file in (self.path / RESULTS).iterdir() if file.name not in recorded
+        }
         found = recorded | written
         self.store.publish(found.keys())
         published = [file | {"name": PUBLISHED + name} for name, file in recorded.items()]
