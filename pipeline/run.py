@@ -20,6 +20,7 @@ from longwall.pipeline.cluster.devices import devices_of, prepare_for
 from longwall.pipeline.config import RunSpec, load_config, names_run
 from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.environment import Metrics, PatternCount
+from longwall.pipeline.execution.kept_engine import keep_engine, release_cached, take_engine
 from longwall.pipeline.finished_run import finished_result
 from longwall.pipeline.garbage import collecting
 from longwall.pipeline.inputs import (
@@ -136,6 +137,7 @@ def answer(spec: RunSpec, spill: SpillFolder, observer: Observer) -> Result:
     """
     prepare_for(spec)
     with _whole(RunDirectory.transient(spill), spec, observer, fresh=True) as result:
+        release_cached()
         return result
 
 
@@ -301,7 +303,8 @@ def _run(
     devices = devices_of(spec)
     on_cluster = spec.scheduler.kind == "dask" or bool(devices)
     # The coordinator of a cluster does no tasks, and needs no device.
-    resources = open_resources(spec.on_host() if on_cluster else spec)
+    kept = None if directory.recorded else take_engine(spec)
+    resources = open_resources(spec.on_host() if on_cluster else spec) if kept is None else kept.resources
     engine = resources.engine
     for note in filter(None, (cache_note(), resources.device_note())):
         observer.note(note)
@@ -326,6 +329,7 @@ def _run(
             directory.save()
         how_to_go_on = how_to_resume(spec, directory.where) if directory.recorded else ""
         env = _coordinator(directory, spec, graph, resources, observer, metrics, cancel, alone=not on_cluster)
+        env.device_graph = None if kept is None else kept.device_graph
         opened.callback(env.end)
         if second is not None:
             env.executor = ThreadExecutor(second)
@@ -348,7 +352,10 @@ def _run(
             if directory.recorded:
                 directory.manifest["memory"] = memory_facts(env)
     engine_name = "+".join(sorted(env.executor.engines)) or (engines["name"] if on_cluster else engine.name)
-    return _publish(counts, spec, env, directory, observer, engine_name, began)
+    result = _publish(counts, spec, env, directory, observer, engine_name, began)
+    if not directory.recorded:
+        keep_engine(spec, env)
+    return result
 
 
 def _cluster(
