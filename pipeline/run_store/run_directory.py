@@ -256,10 +256,13 @@ class RunDirectory:
             If a URL cannot be written; or if the run is done, and cannot take the place of the one that it replaces.
         """
         self.log.confirm()
+        if not self.recorded and not self.store.list():  # it has no tables
+            self._finished = True
+            return
         if self.recorded:
             write_metrics(metrics, self.path / "metrics.parquet")
             self.store.put_files([file.name for file in sorted(self.path.glob("*.parquet"))])
-        results = self._publish() if self.recorded or self.store.list() else {}
+        results = self._publish()
         self.log.confirm()
         with undisturbed():  # an interrupt would say that the run can be resumed, which is done
             self.manifest |= ended("done") | {"results": results}
