@@ -163,7 +163,8 @@ class Resources:
         """
         if self._note:
             return self._note
-        free = self.free_device_bytes()
+        used, _ = self.usage().get("device", (0, 0))  # by a graph that came there before
+        free = self.free_device_bytes(used)
         if free is None or self.device is None or free >= self.device:
             return ""
         return (

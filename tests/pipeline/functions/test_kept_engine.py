@@ -144,6 +144,38 @@ def test_a_graph_comes_to_the_device_once(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(loaded) == 1
 
 
+@pytest.mark.gpu
+def test_the_graph_on_the_device_is_not_missed_there() -> None:
+    """A budget of nearly all that is free holds for the second call, too: the graph is part of it."""
+    from longwall.storage.memory.resources import EngineChoice, open_resources
+
+    ring = [(v, (v + 1) % 30_000) for v in range(30_000)]
+    graph = longwall.graph(ring)
+    resources = open_resources(engine=EngineChoice("cuda"))
+    free = resources.free_device_bytes()
+    assert free is not None
+    del resources
+    notes: list[str] = []
+
+    class Noting:
+        def phase(self, name: str, total: int | None, unit: str) -> None: ...
+        def advance(self, n: int) -> None: ...
+        def note(self, text: str) -> None:
+            notes.append(text)
+
+        def close(self) -> None: ...
+
+    engines = []
+    for _ in range(3):
+        options: dict[str, Any] = {"device_memory": free - (1 << 17), "progress": Noting()}
+        assert longwall.count(graph, "triangle", engine="cuda", **options) == 0
+        found = kept()
+        assert found is not None
+        engines.append(found.resources.engine)
+    assert engines[0] is engines[1] is engines[2]
+    assert not [note for note in notes if "free for arrays" in note]
+
+
 def test_two_threads_at_once(engine_kind: str) -> None:
     edges = [edges_of(6), edges_of(7)]
     graphs = [longwall.graph(one) for one in edges]
