@@ -46,7 +46,7 @@ def open_resources(spec: RunSpec, *, processes: int = 1, per_device: int = 1) ->
         If this machine does not have the engine, or far fewer cores than threads are wanted.
     """
     from longwall.kernels import Ablation
-    from longwall.pipeline.execution.kept_engine import release_engine
+    from longwall.pipeline.functions.kept_engine import release_engine
     from longwall.storage.memory import resources
     from longwall.storage.system.concurrency import core_count, most_threads
 

@@ -20,8 +20,8 @@ from longwall.pipeline.cluster.devices import devices_of, prepare_for
 from longwall.pipeline.config import RunSpec, load_config, names_run
 from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.environment import Metrics, PatternCount
-from longwall.pipeline.execution.kept_engine import keep_engine, release_cached, take_engine
 from longwall.pipeline.finished_run import finished_result
+from longwall.pipeline.functions.kept_engine import keep_engine, release_cached, take_engine
 from longwall.pipeline.garbage import collecting
 from longwall.pipeline.inputs import (
     describe_graph,
@@ -296,14 +296,13 @@ def _run(
 ) -> Result:
     from longwall.kernels.jit.kernel_cache import cache_note
     from longwall.pipeline.execution.engine_errors import user_errors
-    from longwall.pipeline.execution.thread_executor import ThreadExecutor
     from longwall.storage.memory.allocator import return_freed_memory
 
     return_freed_memory()
     devices = devices_of(spec)
     on_cluster = spec.scheduler.kind == "dask" or bool(devices)
-    # The coordinator of a cluster does no tasks, and needs no device.
     kept = None if directory.recorded else take_engine(spec)
+    # The coordinator of a cluster does no tasks, and needs no device.
     resources = open_resources(spec.on_host() if on_cluster else spec) if kept is None else kept.resources
     engine = resources.engine
     for note in filter(None, (cache_note(), resources.device_note())):
@@ -321,18 +320,14 @@ def _run(
             plan = plan_for(spec, graph)
         second = open_beside(spec, graph, resources)
         engines = engine_facts(spec, engine, devices, second)
+        how_to_go_on = ""
         if directory.recorded:
             facts = describe_graph(spec, graph) | {"degrees": graph.degree_powers()}
-            _settle(directory, {"engine": engines, "graph": facts, "plan": plan.to_dict()})
-            directory.manifest |= {"budget": resources.limits(), "plan_text": plan.describe()}
-            LOG.debug("plan: %s", directory.manifest["plan_text"])
-            directory.save()
-        how_to_go_on = how_to_resume(spec, directory.where) if directory.recorded else ""
-        env = _coordinator(directory, spec, graph, resources, observer, metrics, cancel, alone=not on_cluster)
-        env.device_graph = None if kept is None else kept.device_graph
+            _settle(directory, {"engine": engines, "graph": facts}, plan, resources)
+            how_to_go_on = how_to_resume(spec, directory.where)
+        env = _coordinator(directory, spec, graph, resources, observer, metrics, cancel, second)
+        env.alone, env.device_graph = not on_cluster, None if kept is None else kept.device_graph
         opened.callback(env.end)
-        if second is not None:
-            env.executor = ThreadExecutor(second)
         if cluster is not None:
             from longwall.pipeline.cluster.connect import executor_of
 
@@ -345,9 +340,7 @@ def _run(
                 interrupted_by(partial(_stop, cancel, resources, second), how_to_go_on),
             ):
                 counts = with_label_names(spec.workload.execute(plan, env), graph)
-            if spec.run.verify and all(one.method is None for one in counts):
-                workload = spec.workload
-                observer.note(f"not verified: one method alone answers {workload.kind}, output = {workload.output}")
+            _note_unless_verified(spec, counts, observer)
         finally:
             if directory.recorded:
                 directory.manifest["memory"] = memory_facts(env)
@@ -356,6 +349,13 @@ def _run(
     if not directory.recorded:
         keep_engine(spec, env)
     return result
+
+
+def _note_unless_verified(spec: RunSpec, counts: Sequence[PatternCount], observer: Observer) -> None:
+    """Tell a user who wants counts verified that no other method could."""
+    workload = spec.workload
+    if spec.run.verify and all(one.method is None for one in counts):
+        observer.note(f"not verified: one method alone answers {workload.kind}, output = {workload.output}")
 
 
 def _cluster(
@@ -433,8 +433,7 @@ def _coordinator(
     observer: Observer,
     metrics: Metrics,
     cancel: threading.Event,
-    *,
-    alone: bool,
+    second: SecondEngine | None,
 ) -> Coordinator:
     """Return what the plan works with; what an earlier attempt finished is checked first."""
     from longwall.pipeline.execution.thread_executor import ThreadExecutor
@@ -449,22 +448,21 @@ def _coordinator(
         files=RunFiles(log.store, resources.disk, log.next_number),
         observer=observer,
         cancel=cancel,
-        alone=alone,
         log=log,
         metrics=metrics,
-        executor=ThreadExecutor(),
+        executor=ThreadExecutor(second),
     )
 
 
-def _settle(directory: RunDirectory, facts: dict[str, Any]) -> None:
-    """Put what results depend on into the manifest; a resumed run must find there what it has.
+def _settle(directory: RunDirectory, facts: dict[str, Any], plan: Any, resources: Resources) -> None:
+    """Save what results depend on in the manifest, with the budgets; a resumed run must find there what it has.
 
     Raises
     ------
     InputError
         If it does not.
     """
-    facts = json.loads(json.dumps(facts))
+    facts = json.loads(json.dumps(facts | {"plan": plan.to_dict()}))
     before = directory.manifest
     if "plan" in before:
         began, now = before["engine"]["name"], facts["engine"]["name"]
@@ -486,7 +484,9 @@ def _settle(directory: RunDirectory, facts: dict[str, Any]) -> None:
                     f"{directory.where}: the run cannot be resumed, its {what} is not the one that it began with; "
                     "start a new run"
                 )
-    directory.manifest |= facts
+    directory.manifest |= facts | {"budget": resources.limits(), "plan_text": plan.describe()}
+    LOG.debug("plan: %s", directory.manifest["plan_text"])
+    directory.save()
 
 
 def _stop(cancel: threading.Event, resources: Resources, second: SecondEngine | None) -> None:

@@ -18,8 +18,8 @@ import networkx as nx
 import pytest
 
 import longwall
-from longwall.pipeline.execution import kept_engine
-from longwall.pipeline.execution.kept_engine import release_engine
+from longwall.pipeline.functions import kept_engine
+from longwall.pipeline.functions.kept_engine import release_engine
 
 PATTERNS = {
     "triangle": [(0, 1), (0, 2), (1, 2)],
