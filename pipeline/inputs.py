@@ -46,6 +46,7 @@ def open_resources(spec: RunSpec, *, processes: int = 1, per_device: int = 1) ->
         If this machine does not have the engine, or far fewer cores than threads are wanted.
     """
     from longwall.kernels import Ablation
+    from longwall.pipeline.functions.kept_engine import release_engine
     from longwall.storage.memory import resources
     from longwall.storage.system.concurrency import core_count, most_threads
 
@@ -54,6 +55,7 @@ def open_resources(spec: RunSpec, *, processes: int = 1, per_device: int = 1) ->
             f"engine.threads = {spec.engine.threads} is too many for {core_count()} cores: use at most "
             f"{most_threads()}, or 0 for one per core"
         )
+    release_engine()
     plain, memory = spec.engine.ablation, spec.memory
     kind = "cuda" if spec.engine.kind == "both" else spec.engine.kind
     ablation = Ablation(

@@ -21,6 +21,7 @@ from longwall.pipeline.config import RunSpec, load_config, names_run
 from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.environment import Metrics, PatternCount
 from longwall.pipeline.finished_run import finished_result
+from longwall.pipeline.functions.kept_engine import keep_engine, release_cached, take_engine
 from longwall.pipeline.garbage import collecting
 from longwall.pipeline.inputs import (
     describe_graph,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from longwall.pipeline.execution.second_engine import SecondEngine
     from longwall.storage.graph.graph import Graph
     from longwall.storage.memory.resources import Resources
+    from longwall.storage.memory.spill_folder import SpillFolder
 
 _FREE_SECTIONS = ("memory", "engine", "scheduler")
 COMPILING = "compiling kernels: this takes a few seconds"
@@ -114,6 +116,29 @@ def running(
     directory = RunDirectory.create(spec, fresh_name=fresh_name)
     with _whole(directory, spec, observer or NullObserver(), fresh=True) as result:
         yield result
+
+
+def answer(spec: RunSpec, spill: SpillFolder, observer: Observer) -> Result:
+    """Run a checked config for its answer alone: nothing of the run is kept but its tables, in a spill folder.
+
+    Parameters
+    ----------
+    spec
+        The config.
+    spill
+        Has the tables of the result, if there are some, until it is closed.
+    observer
+        Receives the progress.
+
+    Raises
+    ------
+    InputError, RunError, KeyboardInterrupt
+        As `run`; there is nothing to resume.
+    """
+    prepare_for(spec)
+    with _whole(RunDirectory.transient(spill), spec, observer, fresh=True) as result:
+        release_cached()
+        return result
 
 
 def resume(
@@ -271,14 +296,14 @@ def _run(
 ) -> Result:
     from longwall.kernels.jit.kernel_cache import cache_note
     from longwall.pipeline.execution.engine_errors import user_errors
-    from longwall.pipeline.execution.thread_executor import ThreadExecutor
     from longwall.storage.memory.allocator import return_freed_memory
 
     return_freed_memory()
     devices = devices_of(spec)
     on_cluster = spec.scheduler.kind == "dask" or bool(devices)
+    kept = None if directory.recorded else take_engine(spec)
     # The coordinator of a cluster does no tasks, and needs no device.
-    resources = open_resources(spec.on_host() if on_cluster else spec)
+    resources = open_resources(spec.on_host() if on_cluster else spec) if kept is None else kept.resources
     engine = resources.engine
     for note in filter(None, (cache_note(), resources.device_note())):
         observer.note(note)
@@ -294,16 +319,15 @@ def _run(
         with observer.timed("plan"):
             plan = plan_for(spec, graph)
         second = open_beside(spec, graph, resources)
-        facts = describe_graph(spec, graph) | {"degrees": graph.degree_powers()}
         engines = engine_facts(spec, engine, devices, second)
-        _settle(directory, {"engine": engines, "graph": facts, "plan": plan.to_dict()})
-        directory.manifest |= {"budget": resources.limits(), "plan_text": plan.describe()}
-        LOG.debug("plan: %s", directory.manifest["plan_text"])
-        directory.save()
-        env = _coordinator(directory, spec, graph, resources, observer, metrics, cancel, alone=not on_cluster)
+        how_to_go_on = ""
+        if directory.recorded:
+            facts = describe_graph(spec, graph) | {"degrees": graph.degree_powers()}
+            _settle(directory, {"engine": engines, "graph": facts}, plan, resources)
+            how_to_go_on = how_to_resume(spec, directory.where)
+        env = _coordinator(directory, spec, graph, resources, observer, metrics, cancel, second)
+        env.alone, env.device_graph = not on_cluster, None if kept is None else kept.device_graph
         opened.callback(env.end)
-        if second is not None:
-            env.executor = ThreadExecutor(second)
         if cluster is not None:
             from longwall.pipeline.cluster.connect import executor_of
 
@@ -313,16 +337,25 @@ def _run(
                 engine.watch_compilation(say_compiling),
                 user_errors(engine),
                 observer.timed("mine"),
-                interrupted_by(partial(_stop, cancel, resources, second), how_to_resume(spec, directory.where)),
+                interrupted_by(partial(_stop, cancel, resources, second), how_to_go_on),
             ):
                 counts = with_label_names(spec.workload.execute(plan, env), graph)
-            if spec.run.verify and all(one.method is None for one in counts):
-                workload = spec.workload
-                observer.note(f"not verified: one method alone answers {workload.kind}, output = {workload.output}")
+            _note_unless_verified(spec, counts, observer)
         finally:
-            directory.manifest["memory"] = memory_facts(env)
+            if directory.recorded:
+                directory.manifest["memory"] = memory_facts(env)
     engine_name = "+".join(sorted(env.executor.engines)) or (engines["name"] if on_cluster else engine.name)
-    return _publish(counts, spec, env, directory, observer, engine_name, began)
+    result = _publish(counts, spec, env, directory, observer, engine_name, began)
+    if not directory.recorded:
+        keep_engine(spec, env)
+    return result
+
+
+def _note_unless_verified(spec: RunSpec, counts: Sequence[PatternCount], observer: Observer) -> None:
+    """Tell a user who wants counts verified that no other method could."""
+    workload = spec.workload
+    if spec.run.verify and all(one.method is None for one in counts):
+        observer.note(f"not verified: one method alone answers {workload.kind}, output = {workload.output}")
 
 
 def _cluster(
@@ -362,9 +395,10 @@ def _publish(
 
     workload, truncated = spec.workload, any(one.lower_bound for one in counts)
     with env.answer, history.timed("write"):
-        if env.device_graph is not None and isinstance(env.device_graph.graph.pages, GraphPages):
-            env.device_graph.graph.pages.write_heat(directory.path / "heat.parquet")
-        write_counts(counts, directory.results / "counts.parquet")
+        if directory.recorded:
+            if env.device_graph is not None and isinstance(env.device_graph.graph.pages, GraphPages):
+                env.device_graph.graph.pages.write_heat(directory.path / "heat.parquet")
+            write_counts(counts, env.results / "counts.parquet")
         directory.manifest |= {"timings": history.timings, "truncated": truncated}
         if methods := Counter(one.method for one in counts if one.method is not None):
             directory.manifest["methods"] = dict(methods)
@@ -399,8 +433,7 @@ def _coordinator(
     observer: Observer,
     metrics: Metrics,
     cancel: threading.Event,
-    *,
-    alone: bool,
+    second: SecondEngine | None,
 ) -> Coordinator:
     """Return what the plan works with; what an earlier attempt finished is checked first."""
     from longwall.pipeline.execution.thread_executor import ThreadExecutor
@@ -413,25 +446,23 @@ def _coordinator(
         graph=graph,
         resources=resources,
         files=RunFiles(log.store, resources.disk, log.next_number),
-        results=directory.results,
         observer=observer,
         cancel=cancel,
-        alone=alone,
         log=log,
         metrics=metrics,
-        executor=ThreadExecutor(),
+        executor=ThreadExecutor(second),
     )
 
 
-def _settle(directory: RunDirectory, facts: dict[str, Any]) -> None:
-    """Put what results depend on into the manifest; a resumed run must find there what it has.
+def _settle(directory: RunDirectory, facts: dict[str, Any], plan: Any, resources: Resources) -> None:
+    """Save what results depend on in the manifest, with the budgets; a resumed run must find there what it has.
 
     Raises
     ------
     InputError
         If it does not.
     """
-    facts = json.loads(json.dumps(facts))
+    facts = json.loads(json.dumps(facts | {"plan": plan.to_dict()}))
     before = directory.manifest
     if "plan" in before:
         began, now = before["engine"]["name"], facts["engine"]["name"]
@@ -453,7 +484,9 @@ def _settle(directory: RunDirectory, facts: dict[str, Any]) -> None:
                     f"{directory.where}: the run cannot be resumed, its {what} is not the one that it began with; "
                     "start a new run"
                 )
-    directory.manifest |= facts
+    directory.manifest |= facts | {"budget": resources.limits(), "plan_text": plan.describe()}
+    LOG.debug("plan: %s", directory.manifest["plan_text"])
+    directory.save()
 
 
 def _stop(cancel: threading.Event, resources: Resources, second: SecondEngine | None) -> None:

@@ -266,11 +266,13 @@ class _Tasks:
         self._pool.committed(crew.team, finished)
 
     def _record_partial(self, finished: Sequence[Task], worker: Worker, *, may_wait: bool) -> None:
-        found, run = worker.take_partial(), self._env.results.parent
+        found = worker.take_partial()
         with self._cutting:
-            partial = shortened(self._rows.cut(found), run)
+            partial = self._rows.cut(found)
+            if found.files:
+                partial = shortened(partial, self._env.files.store.folder)
         for name in {file["name"] for file in found.files} - {file["name"] for file in partial.files}:
-            (run / name).unlink()
+            (self._env.files.store.folder / name).unlink()
         if (share := self._rows.share) is not None:
             self._env.observer.near_limit(share)
         self._record.commit([(task.first, task.last) for task in finished], partial, may_wait=may_wait)

@@ -258,15 +258,13 @@ def _coordinator(
 ) -> Iterator[Coordinator]:
     """Yield what the plan works with; what is written is in the spill folder, and is removed."""
     folder = resources.spill.path / "prediction"
-    results = folder / RESULTS.rstrip("/")
-    results.mkdir(parents=True)
+    (folder / RESULTS).mkdir(parents=True)
     log = CommitLog(LocalStore(folder))
     env = Coordinator(
         spec=spec,
         graph=graph,
         resources=resources,
         files=RunFiles(log.store, resources.disk, log.next_number),
-        results=results,
         observer=NullObserver(),
         cancel=threading.Event(),
         log=log,

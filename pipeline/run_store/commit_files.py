@@ -75,6 +75,8 @@ class CommitFiles:
 
     def create(self, entries: Sequence[dict[str, Any]]) -> bool:
         """Make the next commit; return whether its number was free."""
+        if not self._store.recorded:
+            return True
         body = json.dumps({"owner": self._owner, "commits": entries}).encode("ascii")[1:]
         while True:
             checksum = zlib.crc32(body, self._checksum)

@@ -281,7 +281,8 @@ class CommitLog:
         FinalError
             If a finished file was changed, or is gone.
         """
-        self.folder.mkdir(exist_ok=True)
+        if self.store.recorded:
+            self.folder.mkdir(exist_ok=True)
         there = self.store.list()
         # Chunks of levels, and counts per vertex, have checksums that are checked whenever they are read. Arrays have
         # no `bytes`: they are removed once the next phase has read them.

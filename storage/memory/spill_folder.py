@@ -50,6 +50,11 @@ class SpillFolder:
         self._mutex = threading.Lock()
 
     @property
+    def parent(self) -> Path:
+        """The folder that it is made in, absolute."""
+        return self._parent
+
+    @property
     def path(self) -> Path:
         """The run's own folder.
 
@@ -125,6 +130,8 @@ class SpillFolder:
             there = False
             with suppress(OSError):  # without a lock, what is beside the folder stays
                 there = held.enter_context(_locked(self._parent))
+            if self._path is None and not there:
+                return
             held.enter_context(undisturbed())
             if self._path is not None:
                 shutil.rmtree(self._path, ignore_errors=True)

@@ -120,6 +120,7 @@ NOT_RUN = {
     "python -m benchmarks.suites.memory --scratch FOLDER": _LONG,
     "python -m benchmarks.suites.host_tier --work FOLDER --scale 22 --budget 128MiB": _LONG,
     "python -m benchmarks.suites.spill": _LONG,
+    "python -m benchmarks.suites.calls --steps": _LONG,
     "python -m benchmarks.suites.motifs --scales 14 --sizes 3,4 --real ca-AstroPh.edges.gz --real-sizes 4,5": _LONG,
     "python -m benchmarks.suites.frequent --data DATA --scale 12 14": _LONG,
     "python -m benchmarks.suites.sort --keys 4e9 --device 8GiB --host 80GiB": _LONG,

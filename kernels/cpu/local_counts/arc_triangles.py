@@ -24,8 +24,12 @@ def _ranges(device: CpuDevice, graph: GraphArrays) -> Iterator[tuple[int, int]]:
 
 
 def in_parallel(device: CpuDevice, graph: GraphArrays, start: Callable[[], Callable[[int, int], Any]]) -> None:
-    """Give ranges of vertices to threads, each of which calls `start` for what does a range."""
+    """Give ranges of vertices to threads, each of which calls `start` for what does a range.
+
+    One range has a few thousand arcs at most: the caller's thread does it, before an interrupt would be missed.
+    """
     ranges = list(_ranges(device, graph))
+    workers = min(device.workers, len(ranges))
 
     def work() -> None:
         run = start()
@@ -36,8 +40,11 @@ def in_parallel(device: CpuDevice, graph: GraphArrays, start: Callable[[], Calla
                 return
             run(first, last)
 
-    with ThreadPoolExecutor(device.workers) as pool:
-        for done in [pool.submit(work) for _ in range(device.workers)]:
+    if workers <= 1:
+        work()
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        for done in [pool.submit(work) for _ in range(workers)]:
             done.result()
 
 
