@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 
 from longwall.pipeline.cli_output import (
     ExitCode,
+    print_failure,
     print_result,
     readable,
     report_error,
@@ -64,25 +65,30 @@ if TYPE_CHECKING:
 class _Commands(TyperGroup):
     """The commands; messages about arguments, such as names of files, are written without control characters."""
 
-    def make_context(self, *arguments: Any, **options: Any) -> Any:
+    _as_json = False
+
+    def make_context(self, info_name: str | None, args: list[str], *arguments: Any, **options: Any) -> Any:
         """Read the arguments of the program."""
-        with _harmless_messages():
-            return super().make_context(*arguments, **options)
+        self._as_json = "--json" in args
+        with self._harmless_messages():
+            return super().make_context(info_name, args, *arguments, **options)
 
     def invoke(self, ctx: Any) -> Any:
         """Read the arguments of a command, and run it."""
-        with _harmless_messages():
+        with self._harmless_messages():
             return super().invoke(ctx)
 
-
-@contextmanager
-def _harmless_messages() -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:
-        if isinstance(message := getattr(error, "message", None), str):  # of Click's errors
-            error.message = harmless_lines(message)  # type: ignore[attr-defined]
-        raise
+    @contextmanager
+    def _harmless_messages(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            if isinstance(message := getattr(error, "message", None), str):  # of Click's errors
+                error.message = harmless_lines(message)  # type: ignore[attr-defined]
+                if self._as_json:
+                    text = error.format_message()  # type: ignore[attr-defined]
+                    print_failure("InputError", harmless_lines(text), ExitCode.BAD_INPUT)
+            raise
 
 
 app = typer.Typer(
@@ -142,7 +148,7 @@ def run(
     --overwrite is given. A run that fails does not stop those after it; the exit code is that of the worst.
     """
     more = ["run.overwrite=true"] if overwrite else []
-    with _reporting():
+    with _reporting(as_json=as_json):
         from longwall.pipeline.terminal.several import require_different_names
 
         require_different_names(configs, [*overrides, *more])
@@ -152,7 +158,7 @@ def run(
             write_stdout(f"{harmless(config)}:")
         try:
             with ExitStack() as ending:
-                with _reporting():
+                with _reporting(as_json=as_json):
                     from longwall.pipeline.progress.observers import choose_observer
                     from longwall.pipeline.run import running
 
@@ -197,7 +203,7 @@ def resume(
     its result is printed again, and its report is written if it is missing.
     """
     with ExitStack() as ending:
-        with _reporting():
+        with _reporting(as_json=as_json):
             from longwall.pipeline.progress.observers import choose_observer
             from longwall.pipeline.run import resuming
 
@@ -414,7 +420,7 @@ def info(
 
     What is read of a file, and how, is said on standard error.
     """
-    with _reporting():
+    with _reporting(as_json=as_json):
         from longwall.pipeline.inputs import open_observed
         from longwall.pipeline.progress.observers import choose_observer
         from longwall.storage.graph.graph_store import describe_store
@@ -485,20 +491,27 @@ def main() -> None:
 
 
 @contextmanager
-def _reporting() -> Iterator[None]:
-    """Turn the ways in which work ends badly into lines on standard error and an exit code."""
+def _reporting(*, as_json: bool = False) -> Iterator[None]:
+    """Turn the ways in which work ends badly into lines on standard error and an exit code, `as_json` also into JSON."""
     try:
         require_address_space()
         yield
     except InputError as error:
         report_error(str(error))
+        if as_json:
+            print_failure("InputError", str(error), ExitCode.BAD_INPUT, key=error.key)
         raise typer.Exit(ExitCode.BAD_INPUT) from None
     except (RunError, MemoryError, OSError) as error:
         report_error(reason_of(error))
+        if as_json:
+            print_failure("RunError", reason_of(error), ExitCode.RUN_FAILED, run=getattr(error, "run", ""))
         raise typer.Exit(ExitCode.RUN_FAILED) from None
     except KeyboardInterrupt as interrupt:
         run = f"what is finished is kept; go on with: {shlex.join(['longwall', 'resume', str(interrupt)])}"
-        write_stderr(f"\ninterrupted: {run if interrupt.args else 'nothing is left behind'}")
+        message = f"interrupted: {run if interrupt.args else 'nothing is left behind'}"
+        write_stderr(f"\n{message}")
+        if as_json:
+            print_failure("KeyboardInterrupt", message, signals.exit_code(), run=str(interrupt))
         raise typer.Exit(signals.exit_code()) from None
 
 

@@ -33,6 +33,14 @@ def report_error(text: str) -> None:
         write_stderr(f"error: {line}")
 
 
+def print_failure(name: str, message: str, exit_code: int, *, key: str = "", run: str = "") -> None:
+    """Write a failure as one JSON object to standard output, for programs; people read standard error."""
+    failure: dict[str, object] = {"type": name, "message": message}
+    failure |= {"key": key} if key else {}
+    failure |= {"run": run} if run else {}
+    write_stdout(json.dumps({"error": failure | {"exit_code": exit_code}}))
+
+
 def write_stderr(text: str) -> None:
     """Write lines to standard error, without control characters; ignore a stream that cannot be written."""
     from longwall.pipeline.progress.observers import silence

@@ -248,7 +248,9 @@ def _ended(
             abandon("failed", reason)
             if isinstance(error, FinalError):
                 raise
-            raise RunError(f"{reason}; fix that, then {how}") from error
+            failure = RunError(f"{reason}; fix that, then {how}")
+            failure.run = str(directory.where)
+            raise failure from error
         except BaseException as error:
             cancel.set()
             reason = f"{type(error).__name__}: {error}".removesuffix(": ")
