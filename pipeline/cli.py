@@ -27,6 +27,7 @@ from longwall.pipeline.cli_output import (
     write_stdout,
 )
 from longwall.pipeline.terminal import completion
+from longwall.pipeline.terminal.cleaning import add_cleaning
 from longwall.pipeline.terminal.commands import add_commands
 from longwall.pipeline.terminal.logs import LEVELS, log_to_stderr
 from longwall.pipeline.terminal.options import (
@@ -492,7 +493,7 @@ def main() -> None:
 
 @contextmanager
 def _reporting(*, as_json: bool = False) -> Iterator[None]:
-    """Turn the ways in which work ends badly into lines on standard error and an exit code, `as_json` also into JSON."""
+    """Turn each way in which work ends badly into lines on standard error and an exit code; `as_json`: also JSON."""
     try:
         require_address_space()
         yield
@@ -516,3 +517,4 @@ def _reporting(*, as_json: bool = False) -> Iterator[None]:
 
 
 add_commands(app, _reporting)
+add_cleaning(app, _reporting)
