@@ -55,7 +55,7 @@ def add_cleaning(app: typer.Typer, reporting: Callable[..., AbstractContextManag
         spill: Annotated[
             Path,
             typer.Option(
-                metavar="FOLDER", help="A folder of memory.spill; those in the configs of the runs are looked at, too."
+                metavar="PATH", help="A folder of memory.spill; those in the configs of the runs are looked at, too."
             ),
         ] = Path("spill"),
         unfinished: Annotated[
