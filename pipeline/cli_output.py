@@ -90,7 +90,8 @@ def _summary(result: "Result", *, table: bool = False) -> str:
     if result.truncated:
         lines.append("         workload.limit or export.limit ended the search: there may be more")
     parts = ", ".join(f"{name} {seconds:.2f}" for name, seconds in result.timings.items())
-    lines.append(f"seconds  {result.seconds:.2f} ({parts})")
+    every = "" if result.total_seconds is None else f"; {result.total_seconds:.2f} in all attempts"
+    lines.append(f"seconds  {result.seconds:.2f} ({parts}){every}")
     lines.append(f"engine   {result.engine}")
     lines.append(f"results  {results_of(result)}")
     return "\n".join(lines)

@@ -385,6 +385,7 @@ def _publish(
         timings=history.timings,
         truncated=truncated,
         notes=env.graph.notes,
+        total_seconds=directory.total_seconds if "resumed" in directory.manifest else None,
     )
 
 

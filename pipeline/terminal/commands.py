@@ -66,7 +66,10 @@ def add_commands(app: typer.Typer, reporting: Callable[..., AbstractContextManag
         folder: Folder = Path("runs"),
         as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
     ) -> None:
-        """List the runs in a folder, the newest last."""
+        """List the runs in a folder, the newest last; seconds are those of all attempts.
+
+        With --json an object has more: the path, bytes, versions, and the times of a run.
+        """
         with reporting(as_json=as_json):
             _runs(user_path(folder), as_json)
 
@@ -180,7 +183,7 @@ def _runs(folder: Path, as_json: bool) -> None:
             one.status,
             one.workload,
             one.pattern,
-            None if one.seconds is None else f"{one.seconds:,.2f}",
+            None if (seconds := one.total_seconds or one.seconds) is None else f"{seconds:,.2f}",
             None if one.answer is None else f"{one.answer:,}",
             None if one.started is None else one.started[:16].replace("T", " "),
         )
