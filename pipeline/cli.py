@@ -221,13 +221,16 @@ def explain(
     every: Annotated[
         bool, typer.Option("--all", help="List all methods of counting: which apply, their steps, the one taken.")
     ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print plan, methods and predictions as one JSON object.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Show the plan of a config and predict its time, without running it.
 
     Nothing is written. A line says if a subgraph can have several embeddings, as with (a:0)-(b): see workload.count.
     """
-    with _reporting():
+    with _reporting(as_json=as_json):
         from longwall.pipeline.explain import explain as explain_config
         from longwall.pipeline.prediction.predict import Where
         from longwall.pipeline.progress.event_log import LoggedObserver
@@ -235,7 +238,8 @@ def explain(
 
         observer = LoggedObserver(choose_observer(quiet))
         where = Where(workers, None if rates is None else user_path(rates))
-        write_stdout(explain_config(config, overrides=overrides, observer=observer, where=where, methods=every))
+        found = explain_config(config, overrides=overrides, observer=observer, where=where, methods=every)
+        write_stdout(json.dumps(found.facts) if as_json else found.text)
 
 
 @app.command(epilog="Example:  longwall report runs/demo")
