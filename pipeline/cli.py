@@ -44,6 +44,7 @@ from longwall.pipeline.terminal.options import (
     Machines,
     Memory,
     Overrides,
+    Progress,
     Quiet,
     RatesFile,
     RunFolder,
@@ -141,6 +142,7 @@ def run(
         bool, typer.Option("--overwrite", help="Replace a run of this name, once the new one is done.")
     ] = False,
     as_json: AsJson = False,
+    progress: Progress = "auto",
     quiet: Quiet = False,
 ) -> None:
     """Run a config and write its results; of several, one after the other.
@@ -163,9 +165,9 @@ def run(
                     from longwall.pipeline.progress.observers import choose_observer
                     from longwall.pipeline.run import running
 
-                    observer = choose_observer(quiet)
+                    observer = choose_observer(quiet, progress)
                     result = ending.enter_context(running(config, overrides=[*overrides, *more], observer=observer))
-                _print(result, as_json, quiet)
+                _print(result, as_json, quiet or progress == "json")
         except typer.Exit as end:
             if end.exit_code > ExitCode.BAD_INPUT or len(configs) == 1:  # an interrupt stops all
                 raise
@@ -196,6 +198,7 @@ def resume(
         ),
     ] = [],  # noqa: B006 - typer copies it
     as_json: AsJson = False,
+    progress: Progress = "auto",
     quiet: Quiet = False,
 ) -> None:
     """Go on with a run that failed, was interrupted or was killed.
@@ -208,8 +211,10 @@ def resume(
             from longwall.pipeline.progress.observers import choose_observer
             from longwall.pipeline.run import resuming
 
-            result = ending.enter_context(resuming(path, overrides=overrides, observer=choose_observer(quiet)))
-        _print(result, as_json, quiet)
+            result = ending.enter_context(
+                resuming(path, overrides=overrides, observer=choose_observer(quiet, progress))
+            )
+        _print(result, as_json, quiet or progress == "json")
 
 
 @app.command(epilog="Example:  longwall explain configs/match.toml --set workload.pattern=clique-5")
@@ -224,6 +229,7 @@ def explain(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print plan, methods and predictions as one JSON object.")
     ] = False,
+    progress: Progress = "auto",
     quiet: Quiet = False,
 ) -> None:
     """Show the plan of a config and predict its time, without running it.
@@ -236,7 +242,7 @@ def explain(
         from longwall.pipeline.progress.event_log import LoggedObserver
         from longwall.pipeline.progress.observers import choose_observer
 
-        observer = LoggedObserver(choose_observer(quiet))
+        observer = LoggedObserver(choose_observer(quiet, progress))
         where = Where(workers, None if rates is None else user_path(rates))
         found = explain_config(config, overrides=overrides, observer=observer, where=where, methods=every)
         write_stdout(json.dumps(found.facts) if as_json else found.text)
@@ -313,6 +319,7 @@ def ingest(
     memory: Memory = None,
     spill: Spill = Path("spill"),
     disk: Disk = None,
+    progress: Progress = "auto",
     quiet: Quiet = False,
 ) -> None:
     """Turn a graph file of any size into a graph store, which opens much faster.
@@ -322,6 +329,7 @@ def ingest(
     are integers or have names; directions, loops and repeated edges are dropped, further columns are ignored.
     """
     with _reporting():
+        from longwall.pipeline.progress.observers import choose_observer
         from longwall.storage.ingest.ingest import ingest as ingest_file
         from longwall.storage.ingest.tables.columns import TableOptions
 
@@ -333,7 +341,7 @@ def ingest(
         table = TableOptions(chosen, label, ids, header, vertex_label, vertex_name)  # type: ignore[arg-type]
         options: dict[str, Any] = {"transactions": transactions, "file_format": file_format, "table": table}
         make = partial(ingest_file, source, store, one_of(labels, vertices), **options)
-        make_store(store, memory, spill, disk, quiet, make)
+        make_store(store, memory, spill, disk, choose_observer(quiet, progress), make)
 
 
 @app.command(epilog="Example:  longwall generate rmat random.zarr --scale 14 --edge-factor 16 --seed 1 --labels 10")
@@ -365,6 +373,7 @@ def generate(
     memory: Memory = None,
     spill: Spill = Path("spill"),
     disk: Disk = None,
+    progress: Progress = "auto",
     quiet: Quiet = False,
 ) -> None:
     """Make a random graph of any size, as a graph store."""
@@ -383,12 +392,13 @@ def generate(
     with _reporting():
         if num_labels is not None and num_labels < 1:
             raise InputError(f"--labels: {num_labels} is too small, give 1 or more, or leave it out for no labels")
+        from longwall.pipeline.progress.observers import choose_observer
         from longwall.storage.generators.kinds import generate_store
 
         store = user_path(store)
         make = partial(generate_store, kind, store, seed=seed, **parameters)
         try:
-            make_store(store, memory, spill, disk, quiet, make)
+            make_store(store, memory, spill, disk, choose_observer(quiet, progress), make)
         except InputError as error:
             raise InputError(re.sub(r"parameter '(\w+)'", _option, str(error))) from None
 

@@ -26,6 +26,7 @@ from longwall.storage.system.arguments import brief
 from longwall.storage.system.concurrency import core_count
 
 if TYPE_CHECKING:
+    from longwall.pipeline.execution.second_engine import SecondEngine
     from longwall.pipeline.planning.prediction import LevelEstimate
     from longwall.pipeline.planning.search.search_plan import MatchPlan
     from longwall.pipeline.prediction.predict import Where
@@ -109,33 +110,35 @@ def explain(
                 prediction = _predict(plan, spec, graph, placement, resources)
     finally:
         observer.close()
-    facts = describe_graph(spec, graph)
-    limits = resources.limits()
+    own = [_describe_plan(plan), *_describe_embeddings(plan, spec)]
+    return _joined([_begin(spec, graph, resources, second), *lies, *own, *prediction, *cost, *listed])
+
+
+def _begin(spec: RunSpec, graph: Graph, resources: Resources, second: SecondEngine | None) -> Part:
+    """What is asked, and what there is to work with."""
+    facts, limits, engine = describe_graph(spec, graph), resources.limits(), resources.engine
     sizes = ", ".join(f"{name} {'auto' if size is None else round_size(size)}" for name, size in limits.items())
     helped = "" if second is None else f", and cpu ({second.threads} threads) in long phases"
-    begin = [
+    lines = [
         f"workload     {spec.workload.kind}, output = {spec.workload.output}",
         f"graph        {facts['vertices']:,} vertices, {facts['edges']:,} edges, {facts['labels']} labels",
         f"engine       {engine.name} ({engine.device.name}){helped}",
         f"memory       {sizes}",
     ]
-    parts: list[Part] = [
-        (
-            begin,
-            {
-                "workload": {"kind": spec.workload.kind, "output": spec.workload.output},
-                "graph": facts,
-                "engine": engine_facts(spec, engine, (), second),
-                "memory": limits,
-            },
-        ),
-        *lies,
-        ([plan.describe()], {"plan": plan.to_dict(), "plan_text": plan.describe()}),
-        *_describe_embeddings(plan, spec),
-        *prediction,
-        *cost,
-        *listed,
-    ]
+    return lines, {
+        "workload": {"kind": spec.workload.kind, "output": spec.workload.output},
+        "graph": facts,
+        "engine": engine_facts(spec, engine, (), second),
+        "memory": limits,
+    }
+
+
+def _describe_plan(plan: Any) -> Part:
+    text = plan.describe()
+    return [text], {"plan": plan.to_dict(), "plan_text": text}
+
+
+def _joined(parts: Sequence[Part]) -> Explanation:
     text = "\n".join(line for lines, _ in parts for line in lines)
     return Explanation(text, {key: value for _, found in parts for key, value in found.items()})
 
