@@ -273,7 +273,9 @@ def _ended(
             abandon("failed", reason)
             if isinstance(error, FinalError):
                 raise
-            raise RunError(f"{reason}; fix that, then {how}") from error
+            failure = RunError(f"{reason}; fix that, then {how}")
+            failure.run = str(directory.where)
+            raise failure from error
         except BaseException as error:
             cancel.set()
             reason = f"{type(error).__name__}: {error}".removesuffix(": ")
@@ -417,6 +419,7 @@ def _publish(
         timings=history.timings,
         truncated=truncated,
         notes=env.graph.notes,
+        total_seconds=directory.total_seconds if "resumed" in directory.manifest else None,
     )
 
 

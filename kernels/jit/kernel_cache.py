@@ -9,7 +9,7 @@ import inspect
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
@@ -21,6 +21,7 @@ from longwall.kernels.jit.private_folder import CacheFolder, cache_folder, cache
 
 _KERNELS = Path(__file__).parents[1]
 _IMPORTED = re.compile(rb"^from longwall\.kernels\.([\w.]+) import", re.MULTILINE)
+_STATE = re.compile(r"\w+_[0-9a-f]{16}")
 _STATES = 8  # of the sources of a folder: of several versions and checkouts, whose kernels are kept
 
 
@@ -169,6 +170,23 @@ def _cache_class() -> Callable[[Any], Any]:
                 self.disable()
 
     return KernelCache
+
+
+def unused_states(packages: Iterable[Path]) -> list[Path]:
+    """Return the folders of compiled kernels whose sources are not those in given packages: no run here reads them."""
+    folder = _folder().path
+    if folder is None:
+        return []
+    sources = {path.parent for package in packages for path in package.rglob("*.py")}
+    used = {f"{one.name}_{_stamp(one)}" for one in sources}
+    found = (one for one in sorted(folder.iterdir()) if _STATE.fullmatch(one.name) and one.name not in used)
+    return [one for one in found if one.is_dir() and not one.is_symlink()]
+
+
+def remove_state(state: Path) -> None:
+    """Remove a folder of compiled kernels, when no process is writing to it."""
+    with _locked(state):
+        shutil.rmtree(state, ignore_errors=True)
 
 
 def _remove_old(place: Path) -> None:

@@ -50,6 +50,8 @@ def view_of(facts: Facts) -> dict[str, Any]:
         "facts": facts,
         "status": _MEANING.get(facts.status, facts.status),
         "headline": headline(facts),
+        "progress": _progress(facts),
+        "total_seconds": None if facts.total_seconds is None else numbers.seconds(facts.total_seconds),
         "seconds": numbers.NONE if facts.seconds is None else numbers.seconds(facts.seconds),
         "asked": {key: text for key, text in asked.items() if not _is_default(key, text)},
         "defaults": {key: text for key, text in asked.items() if _is_default(key, text)},
@@ -71,6 +73,19 @@ def view_of(facts: Facts) -> dict[str, Any]:
         "heat": _heat_plot(facts),
         "load": _load_plot(facts),
     }
+
+
+def _progress(facts: Facts) -> str:
+    """Return a sentence that says how far a run got that is not done; nothing of one that is."""
+    if facts.status == "done":
+        return ""
+    open_ones = [(name, done, total) for name, done, total in facts.progress if done < total]
+    whole = len(facts.progress) - len(open_ones)
+    parts = [f"{name}, {numbers.percent(done / total)} of {total:,} roots" for name, done, total in open_ones]
+    parts += [f"{whole:,} phase{'s' if whole != 1 else ''} finished"] if whole else []
+    if not parts:
+        return "It got to no commit: nothing of its work is kept."
+    return f"It got as far as: {'; '.join(parts)}."
 
 
 def _is_default(key: str, text: str) -> bool:

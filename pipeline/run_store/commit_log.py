@@ -235,6 +235,15 @@ class CommitLog:
         return self.store.folder / "checkpoint"
 
     @property
+    def last(self) -> str | None:
+        """When the last commit of earlier attempts was made; None if there is none."""
+        return self._commits.last
+
+    def progress(self) -> list[tuple[str, int, int]]:
+        """Return the name of each phase that has commits, how many of its roots are finished, and how many it has."""
+        return [(one.name, sum(last - first for first, last in one.done), one.total) for one in self._found.values()]
+
+    @property
     def begun(self) -> bool:
         """Whether anything is finished."""
         return any(phase.partials for phase in self._found.values())

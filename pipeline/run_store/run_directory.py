@@ -191,7 +191,7 @@ class RunDirectory:
         spec = load_config(store.local(CONFIG) if store.alone else parse_toml(config), overrides, of_run=True)
         self._log = CommitLog(store)
         self._log.claim()
-        self.manifest = resumed_manifest(manifest)
+        self.manifest = resumed_manifest(manifest, self._log.last)
         if not store.alone:
             self.save()
         if published:  # it was killed between its last two steps
@@ -219,6 +219,11 @@ class RunDirectory:
     def recorded(self) -> bool:
         """Whether the run is recorded: one that nobody keeps is not."""
         return self.store.recorded
+
+    @property
+    def total_seconds(self) -> float:
+        """Seconds of all attempts that are over."""
+        return sum(map(float, self.manifest.get("attempt_seconds", [])))
 
     @property
     def log(self) -> CommitLog:
@@ -265,7 +270,7 @@ class RunDirectory:
         results = self._publish()
         self.log.confirm()
         with undisturbed():  # an interrupt would say that the run can be resumed, which is done
-            self.manifest |= ended("done") | {"results": results}
+            self.manifest |= ended(self.manifest, "done") | {"results": results}
             self.save()
             self._finished = True
             with suppress(OSError, RunError):  # whatever else lies there
@@ -305,7 +310,7 @@ class RunDirectory:
         if self._finished or self.log.lost or not self.recorded:
             return False
         saved = False
-        self.manifest |= ended(status) | {"reason": reason}
+        self.manifest |= ended(self.manifest, status) | {"reason": reason}
         # The disk, or the connection, may be the reason why the run failed. The manifest says "running" then, so
         # this is not taken for a whole run.
         with suppress(OSError, RunError):

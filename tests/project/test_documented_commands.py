@@ -283,6 +283,7 @@ def run_command(step: Step, folder: Path, *, real: bool) -> None:
 
 def plain(line: str, folder: Path) -> str:
     """A line without what differs from machine to machine: times, engines and where the folder is."""
+    line = re.sub(r"^\d{4}-\d\d-\d\dT[\d:+-]+ ", "", line)  # of progress where no terminal shows it
     line = re.sub(r"compile \d+\.\d\d, ", "", line)  # the first run of a machine
     return re.sub(r"\d+\.\d\d\b", "0.00", line).replace(f"{folder}/", "").rstrip()
 

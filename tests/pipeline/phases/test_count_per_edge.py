@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from cases import each_case
+from explained import explain
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from motif_counts import mine
@@ -20,7 +21,6 @@ from strategies import graphs
 import longwall
 from longwall.pipeline.config import load_config
 from longwall.pipeline.execution.engine_errors import user_errors
-from longwall.pipeline.explain import explain
 from longwall.pipeline.phases import count_per_edge
 from longwall.pipeline.run_store import commit_log
 from longwall.storage.errors import InputError, RunError

@@ -330,7 +330,7 @@ def test_the_example_config_runs(tmp_path: Path) -> None:
 
 
 def test_explain_shows_the_stages(tmp_path: Path) -> None:
-    from longwall.pipeline.explain import explain
+    from explained import explain
 
     text = explain(EXAMPLES / "plexes.toml", overrides=["engine.kind=cpu"])
     assert "Plexes.roots" in text

@@ -11,6 +11,7 @@ import naive
 import numpy as np
 import pytest
 from cases import each_case
+from explained import explain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from motif_counts import brute_force, by_form, form, mine, pairs_of, per_vertex, published, run
@@ -21,7 +22,6 @@ import longwall
 from longwall.kernels.host.patterns.orbit_tables import orbits
 from longwall.kernels.host.patterns.pattern_codes import connected_codes, dictionary, growth, spanning_subgraphs
 from longwall.pipeline.config import load_config
-from longwall.pipeline.explain import explain
 from longwall.pipeline.planning.motifs.by_counting import plan_counting
 from longwall.pipeline.planning.motifs.by_enumeration import plan_enumeration
 from longwall.pipeline.planning.motifs.orbits import plan_orbits

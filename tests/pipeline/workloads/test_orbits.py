@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from explained import explain
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from motif_counts import brute_force, by_form, mine, per_vertex, published, run
@@ -26,7 +27,6 @@ import longwall
 from longwall.kernels.exact_numbers import PRIMES, moduli_for
 from longwall.kernels.host.patterns.graphlets import graphlet_orbits, graphlets, orbits_up_to
 from longwall.kernels.interface.local_counts import COUNTED
-from longwall.pipeline.explain import explain
 from longwall.pipeline.planning.motifs import orbit_vectors, orbits_by_counting
 from longwall.pipeline.planning.motifs.orbits_by_counting import exact_sum
 from longwall.storage.errors import RunError
