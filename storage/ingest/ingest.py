@@ -73,7 +73,7 @@ _SUFFIXES = {
     ".gexf": "gexf",
     ".gml": "gml",
 }
-_OTHER_COMPRESSIONS = (".bz2", ".xz", ".lzma", ".lz4", ".br", ".snappy", ".zip", ".7z", ".rar", ".tar", ".tgz")
+_OTHER_COMPRESSIONS = (".lzma", ".lz4", ".br", ".snappy", ".7z", ".rar", ".tar", ".tgz", ".tbz2", ".txz")
 _OTHER_FORMATS = (
     *(".xml", ".json", ".net", ".paj", ".metis", ".dot", ".rdf", ".nt"),
     *(".ttl", ".npz", ".npy", ".mat", ".h5", ".hdf5", ".xlsx", ".feather", ".arrow", ".orc", ".avro"),
@@ -81,7 +81,7 @@ _OTHER_FORMATS = (
 _WHAT_IS_READ = (
     "Longwall reads edge lists (.txt, .csv, .tsv, .edges, ...), .mtx, .parquet, .lg, .graph, .gspan, .col, .graphml, "
     ".gexf and .gml files, plain or "
-    "compressed as .gz or .zst, and graph stores"
+    "compressed as .gz, .zst, .bz2, .xz or .zip, and graph stores"
 )
 _MOST_READING = 64 * 2**20  # bytes for a reader, per core
 
@@ -89,7 +89,7 @@ _MOST_READING = 64 * 2**20  # bytes for a reader, per core
 def detect_format(path: str | Path) -> str:
     """Say how a path is read: "store", "edge-list" or another of `FORMATS`.
 
-    A graph store is known by its contents, files by their extension below .gz or .zst; any other extension
+    A graph store is known by its contents, files by their extension below .gz or the like; any other extension
     means an edge list. Databases of transactions have all kinds of extensions: only .gspan is known; for others,
     pass the format.
     """

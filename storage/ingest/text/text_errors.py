@@ -56,7 +56,7 @@ def explain(
     if strange and not (in_token and _is_printable(word)):
         return (
             f"binary data (byte 0x{strange[0].hex()}), this is not a text file; "
-            "give a text file, or name it by its format (.gz, .zst, .parquet)"
+            "give a text file, or name it by its format (.gz, .zst, .bz2, .xz, .zip, .parquet)"
         )
     shown = _shorten(word)
     if line[:1] in (b"#", b"%") and code in (

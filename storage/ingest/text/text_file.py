@@ -71,7 +71,7 @@ class TextFile:
     Parameters
     ----------
     path
-        The file, compressed if it is named .gz or .zst.
+        The file, compressed if its extension says so.
     memory
         Bytes that may be held: decompression, blocks of text, and blocks of integers up to the last one yielded,
         with as much again for what the caller makes of that one. 2 MiB and decompression are needed in any case.
@@ -103,7 +103,7 @@ class TextFile:
         self._kinds = byte_kinds(self._tab_separates)
         self._passed = re.compile(_PASSED % (_BLANKS_BUT_TAB if self._tab_separates else _BLANKS))
         self._progress = progress
-        self._workers, self._block_bytes = _divide(memory - decompression_bytes(path), workers, bytes_per_byte)
+        self._workers, self._block_bytes = _divide(memory - decompression_bytes(path, memory), workers, bytes_per_byte)
         self._buffers: deque[mmap.mmap] = deque()
         self._source = Source(path)
         self._line, self.comments, self.padded = 1, 0, 0
