@@ -9,7 +9,7 @@ import typer
 
 from longwall.pipeline.terminal import completion
 
-FORMATS = ("edge-list", "matrix-market", "parquet", "lg", "graph", "transactions", "dimacs")
+FORMATS = ("edge-list", "matrix-market", "parquet", "lg", "graph", "transactions", "dimacs", "node-link")
 IDS = ("auto", "integers", "names")
 
 RunFolder = Annotated[

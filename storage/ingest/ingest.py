@@ -21,8 +21,8 @@ from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, Edg
 from longwall.storage.ingest.readers.gml import open_gml
 from longwall.storage.ingest.readers.gspan import open_transactions
 from longwall.storage.ingest.readers.matrix_market import open_matrix_market
+from longwall.storage.ingest.readers.network_edges import open_gexf, open_graphml, open_node_link
 from longwall.storage.ingest.readers.vertex_edge_lines import open_graph, open_lg
-from longwall.storage.ingest.readers.xml_edges import open_gexf, open_graphml
 from longwall.storage.ingest.sources import Source, files_of, source_list
 from longwall.storage.ingest.tables.columns import EDGES, LABELS, TRANSACTIONS, ColumnRequest, TableOptions
 from longwall.storage.ingest.tables.edge_list import open_edge_list, open_label_list
@@ -47,9 +47,10 @@ _TABLES: dict[str, Callable[[Path, int, int, Progress | None, ColumnRequest], Ed
     "graphml": open_graphml,
     "gexf": open_gexf,
     "gml": open_gml,
+    "node-link": open_node_link,
 }
 _WITH_COLUMNS = ("edge-list", "parquet")
-_WITH_NODES = ("graphml", "gexf", "gml")
+_WITH_NODES = ("graphml", "gexf", "gml", "node-link")
 _READERS: dict[str, Callable[[Path, int, int, Progress | None, DataNotes], EdgeStream]] = {
     "matrix-market": open_matrix_market,
     "lg": open_lg,
@@ -72,15 +73,16 @@ _SUFFIXES = {
     ".graphml": "graphml",
     ".gexf": "gexf",
     ".gml": "gml",
+    ".json": "node-link",
 }
 _OTHER_COMPRESSIONS = (".lzma", ".lz4", ".br", ".snappy", ".7z", ".rar", ".tar", ".tgz", ".tbz2", ".txz")
 _OTHER_FORMATS = (
-    *(".xml", ".json", ".net", ".paj", ".metis", ".dot", ".rdf", ".nt"),
+    *(".xml", ".jsonl", ".ndjson", ".net", ".paj", ".metis", ".dot", ".rdf", ".nt"),
     *(".ttl", ".npz", ".npy", ".mat", ".h5", ".hdf5", ".xlsx", ".feather", ".arrow", ".orc", ".avro"),
 )
 _WHAT_IS_READ = (
     "Longwall reads edge lists (.txt, .csv, .tsv, .edges, ...), .mtx, .parquet, .lg, .graph, .gspan, .col, .graphml, "
-    ".gexf and .gml files, plain or "
+    ".gexf, .gml and node-link .json files, plain or "
     "compressed as .gz, .zst, .bz2, .xz or .zip, and graph stores"
 )
 _MOST_READING = 64 * 2**20  # bytes for a reader, per core

@@ -304,7 +304,7 @@ def test_bad_parquet(tmp_path: Path, columns: dict[str, list[int]], says: str) -
 @each_case(
     ("name", "says"),
     [
-        ("g.json", ".json files are not read; Longwall reads edge lists"),
+        ("g.jsonl", ".jsonl files are not read; Longwall reads edge lists"),
         ("g.tar.bz2", ".tar files are not read"),
         ("g.tar.gz", ".tar files are not read"),
         ("g.metis", ".metis files are not read"),

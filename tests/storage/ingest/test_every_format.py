@@ -1,6 +1,7 @@
 """One random graph, written in every format and given as every object: vertices, neighbours and labels are the same."""
 
 import csv
+import json
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -132,8 +133,14 @@ def parquet(content: Content, folder: Path) -> longwall.Graph:
     return longwall.open_graph(folder / "edges.parquet", folder / "vertices.parquet", edge_label="kind")
 
 
+def write_json(network: nx.MultiGraph, path: Path) -> None:
+    path.write_text(json.dumps(nx.node_link_data(network, edges="edges")))
+
+
 def network_file(content: Content, folder: Path, suffix: str) -> longwall.Graph:
-    write: Any = {".graphml": nx.write_graphml_xml, ".gexf": nx.write_gexf, ".gml": nx.write_gml}[suffix]
+    write: Any = {".graphml": nx.write_graphml_xml, ".gexf": nx.write_gexf, ".gml": nx.write_gml, ".json": write_json}[
+        suffix
+    ]
     write(content.network, folder / f"g{suffix}")
     kind: Any = "names" if isinstance(content.vertices[0], str) else "integers"
     if (suffix, kind) == (".gml", "integers"):  # their labels are the ids
@@ -174,6 +181,7 @@ FILES: dict[str, Callable[[Content, Path], longwall.Graph]] = {
     "graphml": lambda content, folder: network_file(content, folder, ".graphml"),
     "gexf": lambda content, folder: network_file(content, folder, ".gexf"),
     "gml": lambda content, folder: network_file(content, folder, ".gml"),
+    "json": lambda content, folder: network_file(content, folder, ".json"),
     "graphml of igraph": igraph_file,
 }
 LISTS = ("csv", "tsv", "semicolons", "parquet", "pandas", "polars", "arrow", "pairs", "tuples")
