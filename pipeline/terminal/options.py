@@ -9,7 +9,7 @@ import typer
 
 from longwall.pipeline.terminal import completion
 
-FORMATS = ("edge-list", "matrix-market", "parquet", "lg", "graph", "transactions", "dimacs", "node-link")
+FORMATS = ("edge-list", "matrix-market", "parquet", "lg", "graph", "transactions", "dimacs", "metis", "node-link")
 IDS = ("auto", "integers", "names")
 
 RunFolder = Annotated[

@@ -21,6 +21,7 @@ from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, Edg
 from longwall.storage.ingest.readers.gml import open_gml
 from longwall.storage.ingest.readers.gspan import open_transactions
 from longwall.storage.ingest.readers.matrix_market import open_matrix_market
+from longwall.storage.ingest.readers.metis import is_metis, open_metis
 from longwall.storage.ingest.readers.network_edges import open_gexf, open_graphml, open_node_link
 from longwall.storage.ingest.readers.vertex_edge_lines import open_graph, open_lg
 from longwall.storage.ingest.sources import Source, files_of, source_list
@@ -57,6 +58,7 @@ _READERS: dict[str, Callable[[Path, int, int, Progress | None, DataNotes], EdgeS
     "graph": open_graph,
     "transactions": open_transactions,
     "dimacs": open_dimacs,
+    "metis": open_metis,
 }
 FORMATS = (*_TABLES, *_READERS)
 _SUFFIXES = {
@@ -74,15 +76,16 @@ _SUFFIXES = {
     ".gexf": "gexf",
     ".gml": "gml",
     ".json": "node-link",
+    ".metis": "metis",
 }
 _OTHER_COMPRESSIONS = (".lzma", ".lz4", ".br", ".snappy", ".7z", ".rar", ".tar", ".tgz", ".tbz2", ".txz")
 _OTHER_FORMATS = (
-    *(".xml", ".jsonl", ".ndjson", ".net", ".paj", ".metis", ".dot", ".rdf", ".nt"),
+    *(".xml", ".jsonl", ".ndjson", ".net", ".paj", ".dot", ".rdf", ".nt"),
     *(".ttl", ".npz", ".npy", ".mat", ".h5", ".hdf5", ".xlsx", ".feather", ".arrow", ".orc", ".avro"),
 )
 _WHAT_IS_READ = (
-    "Longwall reads edge lists (.txt, .csv, .tsv, .edges, ...), .mtx, .parquet, .lg, .graph, .gspan, .col, .graphml, "
-    ".gexf, .gml and node-link .json files, plain or "
+    "Longwall reads edge lists (.txt, .csv, .tsv, .edges, ...), .mtx, .parquet, .lg, .graph, .metis, .gspan, .col, "
+    ".graphml, .gexf, .gml and node-link .json files, plain or "
     "compressed as .gz, .zst, .bz2, .xz or .zip, and graph stores"
 )
 _MOST_READING = 64 * 2**20  # bytes for a reader, per core
@@ -296,6 +299,8 @@ def _open(files: Sequence[Path], asked: _Asked, progress: Progress, host: Memory
 
 def _reader(path: Path, asked: _Asked, memory: int, workers: int, progress: Progress) -> EdgeStream:
     chosen = asked.file_format or detect_format(path)
+    if chosen == "graph" and asked.file_format is None and is_metis(path):
+        chosen = "metis"
     if chosen not in FORMATS:
         raise InputError(f"{path}: there is no format {brief(chosen)}; choose one of {', '.join(FORMATS)}")
     _check_kind(path, asked.file_format)

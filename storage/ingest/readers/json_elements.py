@@ -101,8 +101,9 @@ class JsonElements:
         while True:
             key = ""
             if opening == "{":
-                key = text.value() if text.peek() == '"' else None
-                if not isinstance(key, str) or text.peek() != ":":
+                is_text = text.peek() == '"'
+                key = text.value() if is_text else ""
+                if not is_text or text.peek() != ":":
                     raise self.error(f"{text.shown()} stands in place of a name and a colon; check the file")
                 text.take()
             yield key

@@ -232,8 +232,8 @@ class _GraphFile(_TaggedFile):
         if first != "t" or len(counts) != len(numbers) or len(counts) != (1 if only_id else 2):
             raise self._error(
                 line,
-                "this is not the header of a .graph file; write 't VERTICES EDGES', 't ID VERTICES' or 't # ID' (METIS "
-                "files, lists of neighbours, are not read: write one edge a line)",
+                "this is not the header of a .graph file; write 't VERTICES EDGES', 't ID VERTICES' or 't # ID', or "
+                "name a METIS file .metis",
             )
         if max(numbers) >= 2**63:
             raise self._error(line, "the header announces 2^63 or more; correct the line")

@@ -13,7 +13,7 @@ COMPRESSIONS = {".gz": "gzip", ".zst": "Zstandard", ".bz2": "bzip2", ".xz": "xz"
 """The compression that an extension names."""
 DECOMPRESSION_BYTES = {".gz": 2**18, ".zst": 9 * 2**20, ".bz2": 5 * 2**20, ".zip": 2**18}
 """What decompressing takes, except for xz."""
-_XZ_DICTIONARIES = tuple(2**power for power in range(18, 28))  # bytes; presets take 2^26 at most, others up to 2^32
+_XZ_DICTIONARIES = tuple(1 << power for power in range(18, 28))  # bytes; presets take 2^26 at most, others up to 2^32
 _MORE_XZ = 2**21  # of a decoder, besides its dictionary
 _READ = 2**16
 _LARGEST_DIRECTORY = 2**20  # bytes of the list of the members of a zip archive
