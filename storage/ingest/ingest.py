@@ -23,6 +23,7 @@ from longwall.storage.ingest.readers.gspan import open_transactions
 from longwall.storage.ingest.readers.matrix_market import open_matrix_market
 from longwall.storage.ingest.readers.metis import is_metis, open_metis
 from longwall.storage.ingest.readers.network_edges import open_gexf, open_graphml, open_node_link
+from longwall.storage.ingest.readers.pajek import open_pajek
 from longwall.storage.ingest.readers.vertex_edge_lines import open_graph, open_lg
 from longwall.storage.ingest.sources import Source, files_of, source_list
 from longwall.storage.ingest.tables.columns import EDGES, LABELS, TRANSACTIONS, ColumnRequest, TableOptions
@@ -49,6 +50,7 @@ _TABLES: dict[str, Callable[[Path, int, int, Progress | None, ColumnRequest], Ed
     "gexf": open_gexf,
     "gml": open_gml,
     "node-link": open_node_link,
+    "pajek": open_pajek,
 }
 _WITH_COLUMNS = ("edge-list", "parquet")
 _WITH_NODES = ("graphml", "gexf", "gml", "node-link")
@@ -77,15 +79,17 @@ _SUFFIXES = {
     ".gml": "gml",
     ".json": "node-link",
     ".metis": "metis",
+    ".net": "pajek",
+    ".pajek": "pajek",
 }
 _OTHER_COMPRESSIONS = (".lzma", ".lz4", ".br", ".snappy", ".7z", ".rar", ".tar", ".tgz", ".tbz2", ".txz")
 _OTHER_FORMATS = (
-    *(".xml", ".jsonl", ".ndjson", ".net", ".paj", ".dot", ".rdf", ".nt"),
+    *(".xml", ".jsonl", ".ndjson", ".paj", ".dot", ".rdf", ".nt"),
     *(".ttl", ".npz", ".npy", ".mat", ".h5", ".hdf5", ".xlsx", ".feather", ".arrow", ".orc", ".avro"),
 )
 _WHAT_IS_READ = (
-    "Longwall reads edge lists (.txt, .csv, .tsv, .edges, ...), .mtx, .parquet, .lg, .graph, .metis, .gspan, .col, "
-    ".graphml, .gexf, .gml and node-link .json files, plain or "
+    "Longwall reads edge lists (.txt, .csv, .tsv, .edges, ...), .mtx, .parquet, .lg, .graph, .metis, .net, .gspan, "
+    ".col, .graphml, .gexf, .gml and node-link .json files, plain or "
     "compressed as .gz, .zst, .bz2, .xz or .zip, and graph stores"
 )
 _MOST_READING = 64 * 2**20  # bytes for a reader, per core

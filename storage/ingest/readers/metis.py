@@ -65,11 +65,11 @@ def _blocks(
     weighted = False
     entries = 0
     for block in text:
-        at = 0
+        data, at = np.frombuffer(block, np.uint8), 0
         ends = np.empty((2, len(block) // 2 + 1), np.int64)
         code = _HEADER
         while code == _HEADER:
-            count, at, code = _neighbours(block, at, state, size, skipped, weighted, ends[0], ends[1])
+            count, at, code = _neighbours(data, at, state, size, skipped, weighted, ends[0], ends[1])
             text.line = int(state[_LINE])
             if code == _HEADER:
                 size, announced, skipped, weighted = _sizes(text, state)
@@ -114,7 +114,7 @@ def _sizes(text: RawBlocks, state: Int64s) -> tuple[int, int, int, bool]:
     return size, edges, kind // 100 + weights * (kind // 10 % 10), kind % 10 == 1
 
 
-def _explain(code: int, block: npt.NDArray[np.uint8], at: int, state: Int64s, size: int) -> str:
+def _explain(code: int, block: bytes, at: int, state: Int64s, size: int) -> str:
     word, vertex = word_at(block, at), state[_VERTEX] + 1
     if code == _NOT_INTEGER:
         return f"{word} is not an integer; write whole numbers from 1 up"

@@ -3,9 +3,6 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.text import text_kernel
 from longwall.storage.ingest.text.input_file import Progress, Source, decompression_bytes
@@ -14,8 +11,6 @@ from longwall.storage.ingest.text.text_errors import NOT_A_LINE, explain
 _LEAST, _LARGEST = 2**16, 2**20
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SHOWN = 40
-
-Bytes = npt.NDArray[np.uint8]
 
 
 class RawBlocks:
@@ -48,7 +43,7 @@ class RawBlocks:
         size = (memory - decompression_bytes(path, memory)) // bytes_per_byte
         self._buffer = bytearray(max(_LEAST, min(_LARGEST, size)) + 1)
 
-    def __iter__(self) -> Iterator[Bytes]:
+    def __iter__(self) -> Iterator[bytes]:
         source, kept, first, last = Source(self.path), b"", True, 0
         size = len(self._buffer) - 1
         try:
@@ -69,8 +64,7 @@ class RawBlocks:
                     raise self.error(f"longer than {size:,} bytes, this is not a graph; check the file")
                 start = len(_BYTE_ORDER_MARK) if first and self._buffer.startswith(_BYTE_ORDER_MARK) else 0
                 first = False
-                # The kernels read a copy: a buffer that an array views cannot be changed.
-                yield np.frombuffer(bytes(memoryview(self._buffer)[start:cut]), np.uint8)
+                yield bytes(memoryview(self._buffer)[start:cut])
                 kept = bytes(memoryview(self._buffer)[cut:end])
                 if self._progress is not None:
                     self._progress(source.position, source.size)
@@ -81,22 +75,15 @@ class RawBlocks:
         """Make the error for the present line."""
         return InputError(f"{self.path}, line {self.line}: {what}")
 
-    def binary(self, block: Bytes, at: int) -> InputError:
+    def binary(self, block: bytes, at: int) -> InputError:
         """Make the error for a byte that no text has, or for a carriage return inside a line."""
-        text = block.tobytes()
-        fault = NOT_A_LINE.search(text, at)
+        fault = NOT_A_LINE.search(block, at)
         lone = fault is not None and fault[0].startswith(b"\r")
         code = text_kernel.LONE_RETURN if lone else text_kernel.BINARY
-        return self.error(explain(text, code, at, at, len(text), needed=0))
+        return self.error(explain(block, code, at, at, len(block), needed=0))
 
 
-def word_at(block: Bytes, at: int) -> str:
+def word_at(block: bytes, at: int) -> str:
     """Return the word at a place, for a message."""
-    words = block[at : at + _SHOWN].tobytes().split(None, 1)
+    words = block[at : at + _SHOWN].split(None, 1)
     return repr(words[0].decode("utf-8", "replace")) if words else "''"
-
-
-def line_at(block: Bytes, at: int) -> str:
-    """Return the line that begins at a place, without white space around it."""
-    text = block[at:].tobytes()
-    return text.partition(b"\n")[0].strip().decode("utf-8", "replace")
