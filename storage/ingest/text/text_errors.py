@@ -91,7 +91,7 @@ def explain(
     if code == text_kernel.MIXED_SEPARATORS:
         return f"different separators in {_shorten(line)!r}; separate all fields of a line by the same one"
     if code == text_kernel.OPEN_QUOTE:
-        return f"a quote that the line does not close, in {_shorten(line)!r}; give every row one line"
+        return f"a quote that is not closed, in {_shorten(line)!r}; close it, or write a quote inside quotes twice"
     return _explain_word(code, line, shown, wide=wide)
 
 

@@ -413,11 +413,18 @@ class TextFile:
         with memoryview(buffer) as view, view[kept:] as capacity:
             end = kept + self._source.fill(capacity)
         self._ended = end < self._block_bytes
-        cut = end if self._ended else buffer.rfind(b"\n", 0, end) + 1
+        cut = end if self._ended else self._end_of_rows(buffer, end)
         if not self._ended and cut == 0:
             raise _EndlessLine
         self._rest = buffer[cut:end]
         return Block(buffer, 0, cut, self._source.position)
+
+    def _end_of_rows(self, buffer: mmap.mmap, end: int) -> int:
+        """Return where a block is cut: behind a newline, if possible one outside of a field in quotes."""
+        cut = 0
+        if buffer.find(b'"', 0, end) >= 0:
+            cut = text_kernel.end_of_rows(np.frombuffer(buffer, np.uint8)[:end], self._kinds)
+        return cut or buffer.rfind(b"\n", 0, end) + 1
 
 
 def whole_number(word: str) -> int | None:

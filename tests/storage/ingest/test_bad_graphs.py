@@ -50,7 +50,7 @@ def refusal(path: Path, labels: Path | None = None) -> str:
         ("g.txt", "# neighbours\n1 2 3\n2 1\n3 1\n", 3, "the number of fields changes from 3 to 2 in '2 1'"),
         ("g.txt", "1 2\n1 2,5\n", 2, "different separators in '1 2,5'"),
         ("g.txt", "1 2\n1,2 5\n", 2, "different separators in '1,2 5'"),
-        ("g.csv", '1,2,a\n1,2,"a\n', 2, "a quote that the line does not close"),
+        ("g.csv", '1,2,a\n1,2,"a\n', 2, "a quote that is not closed"),
         ("g.csv", "# c\r1,2\n3,4\n", 1, "carriage return"),
         ("g.csv", "3,4\n# c\r1,2\n", 2, "carriage return"),
         ("g.csv", "1,2,a\rb\n", 1, "carriage return"),
