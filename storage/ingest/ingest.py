@@ -24,6 +24,7 @@ from longwall.storage.ingest.readers.matrix_market import open_matrix_market
 from longwall.storage.ingest.readers.metis import is_metis, open_metis
 from longwall.storage.ingest.readers.network_edges import open_gexf, open_graphml, open_node_link
 from longwall.storage.ingest.readers.pajek import open_pajek
+from longwall.storage.ingest.readers.tu_data_set import is_tu_data_set, open_tu_data_set
 from longwall.storage.ingest.readers.vertex_edge_lines import open_graph, open_lg
 from longwall.storage.ingest.sources import Source, files_of, source_list
 from longwall.storage.ingest.tables.columns import EDGES, LABELS, TRANSACTIONS, ColumnRequest, TableOptions
@@ -61,6 +62,7 @@ _READERS: dict[str, Callable[[Path, int, int, Progress | None, DataNotes], EdgeS
     "transactions": open_transactions,
     "dimacs": open_dimacs,
     "metis": open_metis,
+    "tu": open_tu_data_set,
 }
 FORMATS = (*_TABLES, *_READERS)
 _SUFFIXES = {
@@ -99,12 +101,14 @@ def detect_format(path: str | Path) -> str:
     """Say how a path is read: "store", "edge-list" or another of `FORMATS`.
 
     A graph store is known by its contents, files by their extension below .gz or the like; any other extension
-    means an edge list. Databases of transactions have all kinds of extensions: only .gspan is known; for others,
-    pass the format.
+    means an edge list. `NAME_A.txt` beside `NAME_graph_indicator.txt` is a data set of TU Dortmund. Databases of
+    transactions have all kinds of extensions: only .gspan is known; for others, pass the format.
     """
     path = Path(path)
     if is_store(path):
         return "store"
+    if is_tu_data_set(path):
+        return "tu"
     return _SUFFIXES.get(format_suffix(path), "edge-list")
 
 
@@ -305,6 +309,8 @@ def _reader(path: Path, asked: _Asked, memory: int, workers: int, progress: Prog
     chosen = asked.file_format or detect_format(path)
     if chosen == "graph" and asked.file_format is None and is_metis(path):
         chosen = "metis"
+    if chosen == "transactions" and is_tu_data_set(path):
+        chosen = "tu"  # these are transactions, too
     if chosen not in FORMATS:
         raise InputError(f"{path}: there is no format {brief(chosen)}; choose one of {', '.join(FORMATS)}")
     _check_kind(path, asked.file_format)
