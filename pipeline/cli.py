@@ -325,8 +325,9 @@ def ingest(
     """Turn a graph file of any size into a graph store, which opens much faster.
 
     Reads edge lists (.txt, .tsv, .csv, any separator), Matrix Market (.mtx), Parquet, GraphML, GEXF, GML, .lg and
-    .graph files, and databases of graphs (.gspan, or --format transactions), compressed (.gz, .zst) or not. Vertices
-    are integers or have names; directions, loops and repeated edges are dropped, further columns are ignored.
+    .graph files, and databases of graphs (.gspan, or --format transactions), compressed (.gz, .zst, .bz2, .xz, .zip) or
+    not. Vertices are integers or have names; directions, loops and repeated edges are dropped, further columns are
+    ignored.
     """
     with _reporting():
         from longwall.pipeline.progress.observers import choose_observer

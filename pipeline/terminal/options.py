@@ -9,7 +9,18 @@ import typer
 
 from longwall.pipeline.terminal import completion
 
-FORMATS = ("edge-list", "matrix-market", "parquet", "lg", "graph", "transactions", "dimacs")
+FORMATS = (
+    "edge-list",
+    "matrix-market",
+    "parquet",
+    "lg",
+    "graph",
+    "transactions",
+    "dimacs",
+    "metis",
+    "node-link",
+    "pajek",
+)
 IDS = ("auto", "integers", "names")
 
 RunFolder = Annotated[

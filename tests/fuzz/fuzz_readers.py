@@ -4,9 +4,13 @@ Text is mutated by bytes, tokens and lines, Parquet by bytes and by the claims o
 bytes.
 """
 
+import bz2
 import gzip
+import io
+import lzma
 import random
 import re
+import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -42,6 +46,13 @@ _TOKENS = [
     *(b",,", b"\t\t", b"  ", b"\x00", b"\x1a", b"\x7f", b"\xff", b"\xc3\xa9", b"\xef\xbb\xbf", b"t # 1", b"t # -1"),
     *(b"v 0 1", b"e 0 1", b"source", b"target", b"1 2", b"1,2", b"nan", b"\x0b", b"\x0c", b"1" * 40),
 ]
+_COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": lambda content: pa.compress(content, codec="zstd", asbytes=True),
+    ".zip": lambda content: content,
+}
 _HEADERS = [["source", "target"], ["u", "v"], ["id_1", "id_2"], ["a", "b"], ["From", "To"], ["v", "label"]]
 
 Pairs = list[tuple[int, int]]
@@ -92,7 +103,8 @@ def read_list(state: State, rng: random.Random, folder: Path) -> None:
     name = rng.choice(["g.txt", "g.csv", "g.tsv", "g.edges"])
     content = mutated(_list_text(rng), rng)
     path = _written(folder, name, content, rng)
-    longest = max(map(len, content.split(b"\n"))) + 1
+    # A row with quotes may have many lines.
+    longest = (len(content) if b'"' in content else max(map(len, content.split(b"\n")))) + 1
     text_file.LEAST_BLOCK = text_file.LARGEST_BLOCK = longest + rng.choice([0, 1, 7, 60, 2**16])
     read, wide = rng.choice([(_edges_of, 2), (_labels_of, 1)])
     try:
@@ -166,7 +178,7 @@ def read_table(state: State, rng: random.Random, folder: Path) -> None:
 def read_damaged_compression(state: State, rng: random.Random, folder: Path) -> None:
     """Read a compressed list with changed bytes."""
     plain = "".join(f"{u} {v}\n" for u, v in ROWS).encode() * rng.choice([1, 50])
-    suffix = rng.choice([".gz", ".zst"])
+    suffix = rng.choice([*_COMPRESSIONS])
     content = bytearray(_compressed(plain, suffix))
     for _ in range(rng.choice([0, 1, 1, 2])):
         content[rng.randrange(len(content))] = rng.randrange(256)
@@ -175,7 +187,7 @@ def read_damaged_compression(state: State, rng: random.Random, folder: Path) -> 
     path = folder / f"g.txt{suffix}"
     path.write_bytes(bytes(content))
     graph = _graph(path, folder)
-    if suffix == ".gz":  # it has a checksum
+    if suffix in (".gz", ".bz2", ".xz"):  # they have checksums; a zip archive may name another format
         _compare(graph, ROWS)
 
 
@@ -320,17 +332,19 @@ def _labels_of(path: Path) -> Pairs:
 
 
 def _written(folder: Path, name: str, content: bytes, rng: random.Random) -> Path:
-    suffix = rng.choice(["", "", ".gz", ".zst"])
+    suffix = rng.choice(["", "", *_COMPRESSIONS])
     path = folder / f"{name}{suffix}"
-    path.write_bytes(_compressed(content, suffix) if suffix else content)
+    path.write_bytes(_compressed(content, suffix, name) if suffix else content)
     return path
 
 
-def _compressed(content: bytes, suffix: str) -> bytes:
-    if suffix == ".gz":
-        return gzip.compress(content)
-    compressed: bytes = pa.compress(content, codec="zstd", asbytes=True)
-    return compressed
+def _compressed(content: bytes, suffix: str, name: str = "g.txt") -> bytes:
+    if suffix == ".zip":
+        made = io.BytesIO()
+        with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(name, content)
+        return made.getvalue()
+    return _COMPRESSIONS[suffix](content)
 
 
 def _varint(number: int) -> bytes:

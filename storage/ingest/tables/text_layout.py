@@ -22,6 +22,7 @@ from longwall.storage.ingest.text.text_kernel import BLANKS, OWN_SEPARATOR
 from longwall.storage.system.arguments import brief
 
 _LIKE_A_NUMBER = re.compile(r"[-+.]*\d[\d.eE+-]*|[-+]?\d{1,3}(?:[,_' ]\d{3})+")
+_MOST_LINES = 1000  # of a row, to see its fields
 _INTEGER = re.compile(r"\d+")
 
 
@@ -161,7 +162,24 @@ def _two_rows(text: TextFile, comments: bool) -> list[str]:
         _, second = text.peek(comments)
     except InputError:
         second = ""  # what is wrong is said when it is read
+    else:
+        second = _with_its_lines(text, second)
     return [row for row in (first, second) if row]
+
+
+def _with_its_lines(text: TextFile, row: str) -> str:
+    """Return a row with the lines after its first one, if a field in quotes has newlines."""
+    if row.count('"') % 2 == 0:
+        return row
+    whole = text.take()[1]
+    try:
+        for _ in range(_MOST_LINES):
+            whole = f"{whole}\n{text.take()[1]}"
+            if whole.count('"') % 2 == 0:
+                return row if separator_of(whole, True) == BLANKS else whole
+    except InputError:
+        pass  # what is wrong is said when it is read
+    return row
 
 
 def _wanted(

@@ -62,7 +62,8 @@ def parse_lines(
 
     The fields of a row are separated by blanks, or by one comma, semicolon, bar or tab each: by the separator after the
     first field of the row. One separator may end the row. Fields that are not read may be empty. Comments and blank
-    lines are skipped. A line ends with a newline; carriage returns may stand only before it.
+    lines are skipped. A line ends with a newline; carriage returns may stand only before it. A field in quotes may have
+    newlines, unless blanks separate the fields.
 
     Parameters
     ----------
@@ -152,7 +153,7 @@ def parse_lines(
                         at += 1
             for column in range(width):
                 columns[column, row] = -1
-            field = 0
+            field = inside = 0
             between = np.int64(separator)
             while at < size and kinds[block[at]] < NEWLINE:
                 token = at
@@ -209,9 +210,14 @@ def parse_lines(
                     # A separator may stand between quotes.
                     quotes = block[at] == 34 and (between != BLANKS or place >= 0)
                     quoted = False
-                    while at < size and kinds[block[at]] < NEWLINE:
+                    while at < size:
                         byte = block[at]
-                        if quotes and byte == 34:
+                        if kinds[byte] >= NEWLINE:
+                            ends = byte == 10 or (byte == 13 and at + 1 < size and block[at + 1] == 10)
+                            if not (quoted and ends and between != BLANKS):
+                                break
+                            inside += byte == 10
+                        elif quotes and byte == 34:
                             quoted = not quoted
                         elif not quoted and (byte == between or (between == BLANKS and kinds[byte] == BLANK)):
                             break
@@ -280,9 +286,32 @@ def parse_lines(
                 return row, line, OTHER_FIELDS, line_start, line_start, field
             lines[row] = line
             row += 1
+            line += inside
         at += 1
         line += 1
     return row, line, OK, 0, 0, field
+
+
+@lazy_kernel
+def end_of_rows(block: npt.NDArray[np.uint8], kinds: npt.NDArray[np.uint8]) -> int:
+    """Return the place behind the last newline outside of a field in quotes, 0 if there is none.
+
+    The block begins with a row. A tab may separate fields, whatever `kinds` says.
+    """
+    found = np.int64(0)
+    begins, quotes, quoted = True, False, False
+    for at in range(block.size):
+        byte = block[at]
+        if byte == 34 and (begins or quotes):
+            quotes, quoted = True, not quoted
+            begins = False
+        elif not quoted and (byte == 10 or byte == 9 or kinds[byte] == SEPARATOR):
+            begins, quotes = True, False
+            if byte == 10:
+                found = np.int64(at) + 1
+        elif kinds[byte] != BLANK:
+            begins = False
+    return int(found)
 
 
 def count_newlines(block: npt.NDArray[np.uint8], start: int) -> int:

@@ -233,7 +233,9 @@ def test_any_texts_are_names(edges: Edges, step: int) -> None:
 @settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
-        st.tuples(*[st.text(st.characters(codec="utf-8", min_codepoint=32), min_size=1, max_size=9)] * 2),
+        st.tuples(
+            *[st.text(st.characters(codec="utf-8", min_codepoint=32) | st.just("\n"), min_size=1, max_size=9)] * 2
+        ),
         min_size=2,
         max_size=20,
     )
@@ -253,7 +255,7 @@ REFUSED = {
     "the remedy": ("g.txt", "1 2\n2 x\n", TableOptions(), 'set graph.ids = "names"'),
     "an empty name": ("g.csv", "a,b\nb,\n", TableOptions(), "line 2: an empty field in 'b,'"),
     "an empty quoted name": ("g.csv", 'a,b\nb,""\n', TableOptions(), "line 2: an empty field"),
-    "an open quote": ("g.csv", 'a,b\nb,"c\n', TableOptions(), "line 2: a quote that the line does not close"),
+    "an open quote": ("g.csv", 'a,b\nb,"c\n', TableOptions(), "line 2: a quote that is not closed"),
     "a row with more fields": ("g.csv", "a,b\nb,c,d\n", TableOptions(), "line 2: the number of fields changes"),
     "no such column": ("g.csv", "source,target\na,b\n", TableOptions(edge_label="kind"), "there is no column kind"),
     "no such number": (
