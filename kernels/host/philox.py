@@ -51,7 +51,7 @@ def _one(seed, stream, word, out, at):
     out[at] = a if place == 0 else b if place == 1 else c if place == 2 else d
 
 
-@compiled
+@compiled("u8, u8, u8, u8[::1]")
 def fill_words(seed, stream, start, out):
     """Write words from number `start` on, for a key of two words.
 
@@ -79,7 +79,7 @@ def fill_words(seed, stream, start, out):
         _one(seed, stream, start + np.uint64(last), out, last)
 
 
-@compiled
+@compiled("u8, u8, i8, i8, i8, u8[::1], u4[::1], u8[::1], i8[::1], i8[::1]")
 def draw_edges(seed, stream, length, start, scale, thresholds, permutation, words, src, dst):
     """Draw edges of R-MAT.
 
@@ -135,7 +135,7 @@ def _leading(word, bits):
     return np.int64(word >> np.uint64(63 - bits) >> np.uint64(1))  # a shift by 64 is none
 
 
-@compiled
+@compiled("u8[::1], i8, i8[::1], u8[::1], u4[::1]")
 def scatter_words(words, bits, starts, scattered, places):
     """Bring words of the same leading bits together, stably.
 

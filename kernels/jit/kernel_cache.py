@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from longwall.kernels.jit import machine_code
+from longwall.kernels.jit.argument_types import text_of_types
 from longwall.kernels.jit.private_folder import CacheFolder, cache_folder, cache_notes
 
 _KERNELS = Path(__file__).parents[1]
@@ -57,7 +58,7 @@ def load_machine_code(function: Callable[..., Any], kinds: str) -> Callable[...,
     function
         The source of the kernel.
     kinds
-        Of the arguments; see :func:`longwall.kernels.jit.machine_code.describe_types`.
+        Of the arguments; see :mod:`longwall.kernels.jit.argument_types`.
     """
     source = Path(inspect.getfile(function))
     if _folder().path is None or not source.exists():
@@ -158,7 +159,7 @@ def _cache_class() -> Callable[[Any], Any]:
 
         def _machine_code(self, signature: Any) -> str | None:
             """Return the path of the file with the machine code alone, if there is to be one."""
-            kinds = machine_code.describe_types(signature)
+            kinds = text_of_types(signature)
             name = None if kinds is None else machine_code.file_name(_base(self._py_func), kinds)
             return None if name is None else f"{self.cache_path}/{name}"
 
