@@ -6,20 +6,19 @@ The words are those of `numpy.random.Philox`, in less time.
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from longwall.kernels.jit.compile import compiled
+from longwall.kernels.jit.compile import Intrinsic, compiled
 
 _FIRST, _SECOND = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)  # Philox4x64's multipliers
 _WEYL_FIRST, _WEYL_SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBB67AE8584CAA73B)
 _ROUNDS = 10
 
 
-@intrinsic
+@Intrinsic
 def _product(typing: Any, left: Any, right: Any) -> Any:  # noqa: ARG001 - Numba's interface
     """Both halves of the product of two words, the upper one first: one multiplication, where two are twice as long."""
+    from llvmlite import ir
+    from numba import types
 
     def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         wide = ir.IntType(128)

@@ -48,7 +48,7 @@ def types_of_text(text: str, names: Mapping[str, Any]) -> tuple[Any, ...]:
     types: Any = import_module("numba.core.types")
 
     def named(name: str) -> Callable[..., Any]:
-        return lambda *inner: types.BaseTuple.from_types(inner, names.get(name))
+        return lambda *inner: types.BaseTuple.from_types(inner, names[name])
 
     known = {name: named(name) for name in _NAMED.findall(text)}
     known |= {

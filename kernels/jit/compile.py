@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from functools import cache, update_wrapper
 from importlib import import_module
@@ -13,11 +15,14 @@ from warnings import warn
 from longwall.kernels.jit.argument_types import accepts, kind_of, text_of_kinds, types_of_text
 from longwall.kernels.jit.callee import callee_type
 from longwall.kernels.jit.compile_clock import COMPILING
-from longwall.kernels.jit.kernel_cache import cached, load_machine_code
+from longwall.kernels.jit.kernel_cache import cached, load_machine_code, machine_code_path
 
 _OPTIONS: Any = {"nogil": True, "_nrt": False}  # the second is not in Numba's type hints
 KERNELS: list[Kernel] = []
 """The kernels of all modules that have been imported, if they declare the types of their arguments."""
+
+COMING: dict[tuple[Kernel, str], Future[None]] = {}
+"""Signatures of kernels that other processes compile; see :class:`longwall.kernels.jit.compile_pool.CompilePool`."""
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -41,7 +46,7 @@ class Kernel:
 
     def __init__(self, function: Callable[..., Any], signatures: Sequence[str] = ()):
         update_wrapper(self, function)
-        self.signatures = tuple(signatures)
+        self.name, self.signatures = function.__name__, tuple(signatures)
         self._function = function
         self._found: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self._dispatcher: Any = None
@@ -56,13 +61,20 @@ class Kernel:
         found = self._found.get(kinds)
         return (found or self._find(kinds))(*arguments)
 
-    def is_on_disk(self, signature: str) -> bool:
-        """Return whether the machine code for a signature can be loaded."""
-        return load_machine_code(self._function, signature) is not None
+    def is_missing(self, signature: str) -> bool:
+        """Return whether the machine code for a signature is to be on disk, and is not."""
+        path = machine_code_path(self._function, signature)
+        return path is not None and not os.path.exists(path)  # noqa: PTH110 - never raises
 
     def load(self, signature: str) -> Callable[..., Any]:
         """Return the function for a signature, loaded or compiled."""
         with self._lock:
+            if (coming := COMING.get((self, signature))) is not None:
+                COMPILING.begin()
+                try:
+                    wait([coming])
+                finally:
+                    COMPILING.end()
             loaded = load_machine_code(self._function, signature)
             found: Callable[..., Any] = loaded or self.dispatcher.compile(
                 types_of_text(signature, self._function.__globals__)
@@ -80,7 +92,7 @@ class Kernel:
             if given is not None and accepts(signature, given):
                 return self.load(signature)
         if self.signatures:  # it works, but nothing can compile it beforehand
-            warn(f"{self._function.__qualname__} is called with types that it does not declare: {given}", stacklevel=5)
+            warn(f"{self.name} is called with types that it does not declare: {given}", stacklevel=5)
         loaded = None if given is None else load_machine_code(self._function, given)
         return loaded or self.dispatcher
 

@@ -51,7 +51,13 @@ def cached(dispatcher: Any) -> Any:
 
 
 def load_machine_code(function: Callable[..., Any], kinds: str) -> Callable[..., Any] | None:
-    """Return a kernel whose machine code is on disk; None where it is not there, or cannot be used without Numba.
+    """Return a kernel whose machine code is on disk; None where it is not there, or cannot be used without Numba."""
+    path = machine_code_path(function, kinds)
+    return None if path is None else machine_code.load(path, function)
+
+
+def machine_code_path(function: Callable[..., Any], kinds: str) -> str | None:
+    """Return where the machine code of a kernel lies once it is compiled; None where it is not kept apart from Numba.
 
     Parameters
     ----------
@@ -64,7 +70,7 @@ def load_machine_code(function: Callable[..., Any], kinds: str) -> Callable[...,
     if _folder().path is None or not source.exists():
         return None
     name = machine_code.file_name(_base(function), kinds)
-    return None if name is None else machine_code.load(f"{_place(source)}/{name}", function)
+    return None if name is None else f"{_place(source)}/{name}"
 
 
 def _place(source: Path) -> str:

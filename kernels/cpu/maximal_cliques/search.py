@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cpu.maximal_cliques.narrow import (
+from longwall.kernels.cpu.maximal_cliques.narrow import (  # noqa: F401 - two are named in a signature
     ALIVE,
     LENGTH,
     NONE,
@@ -22,6 +22,8 @@ from longwall.kernels.cpu.maximal_cliques.narrow import (
     UNTRIED,
     WIDE,
     WORDS,
+    Found,
+    Narrow,
     P,
     X,
     emit,
