@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from longwall.kernels.jit import machine_code
+from longwall.kernels.jit.argument_types import text_of_types
 from longwall.kernels.jit.private_folder import CacheFolder, cache_folder, cache_notes
 
 _KERNELS = Path(__file__).parents[1]
@@ -51,20 +52,26 @@ def cached(dispatcher: Any) -> Any:
 
 
 def load_machine_code(function: Callable[..., Any], kinds: str) -> Callable[..., Any] | None:
-    """Return a kernel whose machine code is on disk; None where it is not there, or cannot be used without Numba.
+    """Return a kernel whose machine code is on disk; None where it is not there, or cannot be used without Numba."""
+    path = machine_code_path(function, kinds)
+    return None if path is None else machine_code.load(path, function)
+
+
+def machine_code_path(function: Callable[..., Any], kinds: str) -> str | None:
+    """Return where the machine code of a kernel lies once it is compiled; None where it is not kept apart from Numba.
 
     Parameters
     ----------
     function
         The source of the kernel.
     kinds
-        Of the arguments; see :func:`longwall.kernels.jit.machine_code.describe_types`.
+        Of the arguments; see :mod:`longwall.kernels.jit.argument_types`.
     """
     source = Path(inspect.getfile(function))
     if _folder().path is None or not source.exists():
         return None
     name = machine_code.file_name(_base(function), kinds)
-    return None if name is None else machine_code.load(f"{_place(source)}/{name}", function)
+    return None if name is None else f"{_place(source)}/{name}"
 
 
 def _place(source: Path) -> str:
@@ -159,7 +166,7 @@ def _cache_class() -> Callable[[Any], Any]:
 
         def _machine_code(self, signature: Any) -> str | None:
             """Return the path of the file with the machine code alone, if there is to be one."""
-            kinds = machine_code.describe_types(signature)
+            kinds = text_of_types(signature)
             name = None if kinds is None else machine_code.file_name(_base(self._py_func), kinds)
             return None if name is None else f"{self.cache_path}/{name}"
 

@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.lazy_kernel import lazy_kernel
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.observer import Observer
 from longwall.storage.streaming.list_file import ListFile
@@ -74,7 +74,7 @@ def degree_bytes(graph: StoredGraph, longest: int, threads: int) -> int:
     return _ITEM * (graph.num_vertices + threads * longest)
 
 
-@lazy_kernel
+@compiled("u4[::1], i8, i8[::1], u4[::1]")
 def _add_products(
     values: UInt32s, at: int, starts: npt.NDArray[np.int64], degrees: UInt32s
 ) -> tuple[np.uint64, np.uint64]:

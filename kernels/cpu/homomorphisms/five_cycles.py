@@ -31,7 +31,7 @@ class CpuFiveCycleCounter:
         return exact(total, estimate)
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8, i8, u4[::1], u4[::1], u4[::1], u1[::1]")
 def count_five_cycles(indptr, indices, split, first, last, wedges, places, ends, stop_flag):
     """Count the cycles v, a, b, c, d whose smallest vertex v lies in first to last - 1.
 

@@ -81,7 +81,11 @@ class CpuRowCounter:
         return self._totals[: self._number].view(np.int64), self._estimates[: self._number]
 
 
-@compiled
+@compiled(
+    "i8[::1], u4[::1], i8[::1], u4[::1], b1, i8[::1], i8[:,::1], i8[:,::1], i8[:,::1], u4[::1], i8[::1], u4[::1], "
+    "i8[:,::1], i8[:,::1], i8[:,::1], u4[::1], i8[:,::1], i8[:,::1], i8[::1], u4[::1], u1[::1], i8, i8, b1, i8, "
+    "i8[::1], f8[::1], u1[::1]"
+)
 def run_rows(
     starts, entries, indptr, indices, on_graph, blocks, tables, dense_tables, arc_tables, reverse, common_indptr,
     common, ops, products, stored, ends, local, dense, scalars, reached, seen, first, last, symmetric, modulus, totals,

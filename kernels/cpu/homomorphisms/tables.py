@@ -108,7 +108,7 @@ def join_both_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64]
     in_parallel(device, graph, lambda: lambda first, last: join_arcs(*g, first, last, factor, walks, out))
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8, i8, u4[::1], i8[::1], u4[::1], u1[::1]")
 def list_common(indptr, indices, split, first, last, places, starts, common, stop_flag):
     """List the common neighbours of the ends of both arcs of every edge whose smaller end lies in first to last - 1.
 
@@ -153,7 +153,7 @@ def list_common(indptr, indices, split, first, last, places, starts, common, sto
             places[indices[i]] = 0
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8[::1], i8, i8[::1]")
 def neighbour_sums(indptr, indices, vertices, arcs, modulus, out):
     """Set out[v] to the sum of arcs[v, x] * vertices[x] over the neighbours x of v; arrays of no entries are ones.
 
@@ -181,7 +181,7 @@ def neighbour_sums(indptr, indices, vertices, arcs, modulus, out):
         out[v] = total
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8, i8, u4[::1], i8[::1], u1[::1]")
 def count_cycles(indptr, indices, split, first, last, wedges, counts, stop_flag):
     """Count the 4-cycles whose smallest vertex lies in first to last - 1, at an arc of each of their edges.
 
@@ -229,7 +229,7 @@ def count_cycles(indptr, indices, split, first, last, wedges, counts, stop_flag)
                 j -= 1
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8, i8, u4[::1], u8[::1], i8[::1], i8[::1], u1[::1]")
 def count_cliques(indptr, indices, split, first, last, places, table, sums, counts, stop_flag):
     """Count the cliques of four whose largest vertex v lies in first to last - 1, at an arc of each of their edges.
 
@@ -290,7 +290,7 @@ def count_cliques(indptr, indices, split, first, last, places, table, sums, coun
             sums[k] = 0
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8, i8, i8, b1, i8[::1]")
 def join_arcs(indptr, indices, split, first, last, factor, walks, counts):
     """Set the counts of both arcs of every edge (v, x) to `factor` times their sum, v in first to last - 1, v < x.
 
@@ -319,7 +319,7 @@ def join_arcs(indptr, indices, split, first, last, factor, walks, counts):
             counts[back] = total
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8, i8, u4[::1]")
 def list_reverse(indptr, indices, split, first, last, reverse):
     """Write the places of both arcs of every edge whose smaller end lies in first to last - 1 at one another's.
 

@@ -30,7 +30,7 @@ class CpuWheelCounter:
         return two_words(low, high)
 
 
-@compiled
+@compiled("i8[::1], i8[::1], u4[::1], i8, i8, u4[::1], u1[::1]")
 def count_wheels(indptr, starts, common, first, last, walks, stop_flag):
     """Count cycles of four among the neighbours of a vertex r, at the arc (r, x) to their smallest vertex x.
 

@@ -64,7 +64,10 @@ class CpuCliqueCounter:
         return int(total[0]) + (int(total[1]) << 64)
 
 
-@compiled
+@compiled(
+    "i8[::1], u4[::1], i8[::1], i8, i8, i8, i4[::1], u8[:,::1], i8[:,::1], Root(i4[::1], u8[::1], u8[:,::1], "
+    "i8[::1], u8[:,::1], u8[:,::1], i8[::1], u8[::1]), u1[::1]"
+)
 def count_cliques(indptr, indices, split, k, first, last, local, table, state, root, stop_flag):
     """Count the cliques of k >= 4 vertices whose two largest vertices are joined by the arcs first to last - 1.
 

@@ -46,7 +46,7 @@ class CpuArcDiamondCounter:
         return self.count(0, self._graph.num_arcs)
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8, i8, u4[::1], i8[::1], u1[::1]")
 def count_diamonds(indptr, indices, split, first, last, place, triangles, stop_flag):
     """Count the pairs of triangles that share an edge, of those edges whose larger ends own the arcs first to last - 1.
 

@@ -67,7 +67,7 @@ def count_common(device: CpuDevice, graph: GraphArrays) -> NDArray[np.uint32]:
     return triangles
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8, i8, u1[::1], u1[::1], u4[::1]")
 def count_arc_triangles(indptr, indices, split, first, last, marks, stop_flag, triangles):
     """Count the triangles of every arc; those of an edge are the neighbours of its smaller end among the larger one's.
 
@@ -103,7 +103,7 @@ def count_arc_triangles(indptr, indices, split, first, last, marks, stop_flag, t
             marks[indices[j]] = 0
 
 
-@compiled
+@compiled("i8[::1], u4[::1]")
 def largest_row(indptr, triangles):
     """Return the largest sum of the numbers of a vertex' arcs."""
     largest = np.int64(0)

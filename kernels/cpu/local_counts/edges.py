@@ -69,7 +69,7 @@ def _owners(edges, first_edge, number):
     return np.searchsorted(edges, first_edge, side="right") - 1, np.searchsorted(edges, first_edge + number)
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8[::1], i8, i8, u4[::1], u1[::1], i8, i8[::1]")
 def add_triangles(indptr, indices, split, edges, first, last, marks, stop_flag, first_edge, counts):
     """Add the triangles whose largest vertex is one of first to last - 1 to the counts of their three edges.
 
@@ -115,7 +115,7 @@ def add_triangles(indptr, indices, split, edges, first, last, marks, stop_flag, 
             marks[indices[j]] = 0
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8[::1], i8, i8, u4[::1], i8[::1], u8[:,::1], u1[::1], i8, i8[::1]")
 def add_cliques(indptr, indices, split, edges, first, last, marks, sums, bits, stop_flag, first_edge, counts):
     """Add the cliques of 4 vertices whose largest vertex x is one of first to last - 1 to the counts of their edges.
 
@@ -168,7 +168,7 @@ def add_cliques(indptr, indices, split, edges, first, last, marks, sums, bits, s
             marks[indices[begin + k]] = 0
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8[::1], i8, i8, u4[::1], u1[::1], i8, i8[::1]")
 def add_cycles(indptr, indices, split, edges, first, last, wedges, stop_flag, first_edge, counts):
     """Add the cycles of 4 vertices whose smallest vertex v is one of first to last - 1 to the counts of their edges.
 

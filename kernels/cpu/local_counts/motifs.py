@@ -175,7 +175,10 @@ def _next_candidate(indptr, indices, members, size, cursor, marks):
     return np.int64(-1)
 
 
-@compiled
+@compiled(
+    "i8[::1], u4[::1], i8, i8, i8, u4[::1], i8[::1], i8[:,::1], u1[::1], i8[:,::1], i8[::1], i8[:,:,::1], "
+    "i8[::1], i8[:,::1], u1[::1]"
+)
 def count_motifs(
     indptr, indices, k, first, last, entries, members, cursors, marks, known, fresh, found, taken, totals, stop_flag
 ):
@@ -310,7 +313,9 @@ def _flush(k, code, entries, known, found, taken, totals):
     return estimate
 
 
-@compiled
+@compiled(
+    "i8[::1], u4[::1], i8, i8, i8, i8[:,:,::1], u1[::1], i8[:,::1], i8[::1], i8[:,:,::1], i8[::1], i8[:,::1], u1[::1]"
+)
 def add_orbits(indptr, indices, k, first, last, orbits, marks, known, fresh, found, taken, counts, stop_flag):
     """Add the subgraphs of `count_motifs` to the counts of the vertices of their first k - 1, by orbit; k is 3 or 4.
 

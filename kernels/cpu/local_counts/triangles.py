@@ -69,7 +69,7 @@ class CpuTriangleVertexCounter:
         return self._counts
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8, i8, i8, i8, u1[::1], u1[::1]")
 def count_triangles(indptr, indices, split, first, last, low, high, marks, stop_flag):
     """Count the triangles whose two largest vertices are joined by the arcs first to last - 1.
 
@@ -113,7 +113,7 @@ def count_triangles(indptr, indices, split, first, last, low, high, marks, stop_
     return total
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8, i8, i8, i8, u1[::1], u1[::1], i8[::1]")
 def add_triangles_per_vertex(indptr, indices, split, first, last, low, high, marks, stop_flag, counts):
     """Add every triangle of :func:`count_triangles` to the `counts` (int64[num_vertices]) of its vertices."""
     v = np.searchsorted(indptr, first, side="right") - 1

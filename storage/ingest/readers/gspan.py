@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.data_notes import DataNotes
 from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
@@ -18,7 +19,6 @@ from longwall.storage.ingest.text.input_file import Progress
 from longwall.storage.ingest.text.text_file import Lines, TextFile
 from longwall.storage.ingest.transactions import TransactionSource
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
-from longwall.storage.lazy_kernel import lazy_kernel
 
 _TRANSACTION, _VERTEX, _EDGE = b"tve"
 _LIMIT = 2**31
@@ -193,7 +193,7 @@ def _explain(code: int, row: list[int], state: list[int]) -> str:
     return "this line has a label >= 2^31; use labels from 0 to 2147483647"
 
 
-@lazy_kernel
+@compiled("u1[::1], i8[:,:], i8[::1]")
 def _number(tags: npt.NDArray[np.uint8], columns: Int64s, state: Int64s) -> tuple[int, int]:
     """Replace numbers of vertices by ids, and write the transaction's id into the third column of vertices.
 

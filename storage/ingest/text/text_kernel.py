@@ -3,8 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.ingest.text.plain_lines import parse_plain_lines
-from longwall.storage.lazy_kernel import lazy_kernel
 
 (
     OK,
@@ -40,7 +40,10 @@ def byte_kinds(tab_separates: bool) -> npt.NDArray[np.uint8]:
     return kinds
 
 
-@lazy_kernel
+@compiled(
+    "u1[::1], i8, u1[::1], i8, i8[::1], i8, i8, const(u1[::1]), const(u1[::1]), b1[::1], b1[::1], i8[:,::1], "
+    "u1[::1], i4[::1], i8[::1]"
+)
 def parse_lines(
     block: npt.NDArray[np.uint8],
     start: int,
