@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.data_notes import DataNotes
 from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
 from longwall.storage.ingest.text.input_file import Progress
 from longwall.storage.ingest.text.raw_blocks import RawBlocks, word_at
 from longwall.storage.ingest.text.text_file import LEAST_BLOCK, TextFile
-from longwall.storage.lazy_kernel import lazy_kernel
 
 _OK, _HEADER, _NOT_INTEGER, _TOO_LARGE, _BINARY, _RANGE, _MORE, _WEIGHTS, _WEIGHT = range(9)
 # Of the vertex whose line is read, counted from 0, -1 in the header; of its line; and the numbers of the header.
@@ -129,7 +129,7 @@ def _explain(code: int, block: bytes, at: int, state: Int64s, size: int) -> str:
     return f"a neighbour of vertex {vertex} has no weight, which the header announces; complete the line"
 
 
-@lazy_kernel
+@compiled("u1[::1], i8, i8[::1], i8, i8, b1, i8[::1], i8[::1]")
 def _neighbours(
     block: npt.NDArray[np.uint8],
     at: int,

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.names.texts import HashedTexts, Texts, hash_texts
 from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeNames, EdgeStream
@@ -14,7 +15,6 @@ from longwall.storage.ingest.tables.columns import ColumnRequest
 from longwall.storage.ingest.text.input_file import Progress
 from longwall.storage.ingest.text.raw_blocks import RawBlocks, word_at
 from longwall.storage.ingest.text.text_file import whole_number
-from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.memory.sizes import round_size
 
 _OK, _STAR, _NOT_INTEGER, _BINARY, _RANGE, _MISSING, _OPEN_QUOTE = range(7)
@@ -269,7 +269,7 @@ def _written(numbers: Int64s) -> Texts:
     return Texts.of_arrow(pc.cast(pa.array(numbers), pa.large_string()))
 
 
-@lazy_kernel
+@compiled("u1[::1], i8, i8[::1], i8, i8[::1], i8[::1], u1[::1]")
 def _vertices(
     block: Bytes, at: int, state: Int64s, size: int, numbers: Int64s, starts: Int64s, labels: Bytes
 ) -> tuple[int, int, int]:
@@ -325,7 +325,7 @@ def _vertices(
     return count, at, _OK
 
 
-@lazy_kernel
+@compiled
 def _quoted(block: Bytes, at: int, escapes: bool, labels: Bytes, to: int) -> tuple[int, int, int]:
     """Copy a label up to its closing quote; return the places behind both, and a code."""
     while block[at] != 34:
@@ -340,7 +340,7 @@ def _quoted(block: Bytes, at: int, escapes: bool, labels: Bytes, to: int) -> tup
     return at + 1, to, _OK
 
 
-@lazy_kernel
+@compiled("u1[::1], i8, i8[::1], i8, b1, i8[::1], i8[::1]")
 def _lines(
     block: Bytes, at: int, state: Int64s, size: int, lists: bool, src: Int64s, dst: Int64s
 ) -> tuple[int, int, int]:
@@ -372,7 +372,7 @@ def _lines(
     return count, at, _OK
 
 
-@lazy_kernel
+@compiled
 def _skip_blanks(block: Bytes, at: int) -> int:
     """Return the place of the next byte that is no blank; carriage returns at the end of a line are blanks."""
     while block[at] == 32 or block[at] == 9 or (block[at] == 13 and (block[at + 1] == 10 or block[at + 1] == 13)):
@@ -380,7 +380,7 @@ def _skip_blanks(block: Bytes, at: int) -> int:
     return at
 
 
-@lazy_kernel
+@compiled
 def _line_begins(block: Bytes, at: int, state: Int64s) -> tuple[int, int]:
     """Pass blank lines and comments; return the place of the first word, or the end, and `_STAR` if it is a `*`."""
     while at < block.size:
@@ -396,7 +396,7 @@ def _line_begins(block: Bytes, at: int, state: Int64s) -> tuple[int, int]:
     return at, _OK
 
 
-@lazy_kernel
+@compiled
 def _line_ends(block: Bytes, at: int, state: Int64s) -> tuple[int, int]:
     """Pass the rest of a line."""
     while block[at] != 10:
@@ -407,7 +407,7 @@ def _line_ends(block: Bytes, at: int, state: Int64s) -> tuple[int, int]:
     return at + 1, _OK
 
 
-@lazy_kernel
+@compiled
 def _vertex(block: Bytes, at: int, size: int) -> tuple[int, int, int]:
     """Return a number, the place behind it (of its beginning, if it is wrong), and a code."""
     begin, value = at, np.int64(0)

@@ -202,4 +202,5 @@ class _InOrder:
                 f"{self._column.path}, {lines.place(row)}: label {labels[row]} is out of range; use labels from 0 to "
                 "2147483647"
             )
-        return labels.astype(np.int32)
+        narrow: npt.NDArray[np.int32] = labels.astype(np.int32)
+        return narrow

@@ -295,7 +295,7 @@ def parse_lines(
     return row, line, OK, 0, 0, field
 
 
-@lazy_kernel
+@compiled("u1[::1], u1[::1]")
 def end_of_rows(block: npt.NDArray[np.uint8], kinds: npt.NDArray[np.uint8]) -> int:
     """Return the place behind the last newline outside of a field in quotes, 0 if there is none.
 
