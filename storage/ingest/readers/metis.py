@@ -129,7 +129,7 @@ def _explain(code: int, block: bytes, at: int, state: Int64s, size: int) -> str:
     return f"a neighbour of vertex {vertex} has no weight, which the header announces; complete the line"
 
 
-@compiled("u1[::1], i8, i8[::1], i8, i8, b1, i8[::1], i8[::1]")
+@compiled("const(u1[::1]), i8, i8[::1], i8, i8, b1, i8[::1], i8[::1]")
 def _neighbours(
     block: npt.NDArray[np.uint8],
     at: int,

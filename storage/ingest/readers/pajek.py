@@ -269,7 +269,7 @@ def _written(numbers: Int64s) -> Texts:
     return Texts.of_arrow(pc.cast(pa.array(numbers), pa.large_string()))
 
 
-@compiled("u1[::1], i8, i8[::1], i8, i8[::1], i8[::1], u1[::1]")
+@compiled("const(u1[::1]), i8, i8[::1], i8, i8[::1], i8[::1], u1[::1]")
 def _vertices(
     block: Bytes, at: int, state: Int64s, size: int, numbers: Int64s, starts: Int64s, labels: Bytes
 ) -> tuple[int, int, int]:
@@ -340,7 +340,7 @@ def _quoted(block: Bytes, at: int, escapes: bool, labels: Bytes, to: int) -> tup
     return at + 1, to, _OK
 
 
-@compiled("u1[::1], i8, i8[::1], i8, b1, i8[::1], i8[::1]")
+@compiled("const(u1[::1]), i8, i8[::1], i8, b1, i8[::1], i8[::1]")
 def _lines(
     block: Bytes, at: int, state: Int64s, size: int, lists: bool, src: Int64s, dst: Int64s
 ) -> tuple[int, int, int]:
