@@ -47,6 +47,7 @@ from longwall.storage.system.paths import require_path
 from longwall.storage.system.signals import interrupted_by, interrupting, last_signal, undisturbed, unwrapped
 
 if TYPE_CHECKING:
+    from longwall.kernels.jit.compile_pool import CompilePool
     from longwall.pipeline.cluster.connect import ComingCluster
     from longwall.pipeline.execution.second_engine import SecondEngine
     from longwall.storage.graph.graph import Graph
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 
 _FREE_SECTIONS = ("memory", "engine", "scheduler")
 COMPILING = "compiling kernels: this takes a few seconds"
+_COMPILER_BYTES = 256 << 20  # of a process that compiles
 
 
 def run(
@@ -298,6 +300,7 @@ def _run(
 ) -> Result:
     from longwall.kernels.jit.kernel_cache import cache_note
     from longwall.pipeline.execution.engine_errors import user_errors
+    from longwall.pipeline.planning.named_kernels import kernels_of_plan, kernels_of_source
     from longwall.storage.memory.allocator import return_freed_memory
 
     return_freed_memory()
@@ -316,10 +319,15 @@ def _run(
         starting = _cluster(spec, directory, resources, observer, devices, later) if on_cluster else nullcontext()
         cluster = opened.enter_context(starting)
         say_compiling = cache(lambda: observer.note(COMPILING))
+        pool = opened.enter_context(_compile_pool(resources, on_cluster=on_cluster))
+        if pool.add([*kernels_of_source(spec), *spec.workload.planned_by]):
+            say_compiling()
         with engine.watch_compilation(say_compiling), user_errors(engine), observer.timed("graph"):
             graph = _graph(spec, observer, resources, cluster)
         with observer.timed("plan"):
             plan = plan_for(spec, graph)
+            if not resources.on_device and pool.add(kernels_of_plan(plan, engine.kernels)):
+                pool.show(observer)
         second = open_beside(spec, graph, resources)
         engines = engine_facts(spec, engine, devices, second)
         how_to_go_on = ""
@@ -358,6 +366,14 @@ def _note_unless_verified(spec: RunSpec, counts: Sequence[PatternCount], observe
     workload = spec.workload
     if spec.run.verify and all(one.method is None for one in counts):
         observer.note(f"not verified: one method alone answers {workload.kind}, output = {workload.output}")
+
+
+def _compile_pool(resources: Resources, *, on_cluster: bool) -> CompilePool:
+    """Return what compiles kernels beside a run, in as many processes as there are cores and as memory allows."""
+    from longwall.kernels.jit.compile_pool import CompilePool
+    from longwall.storage.system.concurrency import core_count
+
+    return CompilePool(0 if on_cluster else min(core_count(), resources.host.limit // _COMPILER_BYTES))
 
 
 def _cluster(

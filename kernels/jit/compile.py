@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from functools import cache, update_wrapper
 from importlib import import_module
 from threading import RLock
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
 from warnings import warn
 
 from longwall.kernels.jit.argument_types import accepts, kind_of, text_of_kinds, types_of_text
@@ -21,8 +20,17 @@ _OPTIONS: Any = {"nogil": True, "_nrt": False}  # the second is not in Numba's t
 KERNELS: list[Kernel] = []
 """The kernels of all modules that have been imported, if they declare the types of their arguments."""
 
-COMING: dict[tuple[Kernel, str], Future[None]] = {}
-"""Signatures of kernels that other processes compile; see :class:`longwall.kernels.jit.compile_pool.CompilePool`."""
+
+class Compiler(Protocol):
+    """Compiles kernels in other processes; see :class:`longwall.kernels.jit.compile_pool.CompilePool`."""
+
+    def compile(self, kernel: Kernel, signature: str) -> None:
+        """Return when the machine code is on disk, or when that is for the caller to do."""
+        ...
+
+
+ELSEWHERE: list[Compiler] = []
+"""Whom to ask first."""
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -40,8 +48,9 @@ class Kernel:
     function
         In the part of Python that Numba compiles.
     signatures
-        The types of all arguments, for each kind of calls; see :mod:`longwall.kernels.jit.argument_types`. A function
-        that only kernels call needs none: it is compiled for whatever it is called with.
+        The types of all arguments, for each kind of calls, the usual one first; see
+        :mod:`longwall.kernels.jit.argument_types`. A function that only kernels call needs none: it is compiled for
+        whatever it is called with.
     """
 
     def __init__(self, function: Callable[..., Any], signatures: Sequence[str] = ()):
@@ -69,10 +78,10 @@ class Kernel:
     def load(self, signature: str) -> Callable[..., Any]:
         """Return the function for a signature, loaded or compiled."""
         with self._lock:
-            if (coming := COMING.get((self, signature))) is not None:
+            for compiler in ELSEWHERE:
                 COMPILING.begin()
                 try:
-                    wait([coming])
+                    compiler.compile(self, signature)
                 finally:
                     COMPILING.end()
             loaded = load_machine_code(self._function, signature)

@@ -6,18 +6,32 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from types import CodeType, FunctionType
+from typing import Any, Protocol
 
 from longwall.kernels.jit.child_process import python_words
-from longwall.kernels.jit.compile import COMING, KERNELS, Kernel
+from longwall.kernels.jit.compile import ELSEWHERE, KERNELS, Kernel
+from longwall.kernels.jit.compile_clock import COMPILING
 
 _SERVE = "from longwall.kernels.jit.compile_pool import serve; serve()"
 _PACKAGES = "kernels", "pipeline", "storage"
+
+
+class Progress(Protocol):
+    """Shows progress; see :class:`longwall.storage.observer.Observer`."""
+
+    def phase(self, name: str, total: int | None, unit: str) -> None:
+        """Begin something of `total` units."""
+        ...
+
+    def advance(self, n: int) -> None:
+        """Add `n` units to those that are done."""
+        ...
 
 
 def declared_kernels() -> Sequence[Kernel]:
@@ -30,35 +44,61 @@ def declared_kernels() -> Sequence[Kernel]:
     return KERNELS
 
 
+def kernels_called_by(function: Any) -> list[Kernel]:
+    """Return the kernels that a function of an engine calls, itself or by objects that it makes: in its code."""
+    found: list[Kernel] = []
+    seen, waiting = {id(function)}, [function]
+    while waiting:
+        one = waiting.pop()
+        others: Iterable[Any] = ()
+        if isinstance(one, Kernel):
+            found += [one] if one.signatures else []
+        elif str(getattr(one, "__module__", "")).startswith("longwall.kernels."):
+            if isinstance(one, type):
+                others = [member for base in one.__mro__ for member in vars(base).values()]
+            elif isinstance(one, FunctionType):
+                others = [one.__globals__[name] for name in _names(one.__code__) if name in one.__globals__]
+        for other in others:
+            if id(other) not in seen:
+                seen.add(id(other))
+                waiting.append(other)
+    return found
+
+
+def _names(code: CodeType) -> list[str]:
+    """Return the names that a function and those within it look up."""
+    inner = [name for one in code.co_consts if isinstance(one, CodeType) for name in _names(one)]
+    return [*code.co_names, *inner]
+
+
 class CompilePool:
     """Processes that compile kernels, one kernel at a time each.
 
-    A kernel that is called meanwhile waits for its machine code. If a process ends early, the caller compiles what it
-    left undone.
+    A kernel that is called while the pool is open waits for its machine code. If a process ends early, the caller
+    compiles what it left undone.
 
     Parameters
     ----------
     processes
-        The most at a time; with fewer than two nothing is compiled beforehand.
-    done
-        Called for each kernel.
+        The most at a time; with fewer than two nothing is compiled here.
     """
 
-    def __init__(self, processes: int, done: Callable[[], None] = lambda: None):
+    def __init__(self, processes: int):
         self._threads = ThreadPoolExecutor(processes) if processes > 1 else None
-        self._done = done
-        self._futures: list[Future[None]] = []
+        self._futures: dict[tuple[Kernel, str], Future[None]] = {}
         self._own = threading.local()
         self._children: list[subprocess.Popen[str]] = []
 
     def __enter__(self) -> CompilePool:
-        """Return the pool."""
+        """Let kernels that are called ask the pool."""
+        ELSEWHERE.append(self)
         return self
 
     def __exit__(self, *_: object) -> None:
         """End the processes, whatever they compile."""
-        for key in [key for key, future in COMING.items() if future in self._futures]:
-            COMING.pop(key).cancel()
+        ELSEWHERE.remove(self)
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
         for child in self._children:
             child.kill()
         if self._threads is not None:
@@ -66,30 +106,39 @@ class CompilePool:
         for child in self._children:
             child.communicate()
 
-    def add(self, kernels: Iterable[Kernel]) -> int:
-        """Compile kernels that are not on disk, in this order; return the number of those."""
+    def add(self, kernels: Iterable[Kernel], *, every: bool = False) -> int:
+        """Begin to compile kernels that are not on disk, for the first or every signature; return their number."""
         missing = [
             (kernel, signature)
             for kernel in dict.fromkeys(kernels)
-            for signature in kernel.signatures
-            if (kernel, signature) not in COMING and kernel.is_missing(signature)
+            for signature in kernel.signatures[: None if every else 1]
+            if (kernel, signature) not in self._futures and kernel.is_missing(signature)
         ]
-        if self._threads is None or (len(missing) < 2 and not self._children):
+        if self._threads is None or (len(missing) < 2 and not self._futures):
             return 0
-        for kernel, signature in missing:
-            COMING[kernel, signature] = future = self._threads.submit(self._compile, kernel, signature)
-            self._futures.append(future)
+        for key in missing:
+            self._futures[key] = self._threads.submit(self._compile, *key)
         return len(missing)
 
-    def wait(self) -> None:
-        """Wait until all are compiled."""
-        for future in self._futures:
-            future.result()
+    def compile(self, kernel: Kernel, signature: str) -> None:
+        """Wait for a kernel; one that nobody has named is compiled here if a process has begun."""
+        if self._futures and (kernel, signature) not in self._futures and kernel.is_missing(signature):
+            assert self._threads is not None
+            with suppress(RuntimeError):  # the pool is closed
+                self._futures[kernel, signature] = self._threads.submit(self._compile, kernel, signature)
+        if (future := self._futures.get((kernel, signature))) is not None:
+            wait([future])
 
-    @property
-    def waiting(self) -> int:
-        """The number of kernels that are not compiled yet."""
-        return sum(not future.done() for future in self._futures)
+    def show(self, observer: Progress) -> None:
+        """Wait until all are compiled, and show how far that is."""
+        left = [future for future in self._futures.values() if not future.done()]
+        observer.phase("compiling kernels", len(left), "kernels")
+        COMPILING.begin()
+        try:
+            for _ in as_completed(left):
+                observer.advance(1)
+        finally:
+            COMPILING.end()
 
     def _compile(self, kernel: Kernel, signature: str) -> None:
         with suppress(OSError, ValueError):  # the process has ended, or none can be started
@@ -99,7 +148,6 @@ class CompilePool:
             child.stdin.write(json.dumps([kernel.__module__, kernel.name, signature]) + "\n")
             child.stdin.flush()
             child.stdout.readline()
-        self._done()
 
     def _child(self) -> subprocess.Popen[str]:
         """Return the process of a thread, which gets no signals from the terminal."""

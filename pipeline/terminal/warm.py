@@ -93,9 +93,9 @@ def compile_declared(observer: Observer) -> tuple[int, list[str]]:
     from longwall.storage.system.concurrency import core_count
 
     kernels = declared_kernels()
-    with CompilePool(max(core_count(), 2), lambda: observer.advance(1)) as pool:
-        observer.phase("compiling kernels", pool.add(kernels), "kernels")
-        pool.wait()
+    with CompilePool(max(core_count(), 2)) as pool:
+        pool.add(kernels, every=True)
+        pool.show(observer)
     left = [one.name for one in kernels if any(map(one.is_missing, one.signatures))]
     return len(kernels), [f"a process that compiles has ended at {', '.join(left)}"] if left else []
 

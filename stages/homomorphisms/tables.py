@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
@@ -22,6 +22,7 @@ from longwall.kernels.interface.homomorphism_program import (
     Step,
     TableProgram,
 )
+from longwall.kernels.interface.kernels import Kernels
 
 Array = Any  # a NumPy or a CuPy array
 
@@ -87,6 +88,22 @@ def make_tables(
     for step in program.steps:
         maker.make(step)
     return tables
+
+
+def table_kernels(program: TableProgram) -> list[Callable[..., Any]]:
+    """Return the functions of `Kernels` that `make_tables` calls."""
+    makes = {step.make for step in program.steps}
+    called: dict[Callable[..., Any], bool] = {
+        Kernels.reverse_arcs: program.needs_reverse,
+        Kernels.common_neighbours: program.needs_lists,
+        Kernels.sum_neighbours: Make.SUM_NEIGHBOURS in makes,
+        Kernels.row_counter: not makes.isdisjoint({Make.VERTEX_ROWS, Make.ARC_ROWS}),
+        Kernels.arc_triangles: Make.TRIANGLES in makes and not program.needs_lists,
+        Kernels.inner_counts: Make.INNER in makes,
+        Kernels.cliques_of_arcs: Make.CLIQUES in makes,
+        Kernels.paths_of_arcs: Make.PATHS in makes,
+    }
+    return [function for function, needed in called.items() if needed]
 
 
 class _Maker:

@@ -32,12 +32,12 @@ import sys, warnings
 import numpy as np
 from mine import first, second
 from longwall.kernels.jit.compile_pool import CompilePool
+from longwall.storage.observer import NullObserver
 warnings.simplefilter("error")
 with CompilePool(2) as pool:
-    number = pool.add([first, second, first])
+    number = pool.add([first, second, first], every=True)
     if sys.argv[1] == "wait":
-        pool.wait()
-        assert pool.waiting == 0
+        pool.show(NullObserver())
     fixed = np.arange(3, 6, dtype=np.uint32)
     fixed.flags.writeable = False
     print(number, first(np.arange(7, 9), 1), second(fixed, 2), second(np.arange(4, dtype=np.uint32)[::2], 3), end=" ")
@@ -62,10 +62,11 @@ def test_every_declaration_names_a_type_of_every_argument_in_the_one_way_to_writ
 def test_every_kernel_compiles_from_its_declaration(tmp_path: Path) -> None:
     code = """
         from longwall.kernels.jit.compile_pool import CompilePool, declared_kernels
+        from longwall.storage.observer import NullObserver
         kernels = declared_kernels()
         with CompilePool(2) as pool:
-            assert pool.add(kernels) >= len(kernels)
-            pool.wait()
+            assert pool.add(kernels, every=True) >= len(kernels)
+            pool.show(NullObserver())
         print(*(one.__name__ for one in kernels for text in one.signatures if one.is_missing(text)))
     """
     assert run(textwrap.dedent(code), tmp_path, "") == ""
@@ -87,16 +88,16 @@ def test_what_a_process_that_ends_leaves_is_compiled_by_the_caller(tmp_path: Pat
 def test_a_pool_that_is_left_early_leaves_nothing_broken(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(MODULE)
     leaves = """
-from longwall.kernels.jit.compile import COMING
+from longwall.kernels.jit.compile import ELSEWHERE
 from longwall.kernels.jit.compile_pool import CompilePool
 from mine import first, second
 with CompilePool(2) as pool:
-    pool.add([first, second])
+    pool.add([first, second], every=True)
     while not pool._children:
         pass
-print(COMING, [one.poll() is not None for one in pool._children] != [])
+print(ELSEWHERE, [one.poll() is not None for one in pool._children] != [])
 """
-    assert run(leaves, tmp_path, "") == "{} True"
+    assert run(leaves, tmp_path, "") == "[] True"
     assert run(CALLS, tmp_path, "wait").endswith(" 8 5 3 5 False")
 
 

@@ -153,7 +153,7 @@ def list_common(indptr, indices, split, first, last, places, starts, common, sto
             places[indices[i]] = 0
 
 
-@compiled("i8[::1], u4[::1], i8[::1], i8[::1], i8, i8[::1]")
+@compiled("i8[::1], u4[::1], i8[::1], i8[::1], i8, i8[::1]", "i8[::1], u4[::1], f8[::1], f8[::1], i8, f8[::1]")
 def neighbour_sums(indptr, indices, vertices, arcs, modulus, out):
     """Set out[v] to the sum of arcs[v, x] * vertices[x] over the neighbours x of v; arrays of no entries are ones.
 

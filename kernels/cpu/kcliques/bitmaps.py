@@ -9,7 +9,7 @@ import numpy as np
 
 from longwall.kernels.cpu.device import CpuDevice, fitting
 from longwall.kernels.cpu.kcliques.roots import Root, add, count_in_root
-from longwall.kernels.cpu.local_counts.triangles import CpuTriangleCounter, triangle_counter
+from longwall.kernels.cpu.local_counts.triangles import CpuTriangleCounter
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.kcliques import ADJACENT, MOST_ROOTED, OF, ROOTED_FROM
 from longwall.kernels.interface.workspaces import NARROW
@@ -21,7 +21,11 @@ def clique_counter(
     device: CpuDevice, graph: GraphArrays, k: int, memory: int
 ) -> "CpuCliqueCounter | CpuTriangleCounter":
     """Make a counter of k-cliques."""
-    return triangle_counter(device, graph, memory) if k == 3 else CpuCliqueCounter(device, graph, k, memory)
+    if k > 3:
+        return CpuCliqueCounter(device, graph, k, memory)
+    from longwall.kernels.cpu.local_counts.triangles import triangle_counter  # larger cliques name no kernel of these
+
+    return triangle_counter(device, graph, memory)
 
 
 class CpuCliqueCounter:

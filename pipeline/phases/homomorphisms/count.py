@@ -30,7 +30,7 @@ from longwall.pipeline.planning.homomorphisms.sums import HomomorphismSums, Term
 from longwall.stages.homomorphisms.listed import CountAlmostCliques, CountListed, CountWheels
 from longwall.stages.homomorphisms.pairs import CountPairs
 from longwall.stages.homomorphisms.rows import CountHomomorphisms, TabledGraph, Totals
-from longwall.stages.homomorphisms.tables import make_tables
+from longwall.stages.homomorphisms.tables import make_tables, table_kernels
 from longwall.stages.range_counting import (
     CountCliques,
     CountFiveCycles,
@@ -134,6 +134,14 @@ class HomomorphismCount:
         labels = "" if first.labels is None else f", labels {' '.join(map(str, first.labels))}"
         return first.edge_text + labels + (f" and {len(others)} more" if others else "") + self.part
 
+    @property
+    def kernels(self) -> list[Callable[..., Any]]:
+        """The functions of `Kernels` that it calls."""
+        phases = [*self.phases(WORD), *self.listed.values()]
+        stages = [phase.count for phase in phases] + [kernel_stage(*key) for key in _kinds(self.sums.terms)]
+        tables = table_kernels(self.sums.program) if phases else []
+        return [*tables, *(function for stage in stages for function in stage.kernels)]
+
     def phases(self, modulus: int) -> list[RowCount]:
         """Return what runs the program."""
         program, costs = self.sums.program, self.sums.costs
@@ -227,8 +235,11 @@ def kernel_counts(
     terms: Iterable[Iterable[Term]], env: Coordinator, costs: PassCosts | None = None
 ) -> dict[tuple[str, int], int]:
     """Count what terms have of kernels of their own: subgraphs by kind and number."""
-    kinds = {(term.kind, term.number): None for some in terms for term in some if term.kind in _KERNELS}
-    return {key: kernel_phase(*key, costs).run(env) for key in kinds}
+    return {key: kernel_phase(*key, costs).run(env) for key in _kinds(terms)}
+
+
+def _kinds(terms: Iterable[Iterable[Term]]) -> dict[tuple[str, int], None]:
+    return {(term.kind, term.number): None for some in terms for term in some if term.kind in _KERNELS}
 
 
 def kernel_phase(kind: str, number: int, costs: PassCosts | None) -> RangeCount:

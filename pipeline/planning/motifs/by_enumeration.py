@@ -23,6 +23,13 @@ class EnumerationPlan(CensusPlan):
     """Motifs of `k` vertices by enumeration."""
 
     @property
+    def kernels(self) -> tuple[Any, ...]:
+        """Those that list the connected patterns, and what counts them."""
+        from longwall.kernels.host.patterns.canonical_kernel import canonical_codes, count_removable, fill_dictionary
+
+        return (fill_dictionary, canonical_codes, count_removable, *self.phase.count.kernels)
+
+    @property
     def phase(self) -> RangeCount:
         """What counts them."""
         return RangeCount(CountMotifClasses(self.k), self.cost)
