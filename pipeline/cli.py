@@ -147,8 +147,9 @@ def run(
 ) -> None:
     """Run a config and write its results; of several, one after the other.
 
-    The results are Parquet files in <run.directory>/<run.name>/results. The folder must not exist yet, unless
-    --overwrite is given. A run that fails does not stop those after it; the exit code is that of the worst.
+    The results are Parquet files in <run.directory>/<run.name>/results. Their rows have no order, unless export.sort
+    is true. The folder must not exist yet, unless --overwrite is given. A run that fails does not stop those after
+    it; the exit code is that of the worst.
     """
     more = ["run.overwrite=true"] if overwrite else []
     with _reporting(as_json=as_json):

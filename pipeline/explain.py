@@ -110,7 +110,7 @@ def explain(
                 prediction = _predict(plan, spec, graph, placement, resources)
     finally:
         observer.close()
-    own = [_describe_plan(plan), *_describe_embeddings(plan, spec)]
+    own = [_describe_plan(plan), *_describe_order(spec), *_describe_embeddings(plan, spec)]
     return _joined([_begin(spec, graph, resources, second), *lies, *own, *prediction, *cost, *listed])
 
 
@@ -136,6 +136,14 @@ def _begin(spec: RunSpec, graph: Graph, resources: Resources, second: SecondEngi
 def _describe_plan(plan: Any) -> Part:
     text = plan.describe()
     return [text], {"plan": plan.to_dict(), "plan_text": text}
+
+
+def _describe_order(spec: RunSpec) -> list[Part]:
+    """Return a line if the rows of a listing are sorted."""
+    if not spec.export.sort:
+        return []
+    columns = spec.export.columns or tuple(f"v{vertex}" for vertex in range(spec.workload.num_columns or 0))
+    return [([f"sort         all rows by {', '.join(columns)}, once they are written"], {"sort": list(columns)})]
 
 
 def _joined(parts: Sequence[Part]) -> Explanation:

@@ -70,7 +70,7 @@ class Result:
         Returns
         -------
         Table
-            All rows, vertices as ids of the input.
+            All rows, vertices as ids of the input. They have no order, unless ``export.sort`` asks for one.
 
         Raises
         ------

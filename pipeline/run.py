@@ -40,6 +40,7 @@ from longwall.pipeline.result import Result
 from longwall.pipeline.result_tables import write_counts
 from longwall.pipeline.run_facts import engine_facts, memory_facts
 from longwall.pipeline.run_store.run_directory import RunDirectory
+from longwall.pipeline.sort_tables import sort_embeddings
 from longwall.storage.errors import FinalError, InputError, RunError, reason_of
 from longwall.storage.observer import NullObserver, Observer
 from longwall.storage.system.arguments import brief, require_texts
@@ -350,6 +351,7 @@ def _run(
                 interrupted_by(partial(_stop, cancel, resources, second), how_to_go_on),
             ):
                 counts = with_label_names(spec.workload.execute(plan, env), graph)
+                sort_embeddings(env)
             _note_unless_verified(spec, counts, observer)
         finally:
             if directory.recorded:

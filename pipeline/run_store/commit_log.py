@@ -52,7 +52,7 @@ class PartialResult:
     """Files that hold the rest of it, as the phase describes them.
 
     `name` is relative to the run's folder; `bytes` is the size of a file that must be there as long as the run goes on,
-    `sha256` its checksum. Where files have `rows`, their sum is the value.
+    `sha256` its checksum. If files have `rows`, their sum less that of the files that they replace is the value.
     """
     levels: LevelFigures = field(default_factory=dict)
     replaces: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ class PhaseRecord:
     ranges: int = 0
     combine: Callable[[Sequence[Any]], Any] | None = None
     partials: list[PartialResult] = field(default_factory=list)
-    _names: set[str] = field(default_factory=set)
+    _names: dict[str, int] = field(default_factory=dict)  # of the files, and the rows of each
 
     def add(self, ranges: Sequence[Range], partial: PartialResult) -> None:
         """Take note of a commit.
@@ -109,16 +109,18 @@ class PhaseRecord:
         names = [file["name"] for file in partial.files]
         if not ranges and partial.value:
             raise self._contradiction(f"{partial.value!r:.60} was found in no root")
-        if len(set(names)) < len(names) or not self._names.isdisjoint(names):
+        if len(set(names)) < len(names) or not self._names.keys().isdisjoint(names):
             raise self._contradiction("a file was recorded twice")
-        if not self._names.issuperset(partial.replaces):
+        if not self._names.keys() >= set(partial.replaces):
             raise self._contradiction("a file was replaced that was never recorded")
         rows = [file["rows"] for file in partial.files if "rows" in file]
+        new = sum(rows) - sum(self._names[name] for name in partial.replaces)
         named = partial.value["rows"] if rows and isinstance(partial.value, dict) else partial.value
-        if rows and sum(rows) != named:
-            raise self._contradiction(f"{named!r:.60} rows were recorded of files that have {sum(rows)}")
-        self._names.update(names)
-        self._names.difference_update(partial.replaces)
+        if rows and new != named:
+            raise self._contradiction(f"{named!r:.60} rows were recorded of files that have {new}")
+        self._names |= {file["name"]: file.get("rows", 0) for file in partial.files}
+        for name in partial.replaces:
+            del self._names[name]
         self.partials.append(partial)
         if self.combine is not None and len(self.partials) > _MOST_PARTIALS and not self._names:
             self._fold(self.combine)
@@ -383,6 +385,11 @@ class CommitLog:
     def files(self) -> list[dict[str, Any]]:
         """The files of all commits, without those that were replaced."""
         return [file for phase in self._found.values() for file in phase.files()]
+
+    def records(self, table: str) -> list[PhaseRecord]:
+        """Return the phases that have files of a table of the results."""
+        prefix = f"{RESULTS}{table}-"
+        return [phase for phase in self._found.values() if any(one["name"].startswith(prefix) for one in phase.files())]
 
     def results(self) -> dict[str, dict[str, Any]]:
         """Those of them that are results, by their names in the folder of results."""

@@ -14,6 +14,7 @@ import typer
 from longwall.pipeline.cli_output import write_stderr, write_stdout
 from longwall.pipeline.terminal import completion
 from longwall.storage.errors import InputError
+from longwall.storage.system import signals
 from longwall.storage.system.paths import user_path
 
 if TYPE_CHECKING:
@@ -89,7 +90,8 @@ def _remove(addresses: Sequence[str], *, yes: bool, as_json: bool) -> None:
             write_stderr("nothing was removed")
             return
         for run in runs:
-            run.remove()
+            with signals.undisturbed():  # half a removal would have to be repeated
+                run.remove()
             if not as_json:
                 write_stdout(f"removed {run.where} ({round_size(run.bytes)}){_kept(run)}")
     if as_json:
@@ -126,7 +128,11 @@ def _agreed(runs: Sequence[RemovableRun], total: int) -> bool:
     for run in runs:
         write_stderr(f"{run.where}  {run.status}  {round_size(run.bytes)}")
     print(f"remove {whole}? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    try:
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+    except KeyboardInterrupt:
+        write_stderr("\ninterrupted: nothing was removed")
+        raise typer.Exit(signals.exit_code()) from None
 
 
 def _kept(run: RemovableRun) -> str:
@@ -141,7 +147,10 @@ def _collect(folder: Path, spill: Path, *, unfinished: bool, yes: bool, as_json:
     from longwall.storage.memory.sizes import round_size
 
     found = list(leftovers(folder, spill, unfinished=unfinished))
-    gone = [yes and one.remove() for one in found]
+    gone = []
+    for one in found:
+        with signals.undisturbed():
+            gone.append(yes and one.remove())
     if as_json:
         facts = [one.to_json() | {"removed": removed} for one, removed in zip(found, gone, strict=True)]
         write_stdout(json.dumps({"found": facts, "bytes": sum(one.bytes for one in found)}))

@@ -55,7 +55,7 @@ def add_commands(app: typer.Typer, reporting: Callable[..., AbstractContextManag
         for_spreadsheets: ForSpreadsheets = False,
         tables: Annotated[bool, typer.Option("--tables", help="List the tables of the run.")] = False,
     ) -> None:
-        """Show a table of a run's results."""
+        """Show a table of a run's results; its rows have no order, unless export.sort was true."""
         with reporting():
             if for_spreadsheets and not as_csv:
                 raise InputError("--spreadsheet: only --csv has a use for it; add --csv")

@@ -472,3 +472,7 @@ class ExportSection(Section):
     columns: Annotated[tuple[str, ...] | None, BeforeValidator(_column_names)] = Field(
         default=None, description='write only these columns, such as `["v0", "v2"]`; by default all of them'
     )
+    sort: bool | None = Field(
+        default=None,
+        description="`true`: bring the rows in ascending order, by their first column first; by default they have none",
+    )

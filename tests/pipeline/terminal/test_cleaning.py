@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -103,6 +104,24 @@ def test_rm_asks_at_a_terminal(answer: str, stays: bool) -> None:
     assert process.returncode == 0
     assert "remove 1 run, " in asked
     assert (asked.rstrip().endswith("nothing was removed"), said == "", run.exists()) == (stays, stays, stays)
+
+
+@each_case("by", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_at_the_question_removes_nothing(work: Path, by: signal.Signals) -> None:
+    parent, child = pty.openpty()
+    words = [sys.executable, "-m", "longwall", "rm", "runs/one"]
+    process = subprocess.Popen(words, stdin=child, stdout=subprocess.PIPE, stderr=child, text=True)
+    os.close(child)
+    asked = ""
+    while "[y/N]" not in asked:
+        asked += os.read(parent, 1 << 16).decode()
+    process.send_signal(by)
+    process.communicate(timeout=60)
+    said = os.read(parent, 1 << 16).decode()
+    os.close(parent)
+    assert process.returncode == 128 + by
+    assert said.strip() == "interrupted: nothing was removed"
+    assert (work / "runs/one/manifest.json").exists()
 
 
 @each_case(

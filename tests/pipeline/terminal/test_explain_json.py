@@ -116,6 +116,14 @@ def test_several_embeddings_of_a_subgraph_are_said() -> None:
     assert "several_embeddings_per_subgraph" not in explained("diamonds.toml")
 
 
+def test_the_order_of_rows_is_said() -> None:
+    assert explained("listing.toml", "--set", "export.sort=true")["sort"] == ["v0", "v1", "v2", "v3"]
+    words = ("--set", "export.sort=true", "--set", 'export.columns=["v2","v0"]')
+    assert explained("listing.toml", *words)["sort"] == ["v2", "v0"]
+    assert "sort         all rows by v2, v0, once they are written" in lines_of("listing.toml", *words)
+    assert "sort" not in explained("listing.toml")
+
+
 def test_bad_input_is_json_too() -> None:
     ended = CliRunner().invoke(app, ["explain", "diamonds.toml", "--set", "workload.k=3", "--json"])
     assert (ended.exit_code, json.loads(ended.stdout)["error"]["key"]) == (2, "workload.k")
