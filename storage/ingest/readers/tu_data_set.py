@@ -185,8 +185,8 @@ class _InOrder:
         while sum(map(len, parts)) < count and (lines := next(self._lines, None)) is not None:
             parts.append(self._checked(lines))
         values: npt.NDArray[np.int32] = np.concatenate(parts)
-        self._left = values[count:]
-        return values[:count]
+        taken, self._left = values[:count], values[count:]
+        return taken
 
     def take_rest(self) -> None:
         """Read the other values, to count them."""
