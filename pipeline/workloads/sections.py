@@ -161,7 +161,8 @@ class GraphSection(Section):
 
     path: Source | None = Field(
         default=None,
-        description="edge list (`.txt`, `.tsv`, `.csv`, any separator), `.mtx`, `.lg`, `.graph`, a database of graphs "
+        description="edge list (`.txt`, `.tsv`, `.csv`, any separator), `.mtx`, `.graphml`, `.gexf`, `.gml`, `.json`, "
+        "`.col`, `.gr`, `.metis`, `.net`, `.lg`, `.graph`, a database of graphs "
         'in gSpan\'s format (`.gspan`, or any name if `workload.kind = "transactions"`), all also `.gz`, `.zst`, '
         "`.bz2`, `.xz` or `.zip`; `.parquet`, or a graph store; or the URL of one of these, read with fsspec; edge "
         "lists or Parquet files also as a list, a folder, or a pattern such as `data/*.csv`",

@@ -163,20 +163,9 @@ def _neighbours(
     while at < block.size:
         byte = block[at]
         if byte == 10:
-            fields = state[_FIELDS]
-            if state[_IN_COMMENT]:
-                state[_IN_COMMENT] = 0
-            elif state[_VERTEX] < 0:
-                if fields > 0:
-                    return count, at + 1, _HEADER
-            elif state[_VERTEX] < size:
-                if fields < skipped:
-                    return count, at, _WEIGHTS
-                if weighted and (fields - skipped) % 2 == 1:
-                    return count, at, _WEIGHT
-                state[_VERTEX] += 1
-            state[_FIELDS] = 0
-            state[_LINE] += 1
+            code = _end_line(state, size, skipped, weighted)
+            if code != _OK:
+                return count, at + (code == _HEADER), code
             at += 1
             continue
         if state[_IN_COMMENT] or byte == 32 or byte == 9:
@@ -197,16 +186,9 @@ def _neighbours(
         if not header and state[_VERTEX] >= size:
             return count, at, _MORE
         read = header or (field >= skipped and (not weighted or (field - skipped) % 2 == 0))
-        value = np.int64(0)
-        while at < block.size and block[at] > 32:
-            digit = block[at] - np.uint8(48)  # wraps round for bytes below "0"
-            if read:
-                if digit > 9:
-                    return count, begin, _NOT_INTEGER
-                if value >= np.int64(9 * 10**17):
-                    return count, begin, _TOO_LARGE
-                value = value * 10 + np.int64(digit)
-            at += 1
+        value, at, code = _word(block, at, read)
+        if code != _OK:
+            return count, begin, code
         state[_FIELDS] += 1
         if header:
             if field < _MOST_NUMBERS:
@@ -218,3 +200,39 @@ def _neighbours(
             dst[count] = value
             count += 1
     return count, at, _OK
+
+
+@lazy_kernel
+def _end_line(state: Int64s, size: int, skipped: int, weighted: bool) -> int:
+    """End the line of a vertex, of the header, or of a comment."""
+    fields = state[_FIELDS]
+    if state[_IN_COMMENT]:
+        state[_IN_COMMENT] = 0
+    elif state[_VERTEX] < 0:
+        if fields > 0:
+            return _HEADER
+    elif state[_VERTEX] < size:
+        if fields < skipped:
+            return _WEIGHTS
+        if weighted and (fields - skipped) % 2 == 1:
+            return _WEIGHT
+        state[_VERTEX] += 1
+    state[_FIELDS] = 0
+    state[_LINE] += 1
+    return _OK
+
+
+@lazy_kernel
+def _word(block: npt.NDArray[np.uint8], at: int, read: bool) -> tuple[int, int, int]:
+    """Return the number of a word that is read, the place behind the word, and a code."""
+    value = np.int64(0)
+    while at < block.size and block[at] > 32:
+        digit = block[at] - np.uint8(48)  # wraps round for bytes below "0"
+        if read:
+            if digit > 9:
+                return 0, at, _NOT_INTEGER
+            if value >= np.int64(9 * 10**17):
+                return 0, at, _TOO_LARGE
+            value = value * 10 + np.int64(digit)
+        at += 1
+    return int(value), at, _OK

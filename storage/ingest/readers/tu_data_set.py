@@ -185,8 +185,9 @@ class _InOrder:
         while sum(map(len, parts)) < count and (lines := next(self._lines, None)) is not None:
             parts.append(self._checked(lines))
         values: npt.NDArray[np.int32] = np.concatenate(parts)
+        taken: npt.NDArray[np.int32] = values[:count]
         self._left = values[count:]
-        return values[:count]
+        return taken
 
     def take_rest(self) -> None:
         """Read the other values, to count them."""
@@ -194,7 +195,7 @@ class _InOrder:
             """Lines are counted."""
 
     def _checked(self, lines: Lines) -> npt.NDArray[np.int32]:
-        labels = lines.columns[0]
+        labels: Int64s = lines.columns[0]
         bad = labels >= _LIMIT
         if bad.any():
             row = int(np.argmax(bad))

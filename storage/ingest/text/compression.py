@@ -1,6 +1,7 @@
 """Streams of decompressed bytes: gzip, bzip2 and Zstandard by Arrow, xz and zip archives of one file by Python."""
 
 import lzma
+import struct
 import zipfile
 import zlib
 from pathlib import Path
@@ -136,6 +137,8 @@ class _BoundedReads:
 
     def seek(self, offset: int, whence: int = 0) -> int:
         """Go to a place."""
+        if whence == 0 and offset < 0:
+            raise zipfile.BadZipFile("a member begins ahead of the file")
         return self._file.seek(offset, whence)
 
     def tell(self) -> int:
@@ -161,7 +164,7 @@ def only_member(path: Path, file: BinaryIO) -> Any:
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise InputError(f"{path}: the archive is compressed by another method than deflate; unpack it")
         return archive.open(member)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, EOFError) as error:
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, EOFError, struct.error) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"{path}: this is not a complete zip archive ({reason:.80}); copy it again") from None
 

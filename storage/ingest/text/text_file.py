@@ -160,6 +160,14 @@ class TextFile:
         block = self._header
         return block is not None and pattern.match(block.buffer, block.start, block.end) is not None
 
+    def has_field(self, fields: Sequence[str]) -> bool:
+        """Whether the rest of the first block has one of some texts as a field, with any separator but blanks."""
+        if self._header is None:
+            return False
+        words = b"|".join(re.escape(field.encode()) for field in fields)
+        found = re.compile(rb"(?m)(?:^|[,;|\t\"])[ ]*(?:%b)[ ]*(?:[,;|\t\"\r]|$)" % words)
+        return found.search(self._header.buffer, self._header.start, self._header.end) is not None
+
     def look(self) -> str:
         """Return the next line, even if it is blank or a comment."""
         return self._look()

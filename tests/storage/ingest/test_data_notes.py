@@ -198,7 +198,8 @@ def test_comments_of_every_format_are_counted(name: str, text: str, tmp_path: Pa
 @each_case(
     ("name", "text", "said"),
     [
-        ("a.csv", "person,friend\nann,bob\n", "the first line ('person', 'friend') is read as a row"),
+        ("a.csv", "person,friend\nann,bob\n", "the first line ('person', 'friend') names the columns"),
+        ("a.txt", "ann bob\nbob cy\n", "the first line ('ann', 'bob') is read as a row"),
         ("out.a", "% bip unweighted\n1 1\n1 2\n", "vertex 7 of the second column is -7"),
         ("a.gml", "graph [ node [ id 1 ] node [ id 2 ] edge [ source 1 target 2 ] ]", "the ids of the nodes"),
         ("a.col", "p edge 2 9\ne 1 2\n", "9 edges are announced, and the file has 1"),
