@@ -334,7 +334,7 @@ def _run(
         how_to_go_on = ""
         if directory.recorded:
             facts = describe_graph(spec, graph) | {"degrees": graph.degree_powers()}
-            _settle(directory, {"engine": engines, "graph": facts}, plan, resources)
+            _record(directory, {"engine": engines, "graph": facts}, plan, resources)
             how_to_go_on = how_to_resume(spec, directory.where)
         env = _coordinator(directory, spec, graph, resources, observer, metrics, cancel, second)
         env.alone, env.device_graph = not on_cluster, None if kept is None else kept.device_graph
@@ -475,15 +475,15 @@ def _coordinator(
     )
 
 
-def _settle(directory: RunDirectory, facts: dict[str, Any], plan: Any, resources: Resources) -> None:
-    """Save what results depend on in the manifest, with the budgets; a resumed run must find there what it has.
+def _settle(directory: RunDirectory, facts: dict[str, Any]) -> None:
+    """Put what results depend on into the manifest; a resumed run must find there what it has.
 
     Raises
     ------
     InputError
         If it does not.
     """
-    facts = json.loads(json.dumps(facts | {"plan": plan.to_dict()}))
+    facts = json.loads(json.dumps(facts))
     before = directory.manifest
     if "plan" in before:
         began, now = before["engine"]["name"], facts["engine"]["name"]
@@ -505,7 +505,13 @@ def _settle(directory: RunDirectory, facts: dict[str, Any], plan: Any, resources
                     f"{directory.where}: the run cannot be resumed, its {what} is not the one that it began with; "
                     "start a new run"
                 )
-    directory.manifest |= facts | {"budget": resources.limits(), "plan_text": plan.describe()}
+    directory.manifest |= facts
+
+
+def _record(directory: RunDirectory, facts: dict[str, Any], plan: Any, resources: Resources) -> None:
+    """Save in the manifest what results depend on, the budgets, and the plan as text."""
+    _settle(directory, facts | {"plan": plan.to_dict()})
+    directory.manifest |= {"budget": resources.limits(), "plan_text": plan.describe()}
     LOG.debug("plan: %s", directory.manifest["plan_text"])
     directory.save()
 
