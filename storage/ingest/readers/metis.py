@@ -202,7 +202,7 @@ def _neighbours(
     return count, at, _OK
 
 
-@lazy_kernel
+@compiled
 def _end_line(state: Int64s, size: int, skipped: int, weighted: bool) -> int:
     """End the line of a vertex, of the header, or of a comment."""
     fields = state[_FIELDS]
@@ -222,7 +222,7 @@ def _end_line(state: Int64s, size: int, skipped: int, weighted: bool) -> int:
     return _OK
 
 
-@lazy_kernel
+@compiled
 def _word(block: npt.NDArray[np.uint8], at: int, read: bool) -> tuple[int, int, int]:
     """Return the number of a word that is read, the place behind the word, and a code."""
     value = np.int64(0)
