@@ -111,7 +111,7 @@ class Match(Workload):
     def _edges_are_of_known_shapes(cls, pattern: str | tuple[str, ...], info: ValidationInfo) -> object:
         if info.data.get("output") != "edges" or not isinstance(pattern, str):
             return pattern
-        from longwall.pipeline.phases.count_per_edge import edge_shape
+        from longwall.pipeline.planning.methods.counts_of_edges import edge_shape
 
         parsed = read_query(pattern, placeholders(info.data.get("pattern_labels") or None))
         labelled = parsed.labels is not None or parsed.edge_labels is not None

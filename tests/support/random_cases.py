@@ -10,7 +10,7 @@ from math import inf
 
 import naive
 import networkx as nx
-from plans import tried_first
+from plans import motifs, tried_first
 
 from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
@@ -24,8 +24,6 @@ from longwall.pipeline.planning.method import ON_PARTS
 from longwall.pipeline.planning.methods.homomorphisms import HomomorphismsPlan, induced_by_denser
 from longwall.pipeline.planning.methods.search import search_of
 from longwall.pipeline.planning.methods.star_leaves import StarLeavesPlan
-from longwall.pipeline.planning.motifs.by_counting import plan_counting
-from longwall.pipeline.planning.motifs.by_enumeration import plan_enumeration
 from longwall.pipeline.planning.plan import Choice, CountPlan
 from longwall.pipeline.planning.planner import PLANNER
 from longwall.pipeline.planning.query import Query
@@ -225,7 +223,7 @@ def _motifs(pattern: Pattern, graph: Graph, *, induced: bool) -> dict[str, Count
     k = pattern.num_vertices
     if not induced or k > _MOTIF_VERTICES:
         return {}
-    counting, enumeration = plan_counting(k, graph, PLANNER), plan_enumeration(k, graph.stats)
+    counting, enumeration = motifs("motif-counting", k, graph), motifs("motif-enumeration", k, graph)
     kinds = [nx.Graph(list(one.edges)) for one in counting.patterns]
     (at,) = [i for i, one in enumerate(kinds) if nx.is_isomorphic(one, nx.Graph(list(pattern.edges)))]
     return {
