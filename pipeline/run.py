@@ -142,7 +142,7 @@ def resume(
     Raises
     ------
     InputError
-        If the run does not exist or is still going on, or its graph, its config or its plan changed.
+        If the run does not exist or is still going on, or its graph, its config or its question changed.
     RunError, KeyboardInterrupt
         As `run`.
 
@@ -296,8 +296,10 @@ def _run(
         second = open_beside(spec, graph, resources)
         facts = describe_graph(spec, graph) | {"degrees": graph.degree_powers()}
         engines = engine_facts(spec, engine, devices, second)
-        _settle(directory, {"engine": engines, "graph": facts, "plan": plan.to_dict()})
-        directory.manifest |= {"budget": resources.limits(), "plan_text": plan.describe()}
+        question = getattr(plan, "question", None) or plan.to_dict()
+        _settle(directory, {"engine": engines, "graph": facts, "question": question})
+        budget = resources.limits()
+        directory.manifest |= {"budget": budget, "plan": plan.to_dict(), "plan_text": plan.describe()}
         LOG.debug("plan: %s", directory.manifest["plan_text"])
         directory.save()
         env = _coordinator(directory, spec, graph, resources, observer, metrics, cancel, alone=not on_cluster)
@@ -433,7 +435,7 @@ def _settle(directory: RunDirectory, facts: dict[str, Any]) -> None:
     """
     facts = json.loads(json.dumps(facts))
     before = directory.manifest
-    if "plan" in before:
+    if "question" in before:
         began, now = before["engine"]["name"], facts["engine"]["name"]
         if began != now and "cluster" in (began, now):
             where, kind = ("on a", "dask") if began == "cluster" else ("without a", "local")
@@ -445,7 +447,7 @@ def _settle(directory: RunDirectory, facts: dict[str, Any]) -> None:
             # The host may join or leave a device: both do the same tasks.
             ("engine", began.removeprefix("cpu+") != now.removeprefix("cpu+")),
             ("graph", before["graph"]["hash"] != facts["graph"]["hash"]),
-            ("plan", before["plan"] != facts["plan"]),
+            ("question", before["question"] != facts["question"]),
         )
         for what, differs in kinds:
             if differs:

@@ -43,6 +43,11 @@ class QueriesPlan:
 
     queries: tuple[tuple[str, CountPlan], ...]
 
+    @property
+    def question(self) -> Any:
+        """The questions, as `CountPlan.question`."""
+        return [plan.question for _, plan in self.queries]
+
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
         return {"kind": "queries", "queries": [{"name": name} | plan.to_dict() for name, plan in self.queries]}
