@@ -170,7 +170,7 @@ def resume(
     Raises
     ------
     InputError
-        If the run does not exist or is still going on, or its graph, its config or its plan changed.
+        If the run does not exist or is still going on, or its graph, its config or its question changed.
     RunError, KeyboardInterrupt
         As `run`.
 
@@ -485,7 +485,7 @@ def _settle(directory: RunDirectory, facts: dict[str, Any]) -> None:
     """
     facts = json.loads(json.dumps(facts))
     before = directory.manifest
-    if "plan" in before:
+    if "question" in before:
         began, now = before["engine"]["name"], facts["engine"]["name"]
         if began != now and "cluster" in (began, now):
             where, kind = ("on a", "dask") if began == "cluster" else ("without a", "local")
@@ -497,7 +497,7 @@ def _settle(directory: RunDirectory, facts: dict[str, Any]) -> None:
             # The host may join or leave a device: both do the same tasks.
             ("engine", began.removeprefix("cpu+") != now.removeprefix("cpu+")),
             ("graph", before["graph"]["hash"] != facts["graph"]["hash"]),
-            ("plan", before["plan"] != facts["plan"]),
+            ("question", before["question"] != facts["question"]),
         )
         for what, differs in kinds:
             if differs:
@@ -510,8 +510,10 @@ def _settle(directory: RunDirectory, facts: dict[str, Any]) -> None:
 
 def _record(directory: RunDirectory, facts: dict[str, Any], plan: Any, resources: Resources) -> None:
     """Save in the manifest what results depend on, the budgets, and the plan as text."""
-    _settle(directory, facts | {"plan": plan.to_dict()})
-    directory.manifest |= {"budget": resources.limits(), "plan_text": plan.describe()}
+    question = getattr(plan, "question", None) or plan.to_dict()
+    _settle(directory, facts | {"question": question})
+    budget = resources.limits()
+    directory.manifest |= {"budget": budget, "plan": plan.to_dict(), "plan_text": plan.describe()}
     LOG.debug("plan: %s", directory.manifest["plan_text"])
     directory.save()
 

@@ -24,6 +24,7 @@ import time
 import uuid
 from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -80,6 +81,8 @@ class PhaseRecord:
         Their results, in the order of the commits; many of values that can be combined become one.
     combine
         Returns one value for several; None: the results stay apart.
+    answers
+        The checksum of the question that it helps to answer, and the name of the method; both are empty for others.
     """
 
     name: str
@@ -88,6 +91,7 @@ class PhaseRecord:
     done: list[Range] = field(default_factory=list)
     ranges: int = 0
     combine: Callable[[Sequence[Any]], Any] | None = None
+    answers: tuple[str, str] = ("", "")
     partials: list[PartialResult] = field(default_factory=list)
     _names: dict[str, int] = field(default_factory=dict)  # of the files, and the rows of each
 
@@ -227,6 +231,7 @@ class CommitLog:
         self._gone: set[str] = set()  # finished files that were dropped
         self._waiting: list[dict[str, Any]] = []
         self._since = 0.0  # when the first of them came
+        self._answering: tuple[str, str] | None = None
         self._commits = CommitFiles(store, partial(add_entry, self._found, self), self.owner)
         if not self._commits.read():
             raise self._commits.damaged("some commits are gone")
@@ -325,13 +330,33 @@ class CommitLog:
             self._begun.add(name)
             if name not in self._found:
                 self._require_no_other_results()
-            record = self._found.setdefault(name, PhaseRecord(name, total, self))
+            answers = self._answering or ("", "")
+            record = self._found.setdefault(name, PhaseRecord(name, total, self, answers=answers))
         if record.total != total:
             raise FinalError(
                 f'{self.store.where}: what is finished of "{name}" is of another run, with {record.total:,} roots in '
                 f"place of {total:,}: start a new run"
             )
         return record
+
+    @contextmanager
+    def answering(self, question: str, method: str) -> Iterator[None]:
+        """Take note that phases which begin are a part of an answer, unless they are one of another answer already."""
+        if self._answering is not None:
+            yield
+            return
+        self._answering = question, method
+        try:
+            yield
+        finally:
+            self._answering = None
+
+    def method_of(self, question: str) -> str | None:
+        """Return the method by which a question is answered so far, the last of several; None inside of an answer."""
+        if self._answering is not None:
+            return None
+        methods = [one.answers[1] for one in self._found.values() if one.answers[0] == question and one.partials]
+        return methods[-1] if methods else None
 
     def values(self, name: str) -> list[Any]:
         """The values of all commits of a phase, which need not have begun."""
@@ -442,7 +467,8 @@ def add_entry(phases: dict[str, PhaseRecord], owner: "Log", entry: dict[str, Any
     for file in (*(file["name"] for file in partial.files), *partial.replaces):
         if not is_own(file):
             raise FinalError(f"{file!r:.200} is no file of a run: start a new run")
-    phase = phases.setdefault(name, PhaseRecord(name, total, owner))
+    question, method = map(str, entry["answers"])
+    phase = phases.setdefault(name, PhaseRecord(name, total, owner, answers=(question, method)))
     if phase.total != total:
         raise FinalError(f"{name!r:.60} has {phase.total} roots, and {total}: start a new run")
     phase.add([(operator.index(first), operator.index(last)) for first, last in entry["ranges"]], partial)
@@ -453,6 +479,7 @@ def _entry(phase: PhaseRecord, ranges: Sequence[Range], partial: PartialResult) 
     return {
         "phase": phase.name,
         "total": phase.total,
+        "answers": phase.answers,
         "ranges": ranges,
         "value": partial.value,
         "files": partial.files,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MARK = "# The config of this run, written by Longwall.\n"
 """The beginning of a run's config, which distinguishes it from other files of that name."""
 _MOST_BYTES = 1 << 28  # a million result files
-FORMAT = 4  # of the commit log, and of what its numbers mean
+FORMAT = 5  # of the commit log, and of what its numbers mean
 _LIBRARIES = ("numpy", "numba", "pyarrow", "zarr", "numcodecs", "cupy-cuda13x", "cupy-cuda12x")
 
 
@@ -75,7 +75,7 @@ def manifest_of(store: RunStore) -> dict[str, Any]:
     try:
         manifest: dict[str, Any] = json.loads(text)
         texts = [manifest["status"], manifest["config_sha256"]]
-        if "plan" in manifest:
+        if "question" in manifest:
             texts += [manifest["engine"]["name"], manifest["graph"]["hash"]]
         lists = [manifest.get("resumed", [])]
     except (KeyError, TypeError, AttributeError, RecursionError):

@@ -7,23 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cpu.device import CpuDevice, fitting
-from longwall.kernels.cpu.local_counts.arc_triangles import count_common, in_parallel
+from longwall.kernels.cpu.local_counts.arc_triangles import in_parallel
 from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.jit.bits import popcount
 from longwall.kernels.jit.compile import compiled
 
 
-def common_neighbours(
-    device: CpuDevice, graph: GraphArrays, memory: int
-) -> tuple[NDArray[np.int64], NDArray[np.uint32], int]:
+def common_neighbours(device: CpuDevice, graph: GraphArrays, starts: NDArray[np.int64]) -> NDArray[np.uint32]:
     """List the common neighbours of all arcs."""
-    fitting(12 * (graph.num_arcs + 1) + 5 * graph.num_vertices * device.workers, memory)
     g = (graph.indptr, graph.indices, graph.split)
-    lengths = count_common(device, graph)
-    starts = np.zeros(graph.num_arcs + 1, np.int64)
-    np.cumsum(lengths, out=starts[1:])
-    fitting(int(starts.nbytes + 4 * starts[-1]), memory)
     common = np.empty(int(starts[-1]), np.uint32)
 
     def start() -> Callable[[int, int], Any]:
@@ -31,7 +24,7 @@ def common_neighbours(
         return lambda first, last: list_common(*g, first, last, places, starts, common, device.stop_flag)
 
     in_parallel(device, graph, start)
-    return starts, common, int(lengths.max(initial=0))
+    return common
 
 
 def reverse_arcs(device: CpuDevice, graph: GraphArrays) -> NDArray[np.uint32]:

@@ -30,7 +30,7 @@ from longwall.pipeline.planning.homomorphisms.sums import HomomorphismSums, Term
 from longwall.stages.homomorphisms.listed import CountAlmostCliques, CountListed, CountWheels
 from longwall.stages.homomorphisms.pairs import CountPairs
 from longwall.stages.homomorphisms.rows import CountHomomorphisms, TabledGraph, Totals
-from longwall.stages.homomorphisms.tables import make_tables, table_kernels
+from longwall.stages.homomorphisms.tables import TableMemory, make_tables, table_kernels
 from longwall.stages.range_counting import (
     CountCliques,
     CountFiveCycles,
@@ -39,7 +39,6 @@ from longwall.stages.range_counting import (
 from longwall.storage.graph.graph import Graph
 from longwall.storage.memory.reservations import Reservation
 
-_WHAT = "tables of homomorphisms"
 _KERNELS = ("cliques", "five-cycles", "pairs")
 WRAPS_FROM = 1 << 62
 """Numbers of tables and rows below this bound fit 64-bit integers."""
@@ -72,14 +71,13 @@ class Tables(Derivation[_TablesOnEngine]):
             given: Sequence[Any] = ()
             if self.given is not None:
                 given = opened.enter_context(given_rows(env, self.given, self.modulus))
-            graph, free = load_graph(env)
+            graph, _ = load_graph(env)
             if graph.pages is not None and self.program.reads_arcs:
                 raise NotEnoughMemory("tables of arcs are for a graph that the device holds whole")
-            memory = opened.enter_context(env.resources.work.reserve(free, _WHAT))
-            tables = make_tables(env.engine, graph, self.program, self.modulus, free, given)
-            memory.resize(tables.nbytes, _WHAT)
+            memory = opened.enter_context(TableMemory(env.resources.work, on_device=env.resources.on_device))
+            tables = make_tables(env.engine, graph, self.program, self.modulus, memory, given)
             tabled = TabledGraph(**{one.name: getattr(graph, one.name) for one in fields(graph)}, tables=tables)
-            return _TablesOnEngine(tabled, memory.split(memory.size))
+            return _TablesOnEngine(tabled, memory.kept())
 
 
 @dataclass(frozen=True)
