@@ -19,16 +19,18 @@ from longwall.kernels.host.patterns.pattern_codes import code_edges, connected_c
 from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
+from longwall.pipeline.phases.queries.candidates import candidates_of
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.planning.facts import Facts, Residency
 from longwall.pipeline.planning.homomorphisms.pattern_core import PassCosts
 from longwall.pipeline.planning.homomorphisms.sums import denser, plan_homomorphisms
 from longwall.pipeline.planning.kernel_plan import KernelPlan
 from longwall.pipeline.planning.method import ON_PARTS
+from longwall.pipeline.planning.methods.candidates import CandidatesPlan
 from longwall.pipeline.planning.methods.homomorphisms import HomomorphismsPlan, induced_by_denser
 from longwall.pipeline.planning.methods.search import search_of
 from longwall.pipeline.planning.methods.star_leaves import StarLeavesPlan
-from longwall.pipeline.planning.plan import Choice, CountPlan
+from longwall.pipeline.planning.plan import Choice, CountPlan, embeddings_of
 from longwall.pipeline.planning.planner import PLANNER
 from longwall.pipeline.planning.query import Query
 from longwall.pipeline.planning.rewrites.hub_removal import HubRemovalPlan
@@ -247,6 +249,15 @@ def limited(case: Case, graph: Graph) -> tuple[int, Choice]:
     return limit, PLANNER.plan(query, Facts.of(graph))
 
 
+class _AddedUp(CandidatesPlan):
+    """Adds terms up at once, which queries of many matches alone come to."""
+
+    def count(self, env: Coordinator) -> int:
+        """Count the embeddings."""
+        roots = candidates_of(self.query, env).roots
+        return embeddings_of(self._added(self.phase, env), self.automorphisms) if roots else 0
+
+
 def _forced(query: Query, graph: Graph) -> Iterator[tuple[str, CountPlan]]:
     """Yield the plans of methods that the planner asks for long counts in large graphs only."""
     pattern, induced = query.pattern, query.induced
@@ -254,6 +265,10 @@ def _forced(query: Query, graph: Graph) -> Iterator[tuple[str, CountPlan]]:
         yield "core", InCorePlan(pattern, inf, query, least_neighbours(pattern), PLANNER.but(*ON_PARTS))
     if pattern.num_vertices > 2 and sorted(map(len, pattern.neighbours))[-2] == 1:
         yield "leaves by centre", StarLeavesPlan(pattern, inf, induced)
+    if pattern.labels is not None and pattern.num_vertices > 2:
+        yield "candidates", CandidatesPlan(pattern, inf, induced)
+        if not induced:
+            yield "candidates, added up", _AddedUp(pattern, inf, induced)
     if pattern.labels is not None or pattern.num_vertices < 3:
         return
     if pattern.is_clique:
