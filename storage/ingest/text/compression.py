@@ -12,11 +12,12 @@ from longwall.storage.memory.sizes import round_size
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "Zstandard", ".bz2": "bzip2", ".xz": "xz", ".zip": "zip"}
 """The compression that an extension names."""
-DECOMPRESSION_BYTES = {".gz": 2**18, ".zst": 9 * 2**20, ".bz2": 5 * 2**20, ".zip": 2**18}
+DECOMPRESSION_BYTES = {".gz": 2**18, ".zst": 9 * 2**20, ".bz2": 5 * 2**20, ".zip": 2**20}
 """What decompressing takes, except for xz."""
 _XZ_DICTIONARIES = tuple(1 << power for power in range(18, 28))  # bytes; presets take 2^26 at most, others up to 2^32
 _MORE_XZ = 2**21  # of a decoder, besides its dictionary
 _READ = 2**16
+_MOST_AT_ONCE = 2**18  # bytes that a decoder of Python makes, which reads as many
 _LARGEST_DIRECTORY = 2**20  # bytes of the list of the members of a zip archive
 _ASIDE = ("readme", "license", "__macosx")
 
@@ -61,7 +62,7 @@ class _PlainErrors:
     def readinto(self, view: memoryview) -> int:
         """Fill a part of `view`; return its size, 0 at the end."""
         try:
-            return int(self._stream.readinto(view))
+            return int(self._stream.readinto(view[:_MOST_AT_ONCE]))
         except (lzma.LZMAError, zlib.error, zipfile.BadZipFile, EOFError) as error:
             raise OSError(str(error)) from error
 

@@ -10,7 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from cases import each_case
+from typer.testing import CliRunner
 
+from longwall.pipeline.cli import app
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.ingest import load_graph
 from longwall.storage.ingest.tables.columns import TableOptions
@@ -411,3 +413,27 @@ def test_edge_labels_that_disagree(tmp_path: Path) -> None:
     path = tmp_path / "g.lg"
     path.write_text("t # 1\nv 3 1\nv 8 1\ne 3 8 1\ne 8 3 2\n")
     assert "edge 3-8 is given twice with different labels (1 and 2)" in refusal(path)
+
+
+@each_case(
+    ("name", "content", "says"),
+    [
+        ("g.json", '{"links": [{"source": 1,\n"target": }]}', "g.json, line 2: this is not complete JSON"),
+        ("g.metis", "3 2\n2 3\n1 x\n1\n", "g.metis, line 3: 'x' is not an integer"),
+        ("g.graph", "3 2\n2 3\n4\n1\n", "g.graph, line 3: vertex 2 has the neighbour '4'"),
+        ("g.net", "*Vertices 3\n*Edges\n1 4\n", "g.net, line 3: vertex '4' is outside 1..3"),
+        ("g.col", "p edge 3 1\ne 1 4\n", "g.col, line 2: the edge 1 4 is outside 1..3"),
+        ("g.xz", "1 2\n", "g.xz: the xz data is truncated or damaged"),
+        ("g.bz2", "1 2\n", "g.bz2: the bzip2 data is truncated or damaged"),
+        ("g.zip", "1 2\n", "g.zip: this is not a complete zip archive"),
+        ("g.csv", 'source,target,a\n1,2,"b\n3,4,c\n', "g.csv, line 2: a quote that is not closed"),
+    ],
+)
+def test_a_command_ends_with_code_2_and_one_sentence(tmp_path: Path, name: str, content: str, says: str) -> None:
+    (tmp_path / name).write_text(content)
+    ran = CliRunner().invoke(app, ["info", str(tmp_path / name)])
+    assert ran.exit_code == 2
+    *notes, error = ran.stderr.strip().splitlines()
+    assert error.startswith("error: ")
+    assert says in error
+    assert len(notes) == (name == "g.csv"), "the columns that are read"

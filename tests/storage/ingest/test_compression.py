@@ -8,6 +8,7 @@ import tracemalloc
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from cases import each_case
@@ -53,6 +54,16 @@ def test_a_compressed_list_is_the_list(tmp_path: Path, name: str) -> None:
     (tmp_path / "plain.txt").write_bytes(TEXT)
     (tmp_path / name).write_bytes(COMPRESSED[name])
     assert load_graph(tmp_path / name).content_hash == load_graph(tmp_path / "plain.txt").content_hash
+
+
+@each_case("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_an_archive_may_be_large(tmp_path: Path, method: int) -> None:
+    rng = np.random.default_rng(1)
+    ends = rng.integers(0, 2**40, (300_000, 2))
+    text = "\n".join(f"{u} {v}" for u, v in ends.tolist()).encode()
+    (tmp_path / "g.zip").write_bytes(zipped({"g.txt": text}, method))
+    assert (tmp_path / "g.zip").stat().st_size > 2**21
+    assert load_graph(tmp_path / "g.zip").num_edges == len(ends)
 
 
 def test_an_archive_is_read_as_the_file_in_it(tmp_path: Path) -> None:
