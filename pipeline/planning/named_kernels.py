@@ -59,9 +59,9 @@ def _named(thing: Any) -> Iterator[Any]:
     parts: Iterable[Any] = ()
     if isinstance(thing, Choice):  # of the plans for a query the others are tried if that one fails
         parts = (*(plan for plan in thing.plans if plan.tried), thing.best)
-    elif is_dataclass(thing):
+    elif is_dataclass(thing) and not isinstance(thing, type):
         yield from getattr(thing, "kernels", ())
-        parts = [getattr(thing, one.name) for one in fields(thing) if one.repr]
+        parts = [getattr(thing, one.name, None) for one in fields(thing) if one.repr]
     elif isinstance(thing, tuple | list):
         parts = thing
     for part in parts:

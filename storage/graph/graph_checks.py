@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.jit.bisect import first_above, first_at_least
 from longwall.kernels.jit.compile import compiled
 from longwall.storage.graph.degree_histogram import DegreeHistogram
 from longwall.storage.graph.stats import GraphStats, summarize_graph
@@ -357,7 +358,7 @@ def _degree_changes(block: Int64s, changes: Int64s) -> int:
 @compiled("i8, u8[::1], i8[::1]", "i8, i8[::1], i8[::1]")
 def _ids_ascend(start: int, block: Array, first_ranks: Int64s) -> bool:
     """Whether ids ascend but where a degree begins."""
-    at = np.searchsorted(first_ranks, start + 1)
+    at = first_at_least(first_ranks, start + 1)
     for i in range(1, block.size):
         begins = at < first_ranks.size and first_ranks[at] == start + i
         at += begins
@@ -369,7 +370,7 @@ def _ids_ascend(start: int, block: Array, first_ranks: Int64s) -> bool:
 @compiled("i8, i8[::1], i8[::1], i8[::1], i8[::1]")
 def _largest_split(start: int, block: Int64s, degrees: Int64s, first_ranks: Int64s, first_arcs: Int64s) -> int:
     """The most that a row has before it is split; -1 where one is split outside of it."""
-    at, largest = np.searchsorted(first_ranks, start, side="right") - 1, np.int64(0)
+    at, largest = first_above(first_ranks, start) - 1, np.int64(0)
     for i in range(block.size):
         if at + 1 < first_ranks.size and first_ranks[at + 1] == start + i:
             at += 1

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.jit.bisect import first_above
 from longwall.kernels.jit.compile import compiled
 from longwall.storage.graph.graph_checks import require
 
@@ -151,7 +152,7 @@ def _check_rows(
     make vectors of.
     """
     total = np.uint64(0)
-    at, row = 0, base + np.searchsorted(indptr, start, side="right") - 1
+    at, row = 0, base + first_above(indptr, start) - 1
     while at < block.size:
         end = min(indptr[row - base + 1] - start, block.size)
         middle = min(max(split[row - base] - start, at), end)

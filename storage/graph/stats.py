@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.jit.bisect import first_at_least
 from longwall.kernels.jit.compile import compiled
 from longwall.storage.graph.degree_histogram import DegreeHistogram
 
@@ -158,6 +159,6 @@ def _search(
     for at in range(targets.size):
         low = max(row_starts[at] - start, 0)
         high = min(row_ends[at] - start, indices.size)
-        low += np.searchsorted(indices[low:high], targets[at])
+        low += first_at_least(indices[low:high], targets[at])
         if low < high and indices[low] == targets[at]:
             found[at] = True

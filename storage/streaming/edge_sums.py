@@ -5,6 +5,7 @@ import threading
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.jit.bisect import first_above
 from longwall.kernels.jit.compile import compiled
 from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.observer import Observer
@@ -80,7 +81,7 @@ def _add_products(
 ) -> tuple[np.uint64, np.uint64]:
     """Add up the products of the neighbours from arc `at` on: the lower halves of 32 bits, and the upper ones."""
     low, high, stop, one = np.uint64(0), np.uint64(0), at + values.size, np.uint64(1)
-    vertex = np.searchsorted(starts, at, side="right") - 1
+    vertex = first_above(starts, at) - 1
     while vertex < starts.size - 1 and starts[vertex] < stop:
         near = np.uint64(0)
         for arc in range(max(starts[vertex], at), min(starts[vertex + 1], stop)):

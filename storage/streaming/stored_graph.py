@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.jit.bisect import first_above
 from longwall.kernels.jit.compile import compiled
 from longwall.storage.arrays.array_hash import ArrayHash
 from longwall.storage.arrays.array_reader import StoredArray
@@ -319,7 +320,7 @@ def _fill_rows(
     first: int, begin: int, starts: Int64s, first_ranks: Int64s, degrees: Int64s, indptr: Int64s, split: Int64s
 ) -> None:
     """Write where rows begin, from row `first` on, which begins at arc `begin`, and where they are split."""
-    group = np.searchsorted(first_ranks, first, side="right") - 1
+    group = first_above(first_ranks, first) - 1
     indptr[0] = begin
     for i in range(split.size):
         if group + 1 < first_ranks.size and first_ranks[group + 1] == first + i:

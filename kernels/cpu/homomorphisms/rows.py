@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from longwall.kernels.cpu.device import CpuDevice, fitting
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import FLOATING, Domain, Op, RowProgram, RowTables
+from longwall.kernels.jit.bisect import first_above
 from longwall.kernels.jit.compile import compiled
 
 _ONES, _PULL, _SCATTER, _MULTIPLY = int(Op.ONES), int(Op.PULL), int(Op.SCATTER), int(Op.MULTIPLY)
@@ -144,7 +145,7 @@ def run_rows(
     wide = False
     for o in range(ops.shape[0]):
         wide |= ops[o, 0] == _WIDEN
-    block = np.searchsorted(blocks, first, side="right") - 1
+    block = first_above(blocks, first) - 1
     for v in range(first, last):
         if stop_flag[0]:
             break

@@ -10,6 +10,7 @@ from longwall.kernels.cpu.device import CpuDevice, fitting
 from longwall.kernels.cpu.local_counts.arc_triangles import in_parallel
 from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.jit.bisect import first_at_least
 from longwall.kernels.jit.bits import popcount
 from longwall.kernels.jit.compile import compiled
 
@@ -134,7 +135,7 @@ def list_common(indptr, indices, split, first, last, places, starts, common, sto
             v = indices[i]
             low, high = indptr[v], indptr[v + 1]
             to = starts[i]
-            back_to = starts[low + np.searchsorted(indices[low:high], np.uint32(x))]
+            back_to = starts[low + first_at_least(indices[low:high], np.uint32(x))]
             for j in range(low, high):
                 place = places[indices[j]]
                 if place:
@@ -304,7 +305,7 @@ def join_arcs(indptr, indices, split, first, last, factor, walks, counts):
         for j in range(split[v], indptr[v + 1]):
             x = indices[j]
             row, end = indptr[x], indptr[x + 1]
-            back = row + np.searchsorted(indices[row:end], np.uint32(v))
+            back = row + first_at_least(indices[row:end], np.uint32(v))
             total = factor * (counts[j] + counts[back])
             if walks:
                 total += indptr[v + 1] - indptr[v] + end - row - 1
@@ -329,6 +330,6 @@ def list_reverse(indptr, indices, split, first, last, reverse):
         for j in range(split[v], indptr[v + 1]):
             x = indices[j]
             row, end = indptr[x], indptr[x + 1]
-            back = row + np.searchsorted(indices[row:end], np.uint32(v))
+            back = row + first_at_least(indices[row:end], np.uint32(v))
             reverse[j] = back
             reverse[back] = j

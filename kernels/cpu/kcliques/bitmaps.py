@@ -13,6 +13,7 @@ from longwall.kernels.cpu.local_counts.triangles import CpuTriangleCounter
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.kcliques import ADJACENT, MOST_ROOTED, OF, ROOTED_FROM
 from longwall.kernels.interface.workspaces import NARROW
+from longwall.kernels.jit.bisect import first_above
 from longwall.kernels.jit.bits import popcount, trailing_zeros
 from longwall.kernels.jit.compile import compiled
 
@@ -90,7 +91,7 @@ def count_cliques(indptr, indices, split, k, first, last, local, table, state, r
     root : Root
         Workspace; the count is added to its total.
     """
-    v = np.searchsorted(indptr, first, side="right") - 1
+    v = first_above(indptr, first) - 1
     while v < indptr.size - 1 and indptr[v] < last and not stop_flag[0]:
         a = indptr[v]
         degree = split[v] - a

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from longwall.kernels.cpu.kcliques.bitmaps import build_table, count_pairs
 from longwall.kernels.cpu.kcliques.narrow import Found, Narrow, add_leaf, add_open, search_narrow  # noqa: F401 - in a signature
 from longwall.kernels.interface.workspaces import NARROW
+from longwall.kernels.jit.bisect import first_above
 from longwall.kernels.jit.bits import popcount, trailing_zeros
 from longwall.kernels.jit.compile import compiled
 
@@ -52,7 +53,7 @@ def find_leaves(indptr, indices, split, first, last, local, wide, narrow, found,
     found : Found
         Receives the leaves.
     """
-    v = np.searchsorted(indptr, first, side="right") - 1
+    v = first_above(indptr, first) - 1
     while v < indptr.size - 1 and indptr[v] < last and not stop_flag[0]:
         a = indptr[v]
         degree = split[v] - a

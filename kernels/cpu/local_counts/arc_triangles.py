@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cpu.device import CpuDevice
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.jit.bisect import first_at_least
 from longwall.kernels.jit.compile import compiled
 
 _RANGES = 32  # of a thread's vertices
@@ -97,7 +98,7 @@ def count_arc_triangles(indptr, indices, split, first, last, marks, stop_flag, t
             for i in range(indptr[u], indptr[u + 1]):
                 found += marks[indices[i]]
             triangles[j] = found
-            back = indptr[u] + np.searchsorted(indices[indptr[u] : indptr[u + 1]], v)
+            back = indptr[u] + first_at_least(indices[indptr[u] : indptr[u + 1]], v)
             triangles[back] = found
         for j in range(indptr[v], indptr[v + 1]):
             marks[indices[j]] = 0

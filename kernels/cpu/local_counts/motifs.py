@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cpu.device import CpuDevice, fitting
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.jit.bisect import first_above
 from longwall.kernels.jit.compile import compiled
 
 # Marks hold a bit for every member that is a neighbour; this one says that a vertex is a member itself.
@@ -221,7 +222,7 @@ def count_motifs(
     estimate = 0.0
     prefix = k - 2
     known[0, 0] = indptr.size - 1
-    v = np.searchsorted(indptr, first, side="right") - 1
+    v = first_above(indptr, first) - 1
     while v < indptr.size - 1 and indptr[v] < last and not stop_flag[0]:
         begin, end = max(indptr[v], first), min(indptr[v + 1], last)
         if begin < end and indices[end - 1] > v:
@@ -337,7 +338,7 @@ def add_orbits(indptr, indices, k, first, last, orbits, marks, known, fresh, fou
     """
     estimate = 0.0
     known[0, 0] = indptr.size - 1
-    v = np.searchsorted(indptr, first, side="right") - 1
+    v = first_above(indptr, first) - 1
     while v < indptr.size - 1 and indptr[v] < last and not stop_flag[0]:
         begin, end = max(indptr[v], first), min(indptr[v + 1], last)
         if begin < end and indices[end - 1] > v:
