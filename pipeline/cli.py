@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 
 from longwall.pipeline.cli_output import (
     ExitCode,
+    print_failure,
     print_result,
     readable,
     report_error,
@@ -26,6 +27,7 @@ from longwall.pipeline.cli_output import (
     write_stdout,
 )
 from longwall.pipeline.terminal import completion
+from longwall.pipeline.terminal.cleaning import add_cleaning
 from longwall.pipeline.terminal.commands import add_commands
 from longwall.pipeline.terminal.logs import LEVELS, log_to_stderr
 from longwall.pipeline.terminal.options import (
@@ -42,6 +44,7 @@ from longwall.pipeline.terminal.options import (
     Machines,
     Memory,
     Overrides,
+    Progress,
     Quiet,
     RatesFile,
     RunFolder,
@@ -64,25 +67,30 @@ if TYPE_CHECKING:
 class _Commands(TyperGroup):
     """The commands; messages about arguments, such as names of files, are written without control characters."""
 
-    def make_context(self, *arguments: Any, **options: Any) -> Any:
+    _as_json = False
+
+    def make_context(self, info_name: str | None, args: list[str], *arguments: Any, **options: Any) -> Any:
         """Read the arguments of the program."""
-        with _harmless_messages():
-            return super().make_context(*arguments, **options)
+        self._as_json = "--json" in args
+        with self._harmless_messages():
+            return super().make_context(info_name, args, *arguments, **options)
 
     def invoke(self, ctx: Any) -> Any:
         """Read the arguments of a command, and run it."""
-        with _harmless_messages():
+        with self._harmless_messages():
             return super().invoke(ctx)
 
-
-@contextmanager
-def _harmless_messages() -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:
-        if isinstance(message := getattr(error, "message", None), str):  # of Click's errors
-            error.message = harmless_lines(message)  # type: ignore[attr-defined]
-        raise
+    @contextmanager
+    def _harmless_messages(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            if isinstance(message := getattr(error, "message", None), str):  # of Click's errors
+                error.message = harmless_lines(message)  # type: ignore[attr-defined]
+                if self._as_json:
+                    text = error.format_message()  # type: ignore[attr-defined]
+                    print_failure("InputError", harmless_lines(text), ExitCode.BAD_INPUT)
+            raise
 
 
 app = typer.Typer(
@@ -134,15 +142,17 @@ def run(
         bool, typer.Option("--overwrite", help="Replace a run of this name, once the new one is done.")
     ] = False,
     as_json: AsJson = False,
+    progress: Progress = "auto",
     quiet: Quiet = False,
 ) -> None:
     """Run a config and write its results; of several, one after the other.
 
-    The results are Parquet files in <run.directory>/<run.name>/results. The folder must not exist yet, unless
-    --overwrite is given. A run that fails does not stop those after it; the exit code is that of the worst.
+    The results are Parquet files in <run.directory>/<run.name>/results. Their rows have no order, unless export.sort
+    is true. The folder must not exist yet, unless --overwrite is given. A run that fails does not stop those after
+    it; the exit code is that of the worst.
     """
     more = ["run.overwrite=true"] if overwrite else []
-    with _reporting():
+    with _reporting(as_json=as_json):
         from longwall.pipeline.terminal.several import require_different_names
 
         require_different_names(configs, [*overrides, *more])
@@ -152,13 +162,13 @@ def run(
             write_stdout(f"{harmless(config)}:")
         try:
             with ExitStack() as ending:
-                with _reporting():
+                with _reporting(as_json=as_json):
                     from longwall.pipeline.progress.observers import choose_observer
                     from longwall.pipeline.run import running
 
-                    observer = choose_observer(quiet)
+                    observer = choose_observer(quiet, progress)
                     result = ending.enter_context(running(config, overrides=[*overrides, *more], observer=observer))
-                _print(result, as_json, quiet)
+                _print(result, as_json, quiet or progress == "json")
         except typer.Exit as end:
             if end.exit_code > ExitCode.BAD_INPUT or len(configs) == 1:  # an interrupt stops all
                 raise
@@ -189,6 +199,7 @@ def resume(
         ),
     ] = [],  # noqa: B006 - typer copies it
     as_json: AsJson = False,
+    progress: Progress = "auto",
     quiet: Quiet = False,
 ) -> None:
     """Go on with a run that failed, was interrupted or was killed.
@@ -197,12 +208,14 @@ def resume(
     its result is printed again, and its report is written if it is missing.
     """
     with ExitStack() as ending:
-        with _reporting():
+        with _reporting(as_json=as_json):
             from longwall.pipeline.progress.observers import choose_observer
             from longwall.pipeline.run import resuming
 
-            result = ending.enter_context(resuming(path, overrides=overrides, observer=choose_observer(quiet)))
-        _print(result, as_json, quiet)
+            result = ending.enter_context(
+                resuming(path, overrides=overrides, observer=choose_observer(quiet, progress))
+            )
+        _print(result, as_json, quiet or progress == "json")
 
 
 @app.command(epilog="Example:  longwall explain configs/match.toml --set workload.pattern=clique-5")
@@ -214,21 +227,26 @@ def explain(
     every: Annotated[
         bool, typer.Option("--all", help="List all methods of counting: which apply, their steps, the one taken.")
     ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print plan, methods and predictions as one JSON object.")
+    ] = False,
+    progress: Progress = "auto",
     quiet: Quiet = False,
 ) -> None:
     """Show the plan of a config and predict its time, without running it.
 
     Nothing is written. A line says if a subgraph can have several embeddings, as with (a:0)-(b): see workload.count.
     """
-    with _reporting():
+    with _reporting(as_json=as_json):
         from longwall.pipeline.explain import explain as explain_config
         from longwall.pipeline.prediction.predict import Where
         from longwall.pipeline.progress.event_log import LoggedObserver
         from longwall.pipeline.progress.observers import choose_observer
 
-        observer = LoggedObserver(choose_observer(quiet))
+        observer = LoggedObserver(choose_observer(quiet, progress))
         where = Where(workers, None if rates is None else user_path(rates))
-        write_stdout(explain_config(config, overrides=overrides, observer=observer, where=where, methods=every))
+        found = explain_config(config, overrides=overrides, observer=observer, where=where, methods=every)
+        write_stdout(json.dumps(found.facts) if as_json else found.text)
 
 
 @app.command(epilog="Example:  longwall report runs/demo")
@@ -302,15 +320,18 @@ def ingest(
     memory: Memory = None,
     spill: Spill = Path("spill"),
     disk: Disk = None,
+    progress: Progress = "auto",
     quiet: Quiet = False,
 ) -> None:
     """Turn a graph file of any size into a graph store, which opens much faster.
 
-    Reads edge lists (.txt, .tsv, .csv, any separator), Matrix Market (.mtx), Parquet, GraphML, GEXF, GML, .lg and
-    .graph files, and databases of graphs (.gspan, or --format transactions), compressed (.gz, .zst) or not. Vertices
-    are integers or have names; directions, loops and repeated edges are dropped, further columns are ignored.
+    Reads edge lists (.txt, .tsv, .csv, any separator), Matrix Market (.mtx), Parquet, GraphML, GEXF, GML, node-link
+    JSON, DIMACS (.col, .gr), METIS, Pajek (.net), .lg and .graph files, and databases of graphs (.gspan, folders of TU
+    data sets, or --format transactions), compressed (.gz, .zst, .bz2, .xz, .zip) or not. Vertices are integers or have
+    names; directions, loops and repeated edges are dropped, further columns are ignored.
     """
     with _reporting():
+        from longwall.pipeline.progress.observers import choose_observer
         from longwall.storage.ingest.ingest import ingest as ingest_file
         from longwall.storage.ingest.tables.columns import TableOptions
 
@@ -322,7 +343,7 @@ def ingest(
         table = TableOptions(chosen, label, ids, header, vertex_label, vertex_name)  # type: ignore[arg-type]
         options: dict[str, Any] = {"transactions": transactions, "file_format": file_format, "table": table}
         make = partial(ingest_file, source, store, one_of(labels, vertices), **options)
-        make_store(store, memory, spill, disk, quiet, make)
+        make_store(store, memory, spill, disk, choose_observer(quiet, progress), make)
 
 
 @app.command(epilog="Example:  longwall generate rmat random.zarr --scale 14 --edge-factor 16 --seed 1 --labels 10")
@@ -354,6 +375,7 @@ def generate(
     memory: Memory = None,
     spill: Spill = Path("spill"),
     disk: Disk = None,
+    progress: Progress = "auto",
     quiet: Quiet = False,
 ) -> None:
     """Make a random graph of any size, as a graph store."""
@@ -372,12 +394,13 @@ def generate(
     with _reporting():
         if num_labels is not None and num_labels < 1:
             raise InputError(f"--labels: {num_labels} is too small, give 1 or more, or leave it out for no labels")
+        from longwall.pipeline.progress.observers import choose_observer
         from longwall.storage.generators.kinds import generate_store
 
         store = user_path(store)
         make = partial(generate_store, kind, store, seed=seed, **parameters)
         try:
-            make_store(store, memory, spill, disk, quiet, make)
+            make_store(store, memory, spill, disk, choose_observer(quiet, progress), make)
         except InputError as error:
             raise InputError(re.sub(r"parameter '(\w+)'", _option, str(error))) from None
 
@@ -414,7 +437,7 @@ def info(
 
     What is read of a file, and how, is said on standard error.
     """
-    with _reporting():
+    with _reporting(as_json=as_json):
         from longwall.pipeline.inputs import open_observed
         from longwall.pipeline.progress.observers import choose_observer
         from longwall.storage.graph.graph_store import describe_store
@@ -485,21 +508,29 @@ def main() -> None:
 
 
 @contextmanager
-def _reporting() -> Iterator[None]:
-    """Turn the ways in which work ends badly into lines on standard error and an exit code."""
+def _reporting(*, as_json: bool = False) -> Iterator[None]:
+    """Turn each way in which work ends badly into lines on standard error and an exit code; `as_json`: also JSON."""
     try:
         require_address_space()
         yield
     except InputError as error:
         report_error(str(error))
+        if as_json:
+            print_failure("InputError", str(error), ExitCode.BAD_INPUT, key=error.key)
         raise typer.Exit(ExitCode.BAD_INPUT) from None
     except (RunError, MemoryError, OSError) as error:
         report_error(reason_of(error))
+        if as_json:
+            print_failure("RunError", reason_of(error), ExitCode.RUN_FAILED, run=getattr(error, "run", ""))
         raise typer.Exit(ExitCode.RUN_FAILED) from None
     except KeyboardInterrupt as interrupt:
         run = f"what is finished is kept; go on with: {shlex.join(['longwall', 'resume', str(interrupt)])}"
-        write_stderr(f"\ninterrupted: {run if interrupt.args else 'nothing is left behind'}")
+        message = f"interrupted: {run if interrupt.args else 'nothing is left behind'}"
+        write_stderr(f"\n{message}")
+        if as_json:
+            print_failure("KeyboardInterrupt", message, signals.exit_code(), run=str(interrupt))
         raise typer.Exit(signals.exit_code()) from None
 
 
 add_commands(app, _reporting)
+add_cleaning(app, _reporting)

@@ -33,6 +33,14 @@ def report_error(text: str) -> None:
         write_stderr(f"error: {line}")
 
 
+def print_failure(name: str, message: str, exit_code: int, *, key: str = "", run: str = "") -> None:
+    """Write a failure as one JSON object to standard output, for programs; people read standard error."""
+    failure: dict[str, object] = {"type": name, "message": message}
+    failure |= {"key": key} if key else {}
+    failure |= {"run": run} if run else {}
+    write_stdout(json.dumps({"error": failure | {"exit_code": exit_code}}))
+
+
 def write_stderr(text: str) -> None:
     """Write lines to standard error, without control characters; ignore a stream that cannot be written."""
     from longwall.pipeline.progress.observers import silence
@@ -82,7 +90,8 @@ def _summary(result: "Result", *, table: bool = False) -> str:
     if result.truncated:
         lines.append("         workload.limit or export.limit ended the search: there may be more")
     parts = ", ".join(f"{name} {seconds:.2f}" for name, seconds in result.timings.items())
-    lines.append(f"seconds  {result.seconds:.2f} ({parts})")
+    every = "" if result.total_seconds is None else f"; {result.total_seconds:.2f} in all attempts"
+    lines.append(f"seconds  {result.seconds:.2f} ({parts}){every}")
     lines.append(f"engine   {result.engine}")
     lines.append(f"results  {results_of(result)}")
     return "\n".join(lines)

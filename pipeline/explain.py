@@ -1,4 +1,4 @@
-"""The plan of a config as text, without running it: the function behind ``longwall explain``.
+"""The plan of a config as text and as data, without running it: the function behind ``longwall explain``.
 
 Searches are sampled (`longwall.pipeline.planning.prediction`) to predict how many rows and bytes they will make; phases
 are (`longwall.pipeline.prediction`) to predict how long they take.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from longwall.pipeline.config import RunSpec, load_config
 from longwall.pipeline.inputs import describe_graph, open_beside, open_resources, plan_for, read_graph
 from longwall.pipeline.quoting import round_number
 from longwall.pipeline.run import COMPILING
+from longwall.pipeline.run_facts import engine_facts
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.memory.sizes import round_size
 from longwall.storage.observer import NullObserver, Observer
@@ -24,6 +26,7 @@ from longwall.storage.system.arguments import brief
 from longwall.storage.system.concurrency import core_count
 
 if TYPE_CHECKING:
+    from longwall.pipeline.execution.second_engine import SecondEngine
     from longwall.pipeline.planning.prediction import LevelEstimate
     from longwall.pipeline.planning.search.search_plan import MatchPlan
     from longwall.pipeline.prediction.predict import Where
@@ -35,6 +38,19 @@ if TYPE_CHECKING:
 
 _LISTED = 3  # patterns that a line names
 
+Part = tuple[list[str], dict[str, Any]]
+"""Lines for people, and the same as data."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """How a config would be run."""
+
+    text: str
+    """The lines that ``longwall explain`` prints."""
+    facts: dict[str, Any]
+    """What JSON can hold of it; sizes are in bytes."""
+
 
 def explain(
     config: Mapping[str, Any] | str | Path,
@@ -43,8 +59,8 @@ def explain(
     observer: Observer | None = None,
     where: Where | None = None,
     methods: bool = False,
-) -> str:
-    """Return the plan of a config as text; the graph is read and sampled, nothing is written.
+) -> Explanation:
+    """Return the plan of a config; the graph is read and sampled, nothing is written.
 
     Parameters
     ----------
@@ -81,21 +97,26 @@ def explain(
             read_seconds = clock.stop().quiet(core_count())
             plan = plan_for(spec, graph)
             second = open_beside(spec, graph, resources)
-            listed = describe_methods(plan, spec, graph, resources) if methods else []
+            listed: list[Part] = [describe_methods(plan, spec, graph, resources)] if methods else []
             if isinstance(graph, StoredGraph):
-                lies, prediction = _describe_streaming(plan, graph, resources), []
-                cost = [] if where is None else ["cost         not predicted: the graph stays in its store"]
+                lies, prediction = [_describe_streaming(plan, graph, resources)], []
+                cost = [] if where is None else [_none("cost", "not predicted", "the graph stays in its store")]
             else:
                 search = _search_of(plan)
                 share = None if search is None or search.reads_whole_lists else 0.0
                 placement = place_graph(host_arrays(graph), resources, spec.memory.access, share)
-                lies = _describe_files(graph, resources) + _describe_placement(placement)
-                cost = [] if where is None else _predict_cost(plan, spec, graph, resources, read_seconds, where)
+                lies = [*_describe_files(graph, resources), *_describe_placement(placement)]
+                cost = [] if where is None else [_predict_cost(plan, spec, graph, resources, read_seconds, where)]
                 prediction = _predict(plan, spec, graph, placement, resources)
     finally:
         observer.close()
-    facts = describe_graph(spec, graph)
-    limits = resources.limits()
+    own = [_describe_plan(plan), *_describe_order(spec), *_describe_embeddings(plan, spec)]
+    return _joined([_begin(spec, graph, resources, second), *lies, *own, *prediction, *cost, *listed])
+
+
+def _begin(spec: RunSpec, graph: Graph, resources: Resources, second: SecondEngine | None) -> Part:
+    """What is asked, and what there is to work with."""
+    facts, limits, engine = describe_graph(spec, graph), resources.limits(), resources.engine
     sizes = ", ".join(f"{name} {'auto' if size is None else round_size(size)}" for name, size in limits.items())
     helped = "" if second is None else f", and cpu ({second.threads} threads) in long phases"
     lines = [
@@ -103,17 +124,39 @@ def explain(
         f"graph        {facts['vertices']:,} vertices, {facts['edges']:,} edges, {facts['labels']} labels",
         f"engine       {engine.name} ({engine.device.name}){helped}",
         f"memory       {sizes}",
-        *lies,
-        plan.describe(),
-        *_describe_embeddings(plan, spec),
-        *prediction,
-        *cost,
-        *listed,
     ]
-    return "\n".join(lines)
+    return lines, {
+        "workload": {"kind": spec.workload.kind, "output": spec.workload.output},
+        "graph": facts,
+        "engine": engine_facts(spec, engine, (), second),
+        "memory": limits,
+    }
 
 
-def _describe_embeddings(plan: Any, spec: RunSpec) -> list[str]:
+def _describe_plan(plan: Any) -> Part:
+    text = plan.describe()
+    return [text], {"plan": plan.to_dict(), "plan_text": text}
+
+
+def _describe_order(spec: RunSpec) -> list[Part]:
+    """Return a line if the rows of a listing are sorted."""
+    if not spec.export.sort:
+        return []
+    columns = spec.export.columns or tuple(f"v{vertex}" for vertex in range(spec.workload.num_columns or 0))
+    return [([f"sort         all rows by {', '.join(columns)}, once they are written"], {"sort": list(columns)})]
+
+
+def _joined(parts: Sequence[Part]) -> Explanation:
+    text = "\n".join(line for lines, _ in parts for line in lines)
+    return Explanation(text, {key: value for _, found in parts for key, value in found.items()})
+
+
+def _none(name: str, what: str, reason: object) -> Part:
+    """Return the line and the fact that something is not known, and why."""
+    return [f"{name:<13}{what}: {reason}"], {name: {"reason": str(reason)}}
+
+
+def _describe_embeddings(plan: Any, spec: RunSpec) -> list[Part]:
     """Return a line if the patterns can have more embeddings than distinct subgraphs."""
     from longwall.pipeline.patterns.placements import labels_overlap
     from longwall.pipeline.workloads.match import Match, QueriesPlan
@@ -130,56 +173,70 @@ def _describe_embeddings(plan: Any, spec: RunSpec) -> list[str]:
         f"embeddings   {whose}can be more than the distinct subgraphs: their labels fit one subgraph in several ways;\n"
         '             count = "subgraphs" counts each once'
     )
-    return [line] if found else []
+    return [([line], {"several_embeddings_per_subgraph": True})] if found else []
 
 
-def _describe_placement(placement: Placement) -> list[str]:
+def _describe_placement(placement: Placement) -> list[Part]:
     """Where the graph will lie on a device; nothing where the engine works in host memory."""
     if placement.limit is None:
         return []
     pages = "" if placement.access == "resident" else f", {round_size(placement.pages)} for its pages"
-    return [f"access       {placement.access}: on the device{pages}, {round_size(placement.memory)} for the work"]
+    line = f"access       {placement.access}: on the device{pages}, {round_size(placement.memory)} for the work"
+    facts = {"access": placement.access, "pages": placement.pages, "memory": placement.memory}
+    return [([line], {"device": facts})]
 
 
 def _predict_cost(
     plan: Any, spec: RunSpec, graph: Graph, resources: Resources, read_seconds: float, where: Where
-) -> list[str]:
-    """Return lines with predicted seconds and bytes, or why there are none."""
-    from longwall.pipeline.prediction.predict import Unpredictable, cost_of, demand_of, describe_cost, sample_plan
+) -> Part:
+    """Return predicted seconds and bytes, or why there are none."""
+    from longwall.pipeline.prediction.predict import (
+        Unpredictable,
+        cost_facts,
+        cost_of,
+        demand_of,
+        describe_cost,
+        sample_plan,
+    )
 
     try:
         samples = sample_plan(plan, spec, graph, resources)
     except (InputError, RunError, Unpredictable) as refusal:
-        return [f"cost         not predicted: {refusal}"]
+        return _none("cost", "not predicted", refusal)
     cost = cost_of(demand_of(samples, spec, graph, resources, read_seconds), where)
-    return describe_cost(cost, samples, limited=spec.limit is not None)
+    limited = spec.limit is not None
+    return describe_cost(cost, samples, limited=limited), {"cost": cost_facts(cost, samples, limited=limited)}
 
 
-def _describe_files(graph: Graph, resources: Resources) -> list[str]:
+def _describe_files(graph: Graph, resources: Resources) -> list[Part]:
     """Where a graph is that memory does not hold."""
     if graph.files is None:
         return []
     size, options = round_size(graph.files.nbytes), resources.options
-    return [
+    line = (
         f"graph in     files in {options.spill}, {size}: {resources.host.option} has no room for it, "
         "only for what is read of them at a time"
-    ]
+    )
+    return [([line], {"graph_in": {"place": "files", "bytes": graph.files.nbytes}})]
 
 
-def _describe_streaming(plan: Any, graph: StoredGraph, resources: Resources) -> list[str]:
+def _describe_streaming(plan: Any, graph: StoredGraph, resources: Resources) -> Part:
     """How a graph is read that stays in its store."""
     from longwall.pipeline.execution.streaming.stream_phase import expected_reads
 
     phase = plan.streamed
     how = phase.count.describe()
     reads, lists = expected_reads(graph, phase, resources), round_size(4 * graph.num_edges)
-    return [
+    lines = [
         f"graph in     its store: it takes {round_size(graph.nbytes)}, and {resources.host.option} is "
         f"{round_size(resources.host.limit)}",
         f"streaming    {round_size(graph.nbytes)} once from the store, of which {lists} go to "
         f"{resources.options.spill}; from there about {round_size(reads.size)} in {reads.windows:,} ranges of roots",
         *([] if how in plan.describe() else [f"streamed     {how.removeprefix('count').strip()}; the rest by degrees"]),
     ]
+    return lines, {
+        "graph_in": {"place": "store", "bytes": graph.nbytes, "read": reads.size, "ranges": reads.windows, "how": how}
+    }
 
 
 def _search_of(plan: Any) -> MatchPlan | None:
@@ -194,8 +251,8 @@ def _search_of(plan: Any) -> MatchPlan | None:
     return whole.search if isinstance(whole, SearchPlan | ListingPlan) else None
 
 
-def _predict(plan: Any, spec: RunSpec, graph: Graph, placement: Placement, resources: Resources) -> list[str]:
-    """Return lines with predicted rows and bytes; none for plans that are formulas."""
+def _predict(plan: Any, spec: RunSpec, graph: Graph, placement: Placement, resources: Resources) -> list[Part]:
+    """Return predicted rows and bytes; nothing for plans that are formulas."""
     from longwall.kernels.interface.engine import EngineLost, ShortOfMemory
     from longwall.pipeline.planning.prediction import estimate_levels
     from longwall.pipeline.workloads.frequent.plan import FrequentPlan
@@ -203,7 +260,7 @@ def _predict(plan: Any, spec: RunSpec, graph: Graph, placement: Placement, resou
     from longwall.storage.pages.placement import bring_graph
 
     if isinstance(plan, FrequentPlan):
-        return _predict_patterns(plan, graph, resources)
+        return [_predict_patterns(plan, graph, resources)]
     search = _search_of(plan)
     if search is None or search.joined:
         return []
@@ -213,15 +270,16 @@ def _predict(plan: Any, spec: RunSpec, graph: Graph, placement: Placement, resou
         loaded = bring_graph(arrays, resources, placement).graph
         with resources.engine.faults():
             estimates = estimate_levels(search, loaded, resources, capacity)
-    except (InputError, RunError) as refusal:
-        return [f"prediction   none: {refusal}"]
-    except (ShortOfMemory, EngineLost) as fault:
-        return [f"prediction   none: {fault}"]
-    lines = _describe_levels(search, estimates)
-    return lines if search.suffix else [*lines, *_describe_totals(search, estimates, spec, graph, resources, capacity)]
+    except (InputError, RunError, ShortOfMemory, EngineLost) as fault:
+        return [_none("prediction", "none", fault)]
+    lines, facts = _describe_levels(search, estimates)
+    if not search.suffix:
+        more, totals = _describe_totals(search, estimates, spec, graph, resources, capacity)
+        lines, facts = lines + more, facts | totals
+    return [(lines, {"prediction": facts})]
 
 
-def _predict_patterns(plan: FrequentPlan, graph: Graph, resources: Resources) -> list[str]:
+def _predict_patterns(plan: FrequentPlan, graph: Graph, resources: Resources) -> Part:
     """The same for the levels of frequent patterns."""
     from longwall.kernels.interface.engine import EngineLost, ShortOfMemory
     from longwall.pipeline.execution.environment import Workplace
@@ -231,14 +289,14 @@ def _predict_patterns(plan: FrequentPlan, graph: Graph, resources: Resources) ->
     work = Workplace(graph=graph, resources=resources, observer=NullObserver(), cancel=threading.Event())
     try:
         with resources.engine.faults():
-            return describe_levels(plan, predict_levels(plan, work), resources)
-    except (InputError, RunError) as refusal:
-        return [f"prediction   none: {refusal}"]
-    except (ShortOfMemory, EngineLost) as fault:
-        return [f"prediction   none: {fault}"]
+            levels = predict_levels(plan, work)
+            facts = {"exact": all(one.exact for one in levels), "levels": [asdict(one) for one in levels]}
+            return describe_levels(plan, levels, resources), {"prediction": facts}
+    except (InputError, RunError, ShortOfMemory, EngineLost) as fault:
+        return _none("prediction", "none", fault)
 
 
-def _describe_levels(plan: MatchPlan, estimates: Sequence[LevelEstimate]) -> list[str]:
+def _describe_levels(plan: MatchPlan, estimates: Sequence[LevelEstimate]) -> Part:
     """Predicted rows and bytes as lines of a table, one per level."""
     exact = all(one.exact for one in estimates)
     table = [("", "rows", "" if exact else "95 % interval", "size")]
@@ -249,13 +307,14 @@ def _describe_levels(plan: MatchPlan, estimates: Sequence[LevelEstimate]) -> lis
         table.append((name, rows, interval, "not written" if plan.suffix and one.level > 1 else round_size(one.bytes)))
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     how = "exact: the search is small enough to be run for it" if exact else "by sampling"
-    return [
+    lines = [
         f"prediction   {how}",
         *(
             f"{name:<13}{rows:>{widths[1]}}   {interval:>{widths[2]}}   {size:>{widths[3]}}".rstrip()
             for name, rows, interval, size in table
         ),
     ]
+    return lines, {"exact": exact, "levels": [asdict(one) for one in estimates]}
 
 
 def _describe_totals(
@@ -265,7 +324,7 @@ def _describe_totals(
     graph: Graph,
     resources: Resources,
     capacity: int,
-) -> list[str]:
+) -> Part:
     """What a listing holds in memory, on disk, and writes; and whether there is room."""
     workers, option = resources.engine.workers, resources.work.option
     flight = _bytes_in_flight(estimates) * workers
@@ -277,9 +336,11 @@ def _describe_totals(
             else f"{option} leaves {round_size(capacity)}, so chunks will be shorter"
         )
     ]
+    facts: dict[str, Any] = {"in_flight": flight}
     if spec.scheduler.order == "levels":
         levels, disk = _bytes_of_levels(estimates), resources.disk.limit
         fits = "fits" if levels <= disk else "does not fit"
+        facts["levels_on_disk"] = levels
         lines.append(f"levels       up to {round_size(levels)} on disk, uncompressed; {fits} memory.disk")
     export = spec.export
     names = export.columns or tuple(f"v{vertex}" for vertex in plan.order)
@@ -289,7 +350,7 @@ def _describe_totals(
     if spec.limit is not None and rows > spec.limit:
         size *= spec.limit / rows
     lines.append(f"export       up to about {round_size(size)} of Parquet{_fits(size, spec.run.directory)}")
-    return lines
+    return lines, facts | {"export": round(size)}
 
 
 def _bytes_in_flight(estimates: Sequence[LevelEstimate]) -> int:

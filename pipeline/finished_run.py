@@ -52,6 +52,7 @@ def finished_result(store: RunStore, observer: Observer) -> Result:
             engine=manifest["engine"]["name"],
             timings={str(name): float(took) for name, took in manifest["timings"].items()},
             truncated=bool(manifest["truncated"]),
+            total_seconds=_total_seconds(manifest),
         )
     except (KeyError, TypeError, ValueError, AttributeError):
         raise why_no_run(store.where, ValueError()) from None
@@ -81,6 +82,11 @@ def _seconds(manifest: dict[str, Any]) -> float:
     """Return the seconds that the last attempt took."""
     began = [manifest["started"], *manifest.get("resumed", [])][-1]
     return (datetime.fromisoformat(manifest["finished"]) - datetime.fromisoformat(began)).total_seconds()
+
+
+def _total_seconds(manifest: dict[str, Any]) -> float | None:
+    """Return the seconds of all attempts of a run that was resumed, if they were recorded."""
+    return sum(map(float, manifest["attempt_seconds"])) if {"resumed", "attempt_seconds"} <= manifest.keys() else None
 
 
 def _wants_report(store: RunStore) -> bool:

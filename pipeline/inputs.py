@@ -46,6 +46,7 @@ def open_resources(spec: RunSpec, *, processes: int = 1, per_device: int = 1) ->
         If this machine does not have the engine, or far fewer cores than threads are wanted.
     """
     from longwall.kernels import Ablation
+    from longwall.pipeline.functions.kept_engine import release_engine
     from longwall.storage.memory import resources
     from longwall.storage.system.concurrency import core_count, most_threads
 
@@ -54,6 +55,7 @@ def open_resources(spec: RunSpec, *, processes: int = 1, per_device: int = 1) ->
             f"engine.threads = {spec.engine.threads} is too many for {core_count()} cores: use at most "
             f"{most_threads()}, or 0 for one per core"
         )
+    release_engine()
     plain, memory = spec.engine.ablation, spec.memory
     kind = "cuda" if spec.engine.kind == "both" else spec.engine.kind
     ablation = Ablation(
@@ -262,9 +264,10 @@ def open_graph(
     Parameters
     ----------
     path
-        A store made by ``longwall ingest``, or an edge list, Matrix Market, Parquet, ``.lg``, ``.graph`` or
-        ``.gspan`` file, compressed (``.gz``, ``.zst``) or not. Edge lists or Parquet files also as a list, a folder, or
-        a pattern such as ``"data/*.csv"``.
+        A store made by ``longwall ingest``, or an edge list, Matrix Market, Parquet, GraphML, GEXF, GML, node-link
+        JSON, DIMACS, METIS, Pajek, ``.lg``, ``.graph`` or ``.gspan`` file, compressed (``.gz``, ``.zst``, ``.bz2``,
+        ``.xz``, ``.zip``) or not. Edge lists or Parquet files also as a list, a folder, or a pattern such as
+        ``"data/*.csv"``.
     labels
         A file of "vertex label" lines, or a table with columns such as id and label; labels of vertices without an edge
         are ignored.

@@ -45,13 +45,15 @@ class Result:
     patterns: tuple[PatternCount, ...]
     """The answer per pattern."""
     seconds: float
-    """Time of the whole run."""
+    """Time of the run; of one that was resumed, of its last attempt."""
     engine: str
     """The engine that ran it: ``cpu`` or ``cuda``."""
     timings: Mapping[str, float] = field(default_factory=dict)
     """Seconds of each part of the run: ``graph``, ``plan``, ``mine``, ``write``."""
     notes: tuple[Noted, ...] = ()
     """The data that was dropped, merged or guessed as the graph was read: the kind, number and sentence of each."""
+    total_seconds: float | None = None
+    """Time of all attempts of a run that was resumed; of one that was killed, until its last commit."""
     truncated: bool = False
     """Whether ``workload.limit`` or ``export.limit`` ended the search: counts are lower bounds, there may be more."""
 
@@ -68,7 +70,7 @@ class Result:
         Returns
         -------
         Table
-            All rows, vertices as ids of the input.
+            All rows, vertices as ids of the input. They have no order, unless ``export.sort`` asks for one.
 
         Raises
         ------
@@ -156,6 +158,8 @@ class Result:
             for one in self.patterns
         ]
         summary |= {"seconds": round(self.seconds, 6), "engine": self.engine}
+        if self.total_seconds is not None:
+            summary["total_seconds"] = round(self.total_seconds, 6)
         return summary | ({"truncated": True} if self.truncated else {})
 
 

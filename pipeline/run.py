@@ -21,6 +21,7 @@ from longwall.pipeline.config import RunSpec, load_config, names_run
 from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.environment import Metrics, PatternCount
 from longwall.pipeline.finished_run import finished_result
+from longwall.pipeline.functions.kept_engine import keep_engine, release_cached, take_engine
 from longwall.pipeline.garbage import collecting
 from longwall.pipeline.inputs import (
     describe_graph,
@@ -39,6 +40,7 @@ from longwall.pipeline.result import Result
 from longwall.pipeline.result_tables import write_counts
 from longwall.pipeline.run_facts import engine_facts, memory_facts
 from longwall.pipeline.run_store.run_directory import RunDirectory
+from longwall.pipeline.sort_tables import sort_embeddings
 from longwall.storage.errors import FinalError, InputError, RunError, reason_of
 from longwall.storage.observer import NullObserver, Observer
 from longwall.storage.system.arguments import brief, require_texts
@@ -46,13 +48,16 @@ from longwall.storage.system.paths import require_path
 from longwall.storage.system.signals import interrupted_by, interrupting, last_signal, undisturbed, unwrapped
 
 if TYPE_CHECKING:
+    from longwall.kernels.jit.compile_pool import CompilePool
     from longwall.pipeline.cluster.connect import ComingCluster
     from longwall.pipeline.execution.second_engine import SecondEngine
     from longwall.storage.graph.graph import Graph
     from longwall.storage.memory.resources import Resources
+    from longwall.storage.memory.spill_folder import SpillFolder
 
 _FREE_SECTIONS = ("memory", "engine", "scheduler")
 COMPILING = "compiling kernels: this takes a few seconds"
+_COMPILER_BYTES = 256 << 20  # of a process that compiles
 
 
 def run(
@@ -116,6 +121,29 @@ def running(
         yield result
 
 
+def answer(spec: RunSpec, spill: SpillFolder, observer: Observer) -> Result:
+    """Run a checked config for its answer alone: nothing of the run is kept but its tables, in a spill folder.
+
+    Parameters
+    ----------
+    spec
+        The config.
+    spill
+        Has the tables of the result, if there are some, until it is closed.
+    observer
+        Receives the progress.
+
+    Raises
+    ------
+    InputError, RunError, KeyboardInterrupt
+        As `run`; there is nothing to resume.
+    """
+    prepare_for(spec)
+    with _whole(RunDirectory.transient(spill), spec, observer, fresh=True) as result:
+        release_cached()
+        return result
+
+
 def resume(
     path: str | Path,
     *,
@@ -142,7 +170,7 @@ def resume(
     Raises
     ------
     InputError
-        If the run does not exist or is still going on, or its graph, its config or its plan changed.
+        If the run does not exist or is still going on, or its graph, its config or its question changed.
     RunError, KeyboardInterrupt
         As `run`.
 
@@ -248,7 +276,9 @@ def _ended(
             abandon("failed", reason)
             if isinstance(error, FinalError):
                 raise
-            raise RunError(f"{reason}; fix that, then {how}") from error
+            failure = RunError(f"{reason}; fix that, then {how}")
+            failure.run = str(directory.where)
+            raise failure from error
         except BaseException as error:
             cancel.set()
             reason = f"{type(error).__name__}: {error}".removesuffix(": ")
@@ -271,14 +301,15 @@ def _run(
 ) -> Result:
     from longwall.kernels.jit.kernel_cache import cache_note
     from longwall.pipeline.execution.engine_errors import user_errors
-    from longwall.pipeline.execution.thread_executor import ThreadExecutor
+    from longwall.pipeline.planning.named_kernels import kernels_of_plan, kernels_of_source
     from longwall.storage.memory.allocator import return_freed_memory
 
     return_freed_memory()
     devices = devices_of(spec)
     on_cluster = spec.scheduler.kind == "dask" or bool(devices)
+    kept = None if directory.recorded else take_engine(spec)
     # The coordinator of a cluster does no tasks, and needs no device.
-    resources = open_resources(spec.on_host() if on_cluster else spec)
+    resources = open_resources(spec.on_host() if on_cluster else spec) if kept is None else kept.resources
     engine = resources.engine
     for note in filter(None, (cache_note(), resources.device_note())):
         observer.note(note)
@@ -289,21 +320,25 @@ def _run(
         starting = _cluster(spec, directory, resources, observer, devices, later) if on_cluster else nullcontext()
         cluster = opened.enter_context(starting)
         say_compiling = cache(lambda: observer.note(COMPILING))
+        pool = opened.enter_context(_compile_pool(resources, on_cluster=on_cluster))
+        if pool.add([*kernels_of_source(spec), *spec.workload.planned_by]):
+            say_compiling()
         with engine.watch_compilation(say_compiling), user_errors(engine), observer.timed("graph"):
             graph = _graph(spec, observer, resources, cluster)
         with observer.timed("plan"):
             plan = plan_for(spec, graph)
+            if not resources.on_device and pool.add(kernels_of_plan(plan, engine.kernels)):
+                pool.show(observer)
         second = open_beside(spec, graph, resources)
-        facts = describe_graph(spec, graph) | {"degrees": graph.degree_powers()}
         engines = engine_facts(spec, engine, devices, second)
-        _settle(directory, {"engine": engines, "graph": facts, "plan": plan.to_dict()})
-        directory.manifest |= {"budget": resources.limits(), "plan_text": plan.describe()}
-        LOG.debug("plan: %s", directory.manifest["plan_text"])
-        directory.save()
-        env = _coordinator(directory, spec, graph, resources, observer, metrics, cancel, alone=not on_cluster)
+        how_to_go_on = ""
+        if directory.recorded:
+            facts = describe_graph(spec, graph) | {"degrees": graph.degree_powers()}
+            _record(directory, {"engine": engines, "graph": facts}, plan, resources)
+            how_to_go_on = how_to_resume(spec, directory.where)
+        env = _coordinator(directory, spec, graph, resources, observer, metrics, cancel, second)
+        env.alone, env.device_graph = not on_cluster, None if kept is None else kept.device_graph
         opened.callback(env.end)
-        if second is not None:
-            env.executor = ThreadExecutor(second)
         if cluster is not None:
             from longwall.pipeline.cluster.connect import executor_of
 
@@ -313,16 +348,34 @@ def _run(
                 engine.watch_compilation(say_compiling),
                 user_errors(engine),
                 observer.timed("mine"),
-                interrupted_by(partial(_stop, cancel, resources, second), how_to_resume(spec, directory.where)),
+                interrupted_by(partial(_stop, cancel, resources, second), how_to_go_on),
             ):
                 counts = with_label_names(spec.workload.execute(plan, env), graph)
-            if spec.run.verify and all(one.method is None for one in counts):
-                workload = spec.workload
-                observer.note(f"not verified: one method alone answers {workload.kind}, output = {workload.output}")
+                sort_embeddings(env)
+            _note_unless_verified(spec, counts, observer)
         finally:
-            directory.manifest["memory"] = memory_facts(env)
+            if directory.recorded:
+                directory.manifest["memory"] = memory_facts(env)
     engine_name = "+".join(sorted(env.executor.engines)) or (engines["name"] if on_cluster else engine.name)
-    return _publish(counts, spec, env, directory, observer, engine_name, began)
+    result = _publish(counts, spec, env, directory, observer, engine_name, began)
+    if not directory.recorded:
+        keep_engine(spec, env)
+    return result
+
+
+def _note_unless_verified(spec: RunSpec, counts: Sequence[PatternCount], observer: Observer) -> None:
+    """Tell a user who wants counts verified that no other method could."""
+    workload = spec.workload
+    if spec.run.verify and all(one.method is None for one in counts):
+        observer.note(f"not verified: one method alone answers {workload.kind}, output = {workload.output}")
+
+
+def _compile_pool(resources: Resources, *, on_cluster: bool) -> CompilePool:
+    """Return what compiles kernels beside a run, in as many processes as there are cores and as memory allows."""
+    from longwall.kernels.jit.compile_pool import CompilePool
+    from longwall.storage.system.concurrency import core_count
+
+    return CompilePool(0 if on_cluster else min(core_count(), resources.host.limit // _COMPILER_BYTES))
 
 
 def _cluster(
@@ -362,9 +415,10 @@ def _publish(
 
     workload, truncated = spec.workload, any(one.lower_bound for one in counts)
     with env.answer, history.timed("write"):
-        if env.device_graph is not None and isinstance(env.device_graph.graph.pages, GraphPages):
-            env.device_graph.graph.pages.write_heat(directory.path / "heat.parquet")
-        write_counts(counts, directory.results / "counts.parquet")
+        if directory.recorded:
+            if env.device_graph is not None and isinstance(env.device_graph.graph.pages, GraphPages):
+                env.device_graph.graph.pages.write_heat(directory.path / "heat.parquet")
+            write_counts(counts, env.results / "counts.parquet")
         directory.manifest |= {"timings": history.timings, "truncated": truncated}
         if methods := Counter(one.method for one in counts if one.method is not None):
             directory.manifest["methods"] = dict(methods)
@@ -383,6 +437,7 @@ def _publish(
         timings=history.timings,
         truncated=truncated,
         notes=env.graph.notes,
+        total_seconds=directory.total_seconds if "resumed" in directory.manifest else None,
     )
 
 
@@ -399,8 +454,7 @@ def _coordinator(
     observer: Observer,
     metrics: Metrics,
     cancel: threading.Event,
-    *,
-    alone: bool,
+    second: SecondEngine | None,
 ) -> Coordinator:
     """Return what the plan works with; what an earlier attempt finished is checked first."""
     from longwall.pipeline.execution.thread_executor import ThreadExecutor
@@ -413,13 +467,11 @@ def _coordinator(
         graph=graph,
         resources=resources,
         files=RunFiles(log.store, resources.disk, log.next_number),
-        results=directory.results,
         observer=observer,
         cancel=cancel,
-        alone=alone,
         log=log,
         metrics=metrics,
-        executor=ThreadExecutor(),
+        executor=ThreadExecutor(second),
     )
 
 
@@ -433,7 +485,7 @@ def _settle(directory: RunDirectory, facts: dict[str, Any]) -> None:
     """
     facts = json.loads(json.dumps(facts))
     before = directory.manifest
-    if "plan" in before:
+    if "question" in before:
         began, now = before["engine"]["name"], facts["engine"]["name"]
         if began != now and "cluster" in (began, now):
             where, kind = ("on a", "dask") if began == "cluster" else ("without a", "local")
@@ -445,7 +497,7 @@ def _settle(directory: RunDirectory, facts: dict[str, Any]) -> None:
             # The host may join or leave a device: both do the same tasks.
             ("engine", began.removeprefix("cpu+") != now.removeprefix("cpu+")),
             ("graph", before["graph"]["hash"] != facts["graph"]["hash"]),
-            ("plan", before["plan"] != facts["plan"]),
+            ("question", before["question"] != facts["question"]),
         )
         for what, differs in kinds:
             if differs:
@@ -454,6 +506,16 @@ def _settle(directory: RunDirectory, facts: dict[str, Any]) -> None:
                     "start a new run"
                 )
     directory.manifest |= facts
+
+
+def _record(directory: RunDirectory, facts: dict[str, Any], plan: Any, resources: Resources) -> None:
+    """Save in the manifest what results depend on, the budgets, and the plan as text."""
+    question = getattr(plan, "question", None) or plan.to_dict()
+    _settle(directory, facts | {"question": question})
+    budget = resources.limits()
+    directory.manifest |= {"budget": budget, "plan": plan.to_dict(), "plan_text": plan.describe()}
+    LOG.debug("plan: %s", directory.manifest["plan_text"])
+    directory.save()
 
 
 def _stop(cancel: threading.Event, resources: Resources, second: SecondEngine | None) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.kernels import Kernels
 from longwall.kernels.interface.local_counts import EdgeGraph, EdgeShape
 from longwall.kernels.interface.workspaces import ArrayCounter
 from longwall.stages.range_counting import CountOfVertices
@@ -52,6 +53,8 @@ class CountOfEdges(CountOfVertices):
     def places(self, num_vertices: int) -> int:  # noqa: ARG002 - edges have places, not vertices
         """See `CountOfVertices`."""
         return self.number
+
+    kernels = (Kernels.edge_counter,)
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> ArrayCounter:
         """See `CountRanges`; the graph is an `EdgeGraph`."""

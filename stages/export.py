@@ -1,16 +1,16 @@
 """The export stage: embeddings as Parquet, one column per pattern vertex, in original vertex ids."""
 
+from __future__ import annotations
+
 import json
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from longwall.stages.base import Stage, WorkerContext
@@ -19,6 +19,9 @@ from longwall.stages.tables import StoredRows
 from longwall.storage.graph.graph import Graph
 from longwall.storage.parquet_files import ParquetSink, write_parquet
 from longwall.storage.tables.embedding_table import EmbeddingTable
+
+if TYPE_CHECKING:  # counts write nothing, and need not wait for Arrow
+    import pyarrow as pa
 
 ROWS_PER_FILE = 1 << 24  # at most, however many come at a time
 ROWS_PER_GROUP = 1 << 20  # readers skip and share out row groups; much smaller ones cost them more than they save
@@ -63,7 +66,7 @@ class WriterMemory:
     nbytes: int
 
     @classmethod
-    def within(cls, memory: int, columns: int, row_bytes: int) -> "WriterMemory":
+    def within(cls, memory: int, columns: int, row_bytes: int) -> WriterMemory:
         """Make the most of a given number of bytes; `nbytes` is above them where they are too few.
 
         Parameters
@@ -126,6 +129,9 @@ def shorten(path: Path, rows: int) -> dict[str, Any]:
     rows
         How many it shall have, fewer than it has.
     """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     shorter = path.with_suffix(".shorter")
     with path.open("rb") as opened:
         file = pq.ParquetFile(opened, page_checksum_verification=True)
@@ -178,6 +184,8 @@ class PartFiles:
                 self._write_group()
 
     def _write_group(self) -> None:
+        import pyarrow as pa
+
         if self._file is None:
             self._path = self._folder / self._next_name()
             encoding = _DICTIONARY if self._memory.dictionaries else _PLAIN
@@ -245,6 +253,8 @@ class EmbeddingWriter:
         memory: WriterMemory,
         metadata: dict[str, Any],
     ):
+        import pyarrow as pa
+
         names = {f"v{vertex}": level for level, vertex in enumerate(order)}
         self._levels = {name: names[name] for name in (columns or sorted(names, key=lambda name: int(name[1:])))}
         self._schema = pa.schema(
@@ -260,6 +270,8 @@ class EmbeddingWriter:
 
     def batch(self, table: EmbeddingTable) -> pa.RecordBatch:
         """Return the rows of a table of all levels as they will be written; the writer stays as it is."""
+        import pyarrow as pa
+
         arrays = []
         for level in self._levels.values():
             column = table.column(level)

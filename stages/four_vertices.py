@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.kernels import Kernels
 from longwall.kernels.interface.local_counts import ArcDiamondCounter, ColumnCycleCounter
 from longwall.kernels.interface.pages import NeighbourRange
 from longwall.stages.range_counting import Counter, CountingContext, CountSubgraphs, SubgraphCounter
@@ -38,6 +39,8 @@ class CountDiamondsOfArcs(CountSubgraphs):
         """No: the triangles of an edge are found in several parts of a graph."""
         return False
 
+    kernels = (Kernels.arc_diamond_counter,)
+
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""
         return _Diamonds(engine.kernels.arc_diamond_counter(engine.device, graph, memory))
@@ -65,6 +68,8 @@ class CountFourCycles(CountSubgraphs):
     name = "wedge aggregation of 4 vertices"
     how = "wedge aggregation: wedges grouped by their ends; c with the same ends are c (c - 1) / 2 cycles"
     source = Scan("vertices", streams=True, share=0.75)
+
+    kernels = (Kernels.four_cycle_counter,)
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""

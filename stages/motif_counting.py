@@ -17,6 +17,7 @@ from longwall.kernels.host.patterns.orbit_tables import orbits
 from longwall.kernels.host.patterns.pattern_codes import dictionary, growth
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.kernels import Kernels
 from longwall.kernels.interface.workspaces import ArrayCounter
 from longwall.stages.base import Aggregation
 from longwall.stages.range_counting import Counter, CountOfVertices, CountRanges, KernelCounter, VertexCounts
@@ -99,6 +100,8 @@ class CountMotifClasses(CountRanges):
         """See `CountRanges`."""
         return f"enumeration: {_sets(self.k)}"
 
+    kernels = (Kernels.motif_counter,)
+
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""
         entries, (classes, sets) = dictionary(self.k - 1).entries, self.shape
@@ -156,6 +159,8 @@ class CountOrbits(CountOfVertices):
     def how(self) -> str:
         """See `CountRanges`."""
         return f"{self.name}, per vertex: {_sets(self.vertices)}"
+
+    kernels = (Kernels.orbit_counter,)
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> ArrayCounter:
         """See `CountRanges`."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.kernels import Kernels
 from longwall.kernels.interface.local_counts import COUNTED, TriangleGraph
 from longwall.kernels.interface.workspaces import ArrayCounter
 from longwall.stages.base import Aggregation
@@ -47,6 +48,8 @@ class CountOrbitHomomorphisms(CountOfVertices):
     def aggregation(self) -> Aggregation[VertexCounts, VertexCounts]:
         """Arrays modulo 2**64, or of residues, which are added up into the first one."""
         return Aggregation(methodcaller("counts"), _add_wrapping, lambda counts: counts)
+
+    kernels = (Kernels.orbit_homomorphism_counter,)
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> ArrayCounter:
         """See `CountRanges`; the graph is a `TriangleGraph`."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.kcliques import ROOTED_FROM, TabledCliqueCounter, TablePiece
+from longwall.kernels.interface.kernels import Kernels
 from longwall.kernels.interface.local_counts import (
     ArcBlock,
     ArcDiamondCounter,
@@ -99,6 +100,11 @@ class CountRanges(Stage):
     verb = "count"
     method: ClassVar[str]
     optional: ClassVar[bool] = False
+
+    @property
+    def kernels(self) -> tuple[Callable[..., Any], ...]:
+        """The functions of `Kernels` that make its workspace, and what that needs."""
+        return ()
 
     @property
     def streams(self) -> bool:
@@ -274,6 +280,11 @@ class CountCliques(CountSubgraphs):
         how = f"{self.method}: bitmap tables of the out-neighbours of each vertex; AND, population count"
         return how if self.k < ROOTED_FROM else f"{how}; the last four vertices by the pairs that are not adjacent"
 
+    @property
+    def kernels(self) -> tuple[Callable[..., Any], ...]:
+        """See `CountRanges`."""
+        return (Kernels.triangle_counter if self.k == 3 else Kernels.clique_counter,)
+
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""
         if self.k == 3:
@@ -322,6 +333,8 @@ class CountDiamonds(CountSubgraphs):
     how = "triangle pairs: the common neighbours of every edge; c of them are c (c - 1) / 2 diamonds"
     source = Scan("vertices")
 
+    kernels = (Kernels.diamond_counter,)
+
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""
         return SubgraphCounter(engine.kernels.diamond_counter(engine.device, graph, memory))
@@ -335,6 +348,8 @@ class CountFiveCycles(CountSubgraphs):
     name = "wedge pairs of 5 vertices"
     how = "wedge pairs: wedges from every vertex to larger ones, grouped by their ends; edges between ends close them"
     source = Scan("vertices")
+
+    kernels = (Kernels.five_cycle_counter,)
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""
@@ -403,6 +418,8 @@ class CountTrianglesOfVertices(CountOfVertices):
     method = name = "triangles per vertex"
     how = "triangles of every vertex: the common out-neighbours of both ends of every edge"
     source = Scan("arcs", NeighbourRange.SMALLER, copies=True, arcs=_ARCS[3])
+
+    kernels = (Kernels.triangle_vertex_counter,)
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> TriangleVertexCounter:
         """See `CountRanges`."""

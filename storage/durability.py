@@ -1,7 +1,7 @@
 """Bring files and names to the disk, so that they outlive a power cut.
 
 Files below a spill folder are removed when the run ends, or by the next run after a crash. So writes below a spill
-folder do not wait for the disk: a call from Python, whose run is in such a folder, waited 12 times.
+folder do not wait for the disk; nor do the tables of a call from Python, which are there.
 """
 
 import os

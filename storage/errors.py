@@ -16,9 +16,15 @@ class InputError(Exception):
     The message says what is wrong, where (file, line, key) and what to do.
     """
 
+    key = ""
+    """The first key of a config that is wrong; empty if the error is not about the keys of a config."""
+
 
 class RunError(Exception):
     """A valid run could not finish (memory, disk, device): exit code 1."""
+
+    run = ""
+    """The folder or URL of the run, if it can be resumed."""
 
 
 class FinalError(RunError):

@@ -178,7 +178,6 @@ def make_context(
         graph=graph,
         resources=resources,
         files=RunFiles(log.store, resources.disk, log.next_number),
-        results=own / "results.partial",
         observer=NullObserver(),
         cancel=threading.Event(),
         log=log,

@@ -19,6 +19,8 @@ about [exit codes](exit-codes.md).
 With `--log-level debug` before its name, a command logs to standard error from that level up (`debug`, `info`,
 `warning`, `error`); in Python the standard library's logger `longwall` does the same. On a terminal progress shows the
 phase, the work, the time left, the rate, and how much of each budget is used. `NO_COLOR` and `TERM=dumb` are respected.
+Elsewhere, as in the log of a batch job, progress is lines that begin with the time, and with `--progress json` one JSON
+object a line: see [progress as JSON](exit-codes.md#progress).
 """
 _CODE = re.compile(r"(?<![\w`-])(--?[a-z][\w-]*|<[\w.]+>(?:/[\w.<>]*[\w>])*|\.[a-z]\w+|[a-z]+\.[a-z]+=[^\s;,]+)(?!\w)")
 

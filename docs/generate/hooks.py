@@ -42,8 +42,8 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
     markdown = bar_charts.with_charts(markdown)
     markdown = re.sub(r"(?<!\[)`docs/([\w/-]+\.md)`(?!\])", link, markdown)
     return re.sub(
-        r"\]\(\.\./examples(?:/(\w+)\.\w+)?\)",
-        lambda link: f"](examples.md{'#' + link[1] if link[1] else ''})",
+        r"\]\((?:\.\./)+examples(?:/(\w+)\.\w+)?\)",
+        lambda link: f"]({up}examples.md{'#' + link[1] if link[1] else ''})",
         markdown,
     )
 
@@ -61,8 +61,8 @@ def configs_page() -> str:
 
 
 def examples_page() -> str:
-    """Return the algorithms of `examples/`, with their code."""
-    lines = ["# Examples of algorithms", ""]
+    """Return what lies in `examples/`: algorithms, and a batch script."""
+    lines = ["# Examples", ""]
     lines += [
         "Algorithms of one's own, as [Extending Longwall](extending.md#an-algorithm-of-your-own) describes them.",
         "",
@@ -74,6 +74,9 @@ def examples_page() -> str:
         config = path.with_suffix(".toml")
         if config.is_file():
             lines += [f"Its config, `{config.name}`:", "", "```toml", config.read_text().rstrip(), "```", ""]
+    script = ROOT / "examples" / "slurm.sh"
+    lines += [f"## {script.name} {{ #{script.stem} }}", "", "[A batch job](how-to/batch-systems.md) for SLURM.", ""]
+    lines += ["```sh", script.read_text().rstrip(), "```", ""]
     return "\n".join(lines)
 
 

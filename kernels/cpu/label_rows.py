@@ -152,7 +152,9 @@ class _Work:
                 fill_slices(*self._graph[:3], *which, first, last, cursor, *rows)
                 return
             capacity = np.zeros(self._kept.allowed.shape[1:], np.int64)
-            fill_rows(*self._graph, *given, *self._kept, first, last, capacity, sliced, cursor, *rows, edge_labels)
+            fill_rows(  # type: ignore[call-arg]
+                *self._graph, *given, *self._kept, first, last, capacity, sliced, cursor, *rows, edge_labels
+            )
 
         self._each_part(vertices.origin, work)
 
@@ -172,7 +174,7 @@ class _Work:
                 done.result()
 
 
-@compiled
+@compiled("i4[::1], i4[::1], u1[::1], i8[::1]")
 def find_kinds(labels: Any, distinct: Any, kind: Any, sizes: Any) -> None:
     """Find the kind of each vertex, and count the vertices of each."""
     for v in range(labels.size):
@@ -184,7 +186,7 @@ def find_kinds(labels: Any, distinct: Any, kind: Any, sizes: Any) -> None:
         sizes[found] += 1
 
 
-@compiled
+@compiled("u1[::1], i8[::1], i8[::1], b1, i8[::1], u4[::1], i8[::1], i2[::1]")
 def number_roles(
     kind: Any, times: Any, first_role: Any, sliced: bool, following: Any, place: Any, origin: Any, role: Any
 ) -> None:
@@ -201,7 +203,7 @@ def number_roles(
             following[counter] = at + times[k]
 
 
-@compiled
+@compiled("i8[::1], i2[::1], u4[:,::1], i8[::1], i2[::1], u4[::1], u4[:,::1], i8[::1]")
 def leave_out(
     origin: Any, role: Any, slices: Any, kept_origin: Any, kept_role: Any, final: Any, kept: Any, indptr: Any
 ) -> None:
@@ -236,7 +238,10 @@ def kept_to(allowed: Any, role: int, larger: int, kept: Any) -> None:
             kept[r, edge_kind] = rule == 1 or rule == 3 - larger
 
 
-@compiled
+@compiled(
+    "i8[::1], u4[::1], i8[::1], i4[::1], u1[::1], i8[::1], i2[::1], i8[::1], i4[::1], i1[:,:,::1], i8, i8, "
+    "i8[:,::1], i8[:,::1], u4[:,::1]"
+)
 def count_rows(
     indptr: Any, indices: Any, halves: Any, edge_labels: Any, kind: Any, origin: Any, role: Any, first_role: Any,
     labels: Any, allowed: Any, first: int, last: int, found: Any, kept: Any, slices: Any,
@@ -262,7 +267,10 @@ def count_rows(
             slices[v, r + 1] += slices[v, r]
 
 
-@compiled
+@compiled(
+    "i8[::1], u4[::1], i8[::1], u1[::1], u4[::1], i8[::1], i2[::1], i8[:,::1], i8, i8, i8[::1], u4[:,::1], "
+    "i8[::1], u4[::1], i8[::1]"
+)
 def fill_slices(
     indptr: Any, indices: Any, halves: Any, kind: Any, numbers: Any, origin: Any, role: Any, rules: Any,
     first: int, last: int, cursor: Any, slices: Any, new_indptr: Any, new_indices: Any, split: Any,
@@ -286,7 +294,10 @@ def fill_slices(
                 split[v] = cursor[own]
 
 
-@compiled
+@compiled(
+    "i8[::1], u4[::1], i8[::1], i4[::1], u1[::1], u4[::1], i8[::1], i2[::1], i8[::1], u4[::1], i4[::1], "
+    "i1[:,:,::1], i8, i8, i8[:,::1], b1, i8[::1], u4[:,::1], i8[::1], u4[::1], i8[::1], i4[::1]"
+)
 def fill_rows(
     indptr: Any, indices: Any, halves: Any, edge_labels: Any, kind: Any, place: Any, origin: Any, role: Any,
     first_role: Any, final: Any, labels: Any, allowed: Any, first: int, last: int, kept: Any, sliced: bool,

@@ -12,7 +12,7 @@ _TABLE, _ENTRIES = 4096, 1 << 18
 _PASSES, _ROUNDS = 32, 3
 
 
-@compiled
+@compiled("u4[::1], u1[::1], i8")
 def look_up(entries, table, passes):
     """Look entries up in a table, in their order, several times; return the sum."""
     total = np.int64(0)

@@ -6,20 +6,19 @@ The words are those of `numpy.random.Philox`, in less time.
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from longwall.kernels.jit.compile import compiled
+from longwall.kernels.jit.compile import Intrinsic, compiled
 
 _FIRST, _SECOND = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)  # Philox4x64's multipliers
 _WEYL_FIRST, _WEYL_SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBB67AE8584CAA73B)
 _ROUNDS = 10
 
 
-@intrinsic
+@Intrinsic
 def _product(typing: Any, left: Any, right: Any) -> Any:  # noqa: ARG001 - Numba's interface
     """Both halves of the product of two words, the upper one first: one multiplication, where two are twice as long."""
+    from llvmlite import ir
+    from numba import types
 
     def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         wide = ir.IntType(128)
@@ -51,7 +50,7 @@ def _one(seed, stream, word, out, at):
     out[at] = a if place == 0 else b if place == 1 else c if place == 2 else d
 
 
-@compiled
+@compiled("u8, u8, u8, u8[::1]")
 def fill_words(seed, stream, start, out):
     """Write words from number `start` on, for a key of two words.
 
@@ -79,7 +78,7 @@ def fill_words(seed, stream, start, out):
         _one(seed, stream, start + np.uint64(last), out, last)
 
 
-@compiled
+@compiled("u8, u8, i8, i8, i8, u8[::1], u4[::1], u8[::1], i8[::1], i8[::1]")
 def draw_edges(seed, stream, length, start, scale, thresholds, permutation, words, src, dst):
     """Draw edges of R-MAT.
 
@@ -135,7 +134,7 @@ def _leading(word, bits):
     return np.int64(word >> np.uint64(63 - bits) >> np.uint64(1))  # a shift by 64 is none
 
 
-@compiled
+@compiled("u8[::1], i8, i8[::1], u8[::1], u4[::1]")
 def scatter_words(words, bits, starts, scattered, places):
     """Bring words of the same leading bits together, stably.
 

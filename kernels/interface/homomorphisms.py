@@ -37,21 +37,20 @@ class HomomorphismKernels(Protocol):
         """Workspace for a row program; roots are vertices or arcs, as `domain` says."""
         ...
 
-    def common_neighbours(self, device: Device, graph: GraphArrays, memory: int) -> tuple[Any, Any, int]:
+    def common_neighbours(self, device: Device, graph: GraphArrays, starts: Any) -> Any:
         """List the common neighbours of the ends of every arc.
+
+        Parameters
+        ----------
+        device, graph
+            The engine's, with the graph there.
+        starts : int64[num_arcs + 1]
+            Where the list of each arc begins; `arc_triangles` has their lengths. Each worker takes 4 bytes a vertex.
 
         Returns
         -------
-        indptr : int64[num_arcs + 1]
-        common : uint32[6 * triangles]
+        uint32[6 * triangles]
             For every arc (v, x) the places of the arcs (v, y) to the common neighbours y, ascending.
-        longest : int
-            The most common neighbours of an arc.
-
-        Raises
-        ------
-        WorkspaceTooLarge
-            If they take more than `memory` bytes.
         """
         ...
 

@@ -2,62 +2,108 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, update_wrapper
 from importlib import import_module
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
+from warnings import warn
 
-import numpy as np
-
+from longwall.kernels.jit.argument_types import accepts, kind_of, text_of_kinds, types_of_text
 from longwall.kernels.jit.callee import callee_type
 from longwall.kernels.jit.compile_clock import COMPILING
-from longwall.kernels.jit.kernel_cache import cached, load_machine_code
-from longwall.kernels.jit.machine_code import array_text, tuple_text
+from longwall.kernels.jit.kernel_cache import cached, load_machine_code, machine_code_path
 
 _OPTIONS: Any = {"nogil": True, "_nrt": False}  # the second is not in Numba's type hints
-_CONTIGUOUS, _FORTRAN, _WRITEABLE = 0x1, 0x2, 0x400  # of `numpy.ndarray.flags.num`
-_LAYOUT = _CONTIGUOUS | _FORTRAN | _WRITEABLE
-_SCALARS: dict[Any, str] = {int: "int64", float: "float64", bool: "bool", type(None): "none"} | {
-    np.dtype(name).type: np.dtype(name).name for name in "bhilqBHILQfd?"
-}
+KERNELS: list[Kernel] = []
+"""The kernels of all modules that have been imported, if they declare the types of their arguments."""
+
+
+class Compiler(Protocol):
+    """Compiles kernels in other processes; see :class:`longwall.kernels.jit.compile_pool.CompilePool`."""
+
+    def compile(self, kernel: Kernel, signature: str) -> None:
+        """Return when the machine code is on disk, or when that is for the caller to do."""
+        ...
+
+
+ELSEWHERE: list[Compiler] = []
+"""Whom to ask first."""
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 _reports: list[Callable[[], None]] = []
 
 
 class Kernel:
-    """A function that is compiled for each kind of arguments that it is called with.
+    """A function that is compiled for the types of arguments that it declares.
 
-    A call from Python takes the machine code from disk if it is there, or from Numba's dispatcher. Kernels that call
-    the function take it in as code that is not compiled yet: see :mod:`longwall.kernels.jit.callee`.
+    A call from Python takes the machine code from disk if it is there, or compiles it. Kernels that call the function
+    take it in as code that is not compiled yet: see :mod:`longwall.kernels.jit.callee`.
 
     Parameters
     ----------
     function
         In the part of Python that Numba compiles.
+    signatures
+        The types of all arguments, for each kind of calls, the usual one first; see
+        :mod:`longwall.kernels.jit.argument_types`. A function that only kernels call needs none: it is compiled for
+        whatever it is called with.
     """
 
-    def __init__(self, function: Callable[..., Any]):
+    def __init__(self, function: Callable[..., Any], signatures: Sequence[str] = ()):
         update_wrapper(self, function)
+        self.name, self.signatures = function.__name__, tuple(signatures)
         self._function = function
         self._found: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self._dispatcher: Any = None
         self._callee: Any = None
         self._lock = RLock()
+        if signatures:
+            KERNELS.append(self)
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the function, which is loaded or compiled first."""
-        kinds = tuple(map(_kind, arguments))
+        kinds = tuple(map(kind_of, arguments))
         found = self._found.get(kinds)
         return (found or self._find(kinds))(*arguments)
+
+    def is_missing(self, signature: str) -> bool:
+        """Return whether the machine code for a signature is to be on disk, and is not."""
+        path = machine_code_path(self._function, signature)
+        return path is not None and not os.path.exists(path)  # noqa: PTH110 - never raises
+
+    def load(self, signature: str) -> Callable[..., Any]:
+        """Return the function for a signature, loaded or compiled."""
+        with self._lock:
+            for compiler in ELSEWHERE:
+                COMPILING.begin()
+                try:
+                    compiler.compile(self, signature)
+                finally:
+                    COMPILING.end()
+            loaded = load_machine_code(self._function, signature)
+            found: Callable[..., Any] = loaded or self.dispatcher.compile(
+                types_of_text(signature, self._function.__globals__)
+            )
+            return found
 
     def _find(self, kinds: tuple[Any, ...]) -> Callable[..., Any]:
         with self._lock:
             if kinds not in self._found:
-                described = _describe(kinds)
-                loaded = None if described is None else load_machine_code(self._function, described)
-                self._found[kinds] = loaded or self.dispatcher
+                self._found[kinds] = self._for_types(text_of_kinds(kinds))
             return self._found[kinds]
+
+    def _for_types(self, given: str | None) -> Callable[..., Any]:
+        for signature in self.signatures:
+            if given is not None and accepts(signature, given):
+                return self.load(signature)
+        if self.signatures:  # it works, but nothing can compile it beforehand
+            warn(f"{self.name} is called with types that it does not declare: {given}", stacklevel=5)
+        loaded = None if given is None else load_machine_code(self._function, given)
+        return loaded or self.dispatcher
 
     @property
     def dispatcher(self) -> Any:
@@ -76,7 +122,11 @@ class Kernel:
             return self._callee
 
 
-def compiled(function: Callable[..., Any]) -> Any:
+@overload
+def compiled(function: Callable[Arguments, Result], /) -> Callable[Arguments, Result]: ...
+@overload
+def compiled(*signatures: str) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]: ...
+def compiled(*given: Any) -> Any:
     """Compile without the GIL, keep the machine code on disk, and do not count references.
 
     With reference counting every call counts its array arguments up and down, atomically; that took three quarters of
@@ -84,10 +134,12 @@ def compiled(function: Callable[..., Any]) -> Any:
 
     Parameters
     ----------
-    function
-        In the part of Python that Numba compiles.
+    given
+        The signatures of a kernel that is called from Python, see `Kernel`; without any, the function itself.
     """
-    return Kernel(function)
+    if isinstance(given[0], str):
+        return lambda function: Kernel(function, given)
+    return Kernel(given[0])
 
 
 class Intrinsic:
@@ -118,38 +170,6 @@ class Intrinsic:
             context.refresh()
             self._type = context.resolve_value_type(made)
         return self._type
-
-
-def _kind(value: Any) -> Any:
-    """Return what the choice of the machine code depends on, as something that can be a key."""
-    kind = type(value)
-    if kind is np.ndarray or kind is np.memmap:
-        return value.dtype, value.ndim, value.flags.num & _LAYOUT
-    if kind is int and not -(2**63) <= value < 2**63:
-        return None
-    return (kind, tuple(map(_kind, value))) if isinstance(value, tuple) else kind
-
-
-def _describe(kinds: Sequence[Any]) -> str | None:
-    """Return kinds of arguments as a text, as `machine_code.describe_types` does; None where there is none."""
-    found = list(map(_text, kinds))
-    return None if None in found else ", ".join(map(str, found))
-
-
-def _text(kind: Any) -> str | None:
-    if not isinstance(kind, tuple):
-        return _SCALARS.get(kind)
-    if isinstance(kind[0], np.dtype):
-        return _array(*kind)
-    inner = list(map(_text, kind[1]))
-    return None if None in inner else tuple_text(kind[0], list(map(str, inner)))
-
-
-def _array(dtype: np.dtype[Any], dimensions: int, flags: int) -> str | None:
-    if not dtype.isnative or dtype.type not in _SCALARS:
-        return None
-    layout = "C" if flags & _CONTIGUOUS else "F" if flags & _FORTRAN else "A"
-    return array_text(dtype.name, dimensions, layout, mutable=bool(flags & _WRITEABLE))
 
 
 @cache

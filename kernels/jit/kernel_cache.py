@@ -9,7 +9,7 @@ import inspect
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from longwall.kernels.jit import machine_code
+from longwall.kernels.jit.argument_types import text_of_types
 from longwall.kernels.jit.private_folder import CacheFolder, cache_folder, cache_notes
 
 _KERNELS = Path(__file__).parents[1]
 _IMPORTED = re.compile(rb"^from longwall\.kernels\.([\w.]+) import", re.MULTILINE)
+_STATE = re.compile(r"\w+_[0-9a-f]{16}")
 _STATES = 8  # of the sources of a folder: of several versions and checkouts, whose kernels are kept
 
 
@@ -50,20 +52,26 @@ def cached(dispatcher: Any) -> Any:
 
 
 def load_machine_code(function: Callable[..., Any], kinds: str) -> Callable[..., Any] | None:
-    """Return a kernel whose machine code is on disk; None where it is not there, or cannot be used without Numba.
+    """Return a kernel whose machine code is on disk; None where it is not there, or cannot be used without Numba."""
+    path = machine_code_path(function, kinds)
+    return None if path is None else machine_code.load(path, function)
+
+
+def machine_code_path(function: Callable[..., Any], kinds: str) -> str | None:
+    """Return where the machine code of a kernel lies once it is compiled; None where it is not kept apart from Numba.
 
     Parameters
     ----------
     function
         The source of the kernel.
     kinds
-        Of the arguments; see :func:`longwall.kernels.jit.machine_code.describe_types`.
+        Of the arguments; see :mod:`longwall.kernels.jit.argument_types`.
     """
     source = Path(inspect.getfile(function))
     if _folder().path is None or not source.exists():
         return None
     name = machine_code.file_name(_base(function), kinds)
-    return None if name is None else machine_code.load(f"{_place(source)}/{name}", function)
+    return None if name is None else f"{_place(source)}/{name}"
 
 
 def _place(source: Path) -> str:
@@ -158,7 +166,7 @@ def _cache_class() -> Callable[[Any], Any]:
 
         def _machine_code(self, signature: Any) -> str | None:
             """Return the path of the file with the machine code alone, if there is to be one."""
-            kinds = machine_code.describe_types(signature)
+            kinds = text_of_types(signature)
             name = None if kinds is None else machine_code.file_name(_base(self._py_func), kinds)
             return None if name is None else f"{self.cache_path}/{name}"
 
@@ -169,6 +177,23 @@ def _cache_class() -> Callable[[Any], Any]:
                 self.disable()
 
     return KernelCache
+
+
+def unused_states(packages: Iterable[Path]) -> list[Path]:
+    """Return the folders of compiled kernels whose sources are not those in given packages: no run here reads them."""
+    folder = _folder().path
+    if folder is None:
+        return []
+    sources = {path.parent for package in packages for path in package.rglob("*.py")}
+    used = {f"{one.name}_{_stamp(one)}" for one in sources}
+    found = (one for one in sorted(folder.iterdir()) if _STATE.fullmatch(one.name) and one.name not in used)
+    return [one for one in found if one.is_dir() and not one.is_symlink()]
+
+
+def remove_state(state: Path) -> None:
+    """Remove a folder of compiled kernels, when no process is writing to it."""
+    with _locked(state):
+        shutil.rmtree(state, ignore_errors=True)
 
 
 def _remove_old(place: Path) -> None:

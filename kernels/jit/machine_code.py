@@ -36,44 +36,13 @@ def file_name(base: str, kinds: str) -> str | None:
     base
         Which function of which sources it is.
     kinds
-        Of the arguments; see `describe_types`.
+        Of the arguments; see `argument_types.text_of_types`.
     """
     machine = _machine()
     if machine is None:
         return None
     digest = sha256(f"{machine} {kinds}".encode()).hexdigest()
     return f"{base}.{digest[:20]}{ENDING}"
-
-
-def array_text(dtype: str, dimensions: int, layout: str, *, mutable: bool) -> str:
-    """Return a kind of arrays as a text: the name of the dtype, and layout "C", "F" or "A"."""
-    return f"{dtype}[{dimensions}{layout}{'' if mutable else ' readonly'}]"
-
-
-def tuple_text(kind: type, values: Sequence[str]) -> str:
-    """Return a kind of tuples as a text."""
-    return f"{kind.__module__}.{kind.__qualname__}({', '.join(values)})"
-
-
-def describe_types(types: Sequence[Any]) -> str | None:
-    """Return Numba's types of arguments as a text, as `jit.compile` does kinds; None where there is none."""
-    found = [_describe_type(one) for one in types]
-    return None if None in found else ", ".join(map(str, found))
-
-
-def _describe_type(one: Any) -> str | None:
-    types: Any = import_module("numba.core.types")
-
-    if isinstance(one, types.BaseTuple):
-        inner = [_describe_type(value) for value in one.types]
-        return None if None in inner else tuple_text(getattr(one, "instance_class", tuple), list(map(str, inner)))
-    array = isinstance(one, types.Array)
-    number = one.dtype if array else one
-    plain = isinstance(number, types.Integer | types.Float | types.Boolean | types.NoneType)
-    if not plain or isinstance(number, types.Literal):
-        return None
-    name = str(number.name)
-    return array_text(name, one.ndim, one.layout, mutable=one.mutable) if array else name
 
 
 def load(path: str, function: Callable[..., Any]) -> Callable[..., Any] | None:

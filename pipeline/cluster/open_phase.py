@@ -9,7 +9,7 @@ from typing import Any
 
 from longwall.pipeline.cluster.time_slices import do_ranges
 from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.execution.phase import MakeWorker, MergingPhase, Phase, Task, Worker
+from longwall.pipeline.execution.phase import MakeWorker, MergingPhase, Phase, Task, Worker, prepared_tasks
 from longwall.pipeline.run_store.commit_log import PartialResult, Range
 from longwall.storage.errors import RunError
 
@@ -145,7 +145,7 @@ class CurrentPhase:
             return self._open
 
     def _opened(self, number: int, phase: Phase) -> OpenPhase:
-        tasks = phase.tasks(self._env)
+        tasks = prepared_tasks(phase, self._env)
         opened = OpenPhase(number, phase, tasks, self._reserved.enter_context(phase.open(self._env)))
         self._reserved.callback(opened.close)
         return opened

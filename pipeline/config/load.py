@@ -179,7 +179,9 @@ class _Config:
             self._validate(self.data | {"workload": workload | {"kind": near[0]}}, only_given=True)
         lines = list(self.faults.values())
         more = len(lines) - _MOST_FAULTS
-        raise InputError("\n".join(lines[:_MOST_FAULTS] + ([f"{self.origin}: and {more} more"] if more > 0 else [])))
+        error = InputError("\n".join(lines[:_MOST_FAULTS] + ([f"{self.origin}: and {more} more"] if more > 0 else [])))
+        error.key = next(iter(self.faults))
+        raise error
 
     def _validate(self, data: dict[str, Any], *, only_given: bool = False) -> RunSpec | None:
         """Return the checked config; None where there are faults: the first one of each key (that is given) is kept."""

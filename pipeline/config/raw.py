@@ -105,28 +105,33 @@ def to_plain(source: Mapping[Any, Any], origin: str, above: tuple[str | int, ...
         if not isinstance(key, str):
             where = f"{dotted(above)}: " if above else ""
             raise InputError(f"{origin}: {where}a key must be a text, not {type(key).__name__}")
-        _require_text(key, f"{origin}: {dotted((*above, key))}: the key")
+        if fault := _text_fault(key):
+            raise InputError(f"{origin}: {dotted((*above, key))}: the key {fault}")
         if value is not None:
             found[key] = _plain_value(value, origin, (*above, key))
     return found
 
 
 def _plain_value(value: Any, origin: str, keys: tuple[str | int, ...]) -> Any:
-    where = f"{origin}: {dotted(keys)}"
     if len(keys) > _MOST_LEVELS:
-        raise InputError(f"{where}: more than {_MOST_LEVELS} tables or lists in one another; no key needs that many")
+        raise _fault(origin, keys, f"more than {_MOST_LEVELS} tables or lists in one another; no key needs that many")
     value = _python_value(value)
     if isinstance(value, Mapping):
         return to_plain(value, origin, keys)
     if isinstance(value, list | tuple):
         return [_plain_value(item, origin, (*keys, at)) for at, item in enumerate(value)]
     if isinstance(value, str):
-        _require_text(value, f"{where}: {quote(value)}")
+        if fault := _text_fault(value):
+            raise _fault(origin, keys, f"{quote(value)} {fault}")
     elif isinstance(value, int) and value not in _INTEGERS:
-        raise InputError(f"{where}: a whole number has at most 64 bits")
+        raise _fault(origin, keys, "a whole number has at most 64 bits")
     elif isinstance(value, float) and not math.isfinite(value):
-        raise InputError(f"{where}: expected a finite number, not {value}")
+        raise _fault(origin, keys, f"expected a finite number, not {value}")
     return value
+
+
+def _fault(origin: str, keys: tuple[str | int, ...], text: str) -> InputError:
+    return InputError(f"{origin}: {dotted(keys)}: {text}")
 
 
 def _python_value(value: Any) -> Any:
@@ -139,8 +144,8 @@ def _python_value(value: Any) -> Any:
     return value
 
 
-def _require_text(text: str, what: str) -> None:
+def _text_fault(text: str) -> str:
+    """Say why a text cannot stand in TOML; nothing where it can."""
     if "\0" in text:
-        raise InputError(f"{what} has a NUL character; remove it")
-    if re.search("[\ud800-\udfff]", text):
-        raise InputError(f"{what} is not UTF-8; write it in UTF-8, or rename the file")
+        return "has a NUL character; remove it"
+    return "is not UTF-8; write it in UTF-8, or rename the file" if re.search("[\ud800-\udfff]", text) else ""

@@ -172,16 +172,18 @@ def _export_faults(export: ExportSection, workload: Workload) -> list[tuple[str,
     """Return the keys of an export that do not suit the workload, and what is wrong with each."""
     if export.embeddings is not None and export.embeddings != (workload.output == "embeddings"):
         return [("embeddings", f'contradicts workload.output = "{workload.output}": remove one of them')]
-    given = [key for key in ("columns", "limit") if getattr(export, key) is not None]
+    given = [key for key in ("columns", "limit", "sort") if getattr(export, key) not in (None, False)]
     if workload.output != "embeddings":
         return [(key, 'only embeddings are exported: remove it, or set output = "embeddings"') for key in given]
     if export.limit is not None and workload.most_embeddings is not None:
         return [("limit", "workload.limit says the same: remove one of them")]
     if workload.rows_are_lists:
-        text = f"{workload.kind} are written as lists, without columns to choose from: remove it"
-        return [(key, text) for key in given if key == "columns"]
+        text = f"{workload.kind} are written as lists, without columns to choose from or to sort by: remove it"
+        return [(key, text) for key in given if key != "limit"]
     if workload.num_columns is None:
-        return [(key, f"all embeddings of {workload.kind} patterns are written: remove it") for key in given]
+        texts = {"sort": f"embeddings of {workload.kind} patterns are not sorted: remove it"}
+        other = f"all embeddings of {workload.kind} patterns are written: remove it"
+        return [(key, texts.get(key, other)) for key in given]
     names = [f"v{vertex}" for vertex in range(workload.num_columns)]
     unknown = [name for name in export.columns or () if name not in names]
     text = f"the pattern has no column {quote(unknown[0])}, only {join_names(names)}" if unknown else ""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from longwall.kernels.interface.sorting import KeyLayout
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, shrink_page_cache
 from longwall.pipeline.execution.engine_errors import engine_faults
+from longwall.pipeline.functions.kept_engine import release_engine
 from longwall.stages.aggregation.count_keys import CountKeys
 from longwall.stages.base import Stage, stream
 from longwall.stages.extension.candidates import TooManyCandidates, memory_for
@@ -116,6 +117,7 @@ class Session:
         require_type("access", access, str, f"one of {', '.join(get_args(Access))}")
         if access not in get_args(Access):
             raise InputError(f"access: {brief(access)} is not one of {', '.join(get_args(Access))}")
+        release_engine()
         self.resources = open_resources(
             host=_size("memory", memory),
             disk=_size("disk", disk),

@@ -42,7 +42,6 @@ class Coordinator(Environment):
             graph=self.graph,
             resources=resources,
             files=self.files,
-            results=self.results,
             observer=self.observer,
             cancel=self.cancel,
             alone=False,

@@ -63,13 +63,19 @@ def derived(env: Environment, what: Derivation[Made_co]) -> Made_co:
         forget(env, type(what))
     try:
         with env.engine.faults():
-            made = what.build(env)
+            found = what.build(env)
     except (BudgetExceeded, InputError, ShortOfMemory, WorkspaceTooLarge) as error:
         if what.optional:
             raise no_room(error, env.resources.work) from error
         raise
-    env.derived[what] = made
-    return made
+    env.derived[what] = found
+    return found
+
+
+def made(env: Environment, what: Derivation[Made_co]) -> Made_co:
+    """Return what this process has derived already."""
+    found: Made_co = env.derived[what]
+    return found
 
 
 def forget(env: Environment, kind: type[Derivation[Any]]) -> None:

@@ -63,6 +63,12 @@ def load_graph(
     return env.device_graph.graph, env.resources.work.free
 
 
+def loaded_graph(env: Environment) -> GraphArrays:
+    """Return the graph that `load_graph` has brought to the engine."""
+    assert env.device_graph is not None, "the phase is not prepared"
+    return env.device_graph.graph
+
+
 def bring_ahead(env: Environment) -> None:
     """Bring the graph to a device before a phase asks for it, if it will be there whatever phases read of it."""
     resources = env.resources
@@ -211,31 +217,27 @@ def keep_made(env: Environment, there: GraphArrays, capacity: int) -> None:
     env.device_graph = DeviceGraph(there, replace(placement, memory=resources.work.free), None, (0, charged))
 
 
-def load_edge_labels(env: Environment) -> Any:
-    """Bring the labels of the edges to the engine, where they stay as the graph does.
+def load_edge_labels(env: Environment) -> None:
+    """Bring the labels of the edges to the engine after the graph, where they stay as it does.
 
-    Returns
-    -------
-    int32[2m]
-        Aligned with the adjacency; on the host where they would take more of the device than a part of what is free.
-
-    Raises
-    ------
-    InputError
-        As `load_graph`.
+    On the host they are there; they stay there if they would take more of a device than a part of what is free.
     """
-    load_graph(env)
     labels, resources, placed = env.graph.edge_labels, env.resources, env.device_graph
     assert labels is not None
     assert placed is not None
-    if not resources.on_device:
-        return labels
-    if placed.edge_labels is None and labels.nbytes <= resources.work.free // _LABELS_SHARE:
+    if not resources.on_device or placed.edge_labels is not None:
+        return
+    if labels.nbytes <= resources.work.free // _LABELS_SHARE:
         there, (host, work) = env.engine.bring(labels, mapped=False), placed.charged
         resources.work.charge(labels.nbytes, "the labels of edges on the device")
-        charged = host, work + labels.nbytes
-        env.device_graph = placed = replace(placed, edge_labels=there, charged=charged)
-    return labels if placed.edge_labels is None else placed.edge_labels
+        env.device_graph = replace(placed, edge_labels=there, charged=(host, work + labels.nbytes))
+
+
+def loaded_edge_labels(env: Environment) -> Any:
+    """Return the labels of the edges where kernels read them: int32[2m], aligned with the adjacency."""
+    assert env.device_graph is not None, "the phase is not prepared"
+    on_engine = env.device_graph.edge_labels
+    return env.graph.edge_labels if on_engine is None else on_engine
 
 
 @contextmanager

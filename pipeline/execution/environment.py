@@ -236,8 +236,6 @@ class Environment(Workplace):
     """The validated config: all that phases read of it."""
     files: RunFiles
     """Files that phases hand on to each other."""
-    results: Path
-    """Folder for result files; they become results of the run only when they are committed."""
     alone: bool = True
     """Whether no other process works at the run, so that its workers share the limits; not for a second engine."""
     device_graph: DeviceGraph | None = None
@@ -248,6 +246,11 @@ class Environment(Workplace):
     """Graphs that another engine of the process has derived."""
     own: Any = None
     """The `DerivedGraph` whose graph it is; None: the graph is the run's."""
+
+    @property
+    def results(self) -> Path:
+        """The folder for result files of `files`, which is made if it is not there."""
+        return self.files.results
 
     def forget_layout(self) -> None:
         """Release the derived graph that is on the engine in place of this one, if there is one."""

@@ -123,11 +123,21 @@ class Phase(ABC):
         """Return how many workers of a process do tasks at a time."""
         return host_threads(env) if self.on_host else env.engine.workers
 
+    def prepare(self, env: Environment) -> None:  # noqa: B027 - many phases need nothing
+        """Bring the graph to the engine, and derive what else `tasks` reads.
+
+        Raises
+        ------
+        NotEnoughMemory
+            If a budget has no room for it, and the plan has another way.
+        """
+
     @abstractmethod
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return ranges that cover the roots, ascending, as long as this process's memory allows.
 
-        The number of roots is the same in every process and every attempt of the run.
+        The number of roots is the same in every process and every attempt of the run. The phase is prepared; a call
+        reads what is there and changes nothing, so that it can be made at any time, and again.
         """
 
     def work(self, env: Environment) -> WorkSoFar | None:  # noqa: ARG002
@@ -137,6 +147,8 @@ class Phase(ABC):
     @abstractmethod
     def open(self, env: Environment) -> AbstractContextManager[MakeWorker]:
         """Reserve what the workers of this process share, until the block ends; the value makes the workers.
+
+        The phase is prepared.
 
         Raises
         ------
@@ -164,6 +176,12 @@ class NotEnoughMemory(MethodFailed):
 
 class TooExpensive(MethodFailed):
     """A count takes more work than the next plan, or more than was allowed for it."""
+
+
+def prepared_tasks(phase: Phase, env: Environment) -> Sequence[Task]:
+    """Prepare a phase in this process, and return its tasks."""
+    phase.prepare(env)
+    return phase.tasks(env)
 
 
 def host_threads(env: Environment) -> int:

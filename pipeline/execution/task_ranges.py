@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.pipeline.execution.device_graph import load_graph, reads_known
+from longwall.pipeline.execution.device_graph import load_graph, loaded_graph, reads_known
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import Task, equal_tasks
 from longwall.stages.source import ALL_ARCS, Scan
@@ -84,7 +84,10 @@ def workspace_advice(env: Environment, needed: int, share: float = 1.0) -> str:
 
 
 def root_tasks(env: Environment, roots: Scan, cost: float) -> list[Task]:
-    """Return tasks over the roots of a source, cut by arcs or, where their work differs much, by what is estimated."""
+    """Return tasks over the roots of a source, cut by arcs or, if their work differs much, by estimates of it.
+
+    The graph is on the engine; what the estimates take of the host is free again afterwards.
+    """
     arcs = _arc_tasks(env, roots, cost)
     if roots.kind == "vertices":
         return _vertex_tasks(env, arcs)
@@ -92,7 +95,7 @@ def root_tasks(env: Environment, roots: Scan, cost: float) -> list[Task]:
 
 
 def _arc_tasks(env: Environment, roots: Scan, cost: float) -> list[Task]:
-    graph, memory = load_graph(env, roots.part)
+    graph, memory = loaded_graph(env), env.resources.work.free
     arcs = 2 * env.graph.num_edges  # on every engine, whatever its graph has of them
     pieces = min(pieces_of(env, cost), max(arcs // _ARCS_PER_TASK, int(cost / _LEAST_STEPS), 1))
     if roots.arcs and env.resources.on_device and graph.pages is None:

@@ -15,7 +15,7 @@ from longwall.pipeline.execution import second_engine
 from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.engine_errors import user_errors
 from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.execution.phase import MakeWorker, MethodFailed, Phase, Task, Worker
+from longwall.pipeline.execution.phase import MakeWorker, MethodFailed, Phase, Task, Worker, prepared_tasks
 from longwall.pipeline.execution.second_engine import SecondEngine
 from longwall.pipeline.execution.task_pool import TaskPool, Team
 from longwall.pipeline.run_store import commit_log
@@ -41,7 +41,7 @@ def begin_phase(phase: Phase, env: Coordinator) -> tuple[PhaseRecord, Sequence[T
     tasks, missing : sequence of Task
         All tasks, and what is missing of them.
     """
-    tasks = phase.tasks(env)
+    tasks = prepared_tasks(phase, env)
     record = env.log.record(phase.name, tasks[-1].last if tasks else 0)
     record.combine = None if phase.aggregation is None else phase.aggregation.combine
     missing = list(missing_tasks(tasks, record))
@@ -166,12 +166,14 @@ class _Tasks:
 
     def _share(self, second: SecondEngine) -> None:
         """Open the second engine's side of the phase, and let its workers take ranges while there are any."""
-        with second.environment(self._env) as beside, user_errors(beside.engine), self._phase.open(beside) as make:
-            crew = _Crew.of(beside, self._phase.tasks(beside), make, beside.engine.workers)
-            if self._pool.join(crew.team):
-                self.teams.append(crew.team)
-                numbers = range(1, crew.team.workers + 1)
-                self._threads.wait([self._threads.start(self._loop, crew, number) for number in numbers])
+        with second.environment(self._env) as beside, user_errors(beside.engine):
+            tasks = prepared_tasks(self._phase, beside)
+            with self._phase.open(beside) as make:
+                crew = _Crew.of(beside, tasks, make, beside.engine.workers)
+                if self._pool.join(crew.team):
+                    self.teams.append(crew.team)
+                    numbers = range(1, crew.team.workers + 1)
+                    self._threads.wait([self._threads.start(self._loop, crew, number) for number in numbers])
 
     def _leave_out(self, reason: str) -> None:
         assert self._second is not None
@@ -266,11 +268,13 @@ class _Tasks:
         self._pool.committed(crew.team, finished)
 
     def _record_partial(self, finished: Sequence[Task], worker: Worker, *, may_wait: bool) -> None:
-        found, run = worker.take_partial(), self._env.results.parent
+        found = worker.take_partial()
         with self._cutting:
-            partial = shortened(self._rows.cut(found), run)
+            partial = self._rows.cut(found)
+            if found.files:
+                partial = shortened(partial, self._env.files.store.folder)
         for name in {file["name"] for file in found.files} - {file["name"] for file in partial.files}:
-            (run / name).unlink()
+            (self._env.files.store.folder / name).unlink()
         if (share := self._rows.share) is not None:
             self._env.observer.near_limit(share)
         self._record.commit([(task.first, task.last) for task in finished], partial, may_wait=may_wait)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 from longwall.pipeline.functions.one_run import Options, Question
 from longwall.pipeline.patterns.pattern_of import pattern as pattern_of
 from longwall.pipeline.patterns.pattern_of import source_text
+from longwall.pipeline.result_tables import number_array, number_type
 from longwall.pipeline.table import Table
 from longwall.storage.errors import InputError
 
@@ -263,13 +264,12 @@ def motifs(graph: Any, k: int, **options: Unpack[Options]) -> Table:
     import pyarrow as pa
 
     with Question.of(graph, {"kind": "motifs", "k": k}, options).answered() as result:
-        table = result.table("counts")
-    texts = table["pattern"].to_pylist()
+        texts, counts = [one.pattern for one in result.patterns], [one.count for one in result.patterns]
     columns = {
-        "pattern": table["pattern"],
+        "pattern": pa.array(texts, pa.string()),
         "name": pa.array(_names(texts), pa.string()),
         "edges": pa.array([text.count("-") for text in texts], pa.int32()),
-        "count": table["count"],
+        "count": number_array(counts, number_type(max(map(_number, counts)))),
     }
     return Table(pa.table(columns))
 

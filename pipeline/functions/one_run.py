@@ -1,4 +1,4 @@
-"""What all functions share: their options, and a run in a folder that is gone when its answer is read."""
+"""What all functions share: their options, and a run that nobody keeps when its answer is read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from longwall.pipeline.config import RunSpec, load_config
-from longwall.pipeline.run import run
+from longwall.pipeline.run import answer
 from longwall.storage.errors import FinalError, InputError, RunError, reason_of
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.data_notes import warn_of
@@ -75,10 +75,11 @@ _KEY = re.compile("|".join(rf"(?<![\w.]){re.escape(key)}" + (r"\b" if key[-1] !=
 class Question:
     """What a function asks: a config without a place for the run, and who watches it."""
 
-    graph: Graph | Path | str
+    graph: Graph | str
     """In memory, or a path."""
     sections: Mapping[str, Mapping[str, Any]]
-    spill: Path
+    spec: RunSpec
+    """The same, checked."""
     progress: bool | Observer
 
     @classmethod
@@ -120,18 +121,13 @@ class Question:
         }
         with in_words_of_calls():
             source = graph if isinstance(graph, Graph | str | os.PathLike) else _graph_of(graph)
-            question = cls(os.fspath(source) if isinstance(source, os.PathLike) else source, sections, Path(), progress)
-            return cls(question.graph, sections, question.spec().memory.spill, progress)
+            source = os.fspath(source) if isinstance(source, os.PathLike) else source
+            return cls(source, sections, load_config(_config(source, sections)), progress)
 
     def config(self, **changed: Mapping[str, Any]) -> dict[str, Any]:
         """Return the config, with other keys in some of its sections."""
-        graph = self.graph if isinstance(self.graph, Graph) else {"path": self.graph}
         sections = {name: {**keys, **changed.get(name, {})} for name, keys in self.sections.items()}
-        return {"graph": graph, **sections, **{name: keys for name, keys in changed.items() if name not in sections}}
-
-    def spec(self) -> RunSpec:
-        """Return the checked config."""
-        return load_config(self.config())
+        return _config(self.graph, {**changed, **sections})
 
     def observer(self) -> Observer:
         """Return what receives the progress."""
@@ -144,7 +140,7 @@ class Question:
         return choose_observer(quiet=False)
 
     def ask(self, folder: SpillFolder, **changed: Mapping[str, Any]) -> Result:
-        """Run in a folder.
+        """Run; tables of the result are in a folder.
 
         Raises
         ------
@@ -152,9 +148,9 @@ class Question:
             As `longwall.run`; there is nothing to resume.
         """
         with in_words_of_calls():
-            config = self.config(run={"directory": str(folder.path), "name": "run", "report": False}, **changed)
+            spec = load_config(self.config(**changed)) if changed else self.spec
             try:
-                result = run(config, observer=self.observer())
+                result = answer(spec, folder, self.observer())
             except FinalError:
                 raise
             except RunError as error:  # without the advice to resume the run
@@ -167,10 +163,8 @@ class Question:
 
     @contextmanager
     def answered(self, **changed: Mapping[str, Any]) -> Iterator[Result]:
-        """Run, and remove the folder of the run in the end."""
-        with SpillFolder(self.spill) as folder:
-            with in_words_of_calls():
-                folder.check()
+        """Run, and remove its tables in the end."""
+        with SpillFolder(self.spec.memory.spill) as folder:
             yield self.ask(folder, **changed)
 
 
@@ -186,7 +180,7 @@ class KeptRun:
     """
 
     def __init__(self, question: Question, owner: object):
-        self._folder = SpillFolder(question.spill)
+        self._folder = SpillFolder(question.spec.memory.spill)
         self._question = question
         self._result: Result | None = None
         # A forked child must not take its parent's files away.
@@ -212,6 +206,11 @@ class KeptRun:
     def close(self) -> None:
         """Remove the files; more than once does no harm."""
         self._finalizer()
+
+
+def _config(graph: Graph | str, sections: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a config of sections that nobody wants a report of."""
+    return {"graph": graph if isinstance(graph, Graph) else {"path": graph}, "run": {"report": False}, **sections}
 
 
 def _close(folder: SpillFolder, process: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Unpack
 
 from longwall.pipeline.explain import explain as explain_config
@@ -19,6 +19,8 @@ class Plan:
 
     text: str
     """The lines: a word, and what is to be said of it."""
+    facts: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """What ``longwall explain --json`` prints."""
 
     def __str__(self) -> str:
         return self.text
@@ -80,4 +82,5 @@ def explain(
     question = Question.of(graph, workload, options, limit=limit)
     with in_words_of_calls():
         config = question.config(run={"name": "explain"})
-        return Plan(explain_config(config, observer=question.observer(), methods=all))
+        explanation = explain_config(config, observer=question.observer(), methods=all)
+        return Plan(explanation.text, explanation.facts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,14 +12,10 @@ import numpy as np
 from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MergingPhase
-from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.range_count import RangePhase
-from longwall.pipeline.planning.plan import CountPlan
-from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.pipeline.run_store.commit_log import PartialResult, PhaseRecord
 from longwall.pipeline.run_store.store import changed
-from longwall.stages.range_counting import CountOfVertices, CountTrianglesOfVertices, VertexCounts
-from longwall.storage.graph.stats import GraphStats
+from longwall.stages.range_counting import CountOfVertices, VertexCounts
 from longwall.storage.hashed_file import file_sha256
 
 
@@ -105,46 +100,3 @@ def _read(env: Environment, file: dict[str, Any]) -> VertexCounts:
         except (OSError, ValueError, EOFError):
             raise changed(str(path)) from None
     return counts
-
-
-@dataclass(frozen=True)
-class CountTrianglesPerVertex(CountPlan):
-    """The number of triangles of every vertex."""
-
-    @property
-    def phase(self) -> CountPerVertex:
-        """What counts them."""
-        return CountPerVertex(CountTrianglesOfVertices(), self.cost)
-
-    @property
-    def streamed(self) -> RangePhase:
-        """See `CountPlan`."""
-        return self.phase
-
-    def to_dict(self) -> dict[str, Any]:
-        """The plan as JSON-able data."""
-        return self._facts(self.phase.count.method)
-
-    def describe(self) -> str:
-        """The plan as text."""
-        return self._title() + self.phase.describe()
-
-    def count(self, env: Coordinator) -> int:
-        """Write the number of triangles of every vertex to ``vertices.parquet``; return the number of triangles."""
-        import pyarrow as pa
-
-        from longwall.storage.parquet_files import write_parquet
-        from longwall.storage.tables.arrow_columns import of_array
-
-        began = time.perf_counter()
-        with self.phase.run(env) as counts:
-            total = sum(int(part) for part in np.add.reduceat(counts, range(0, len(counts), 1 << 20))) // 3
-            env.metrics.record("count", 2, 2 * env.graph.num_edges, total, time.perf_counter() - began)
-            table = pa.table({"vertex": env.graph.all_ids(), "triangles": of_array(counts)})
-            write_parquet(table, env.results / "vertices.parquet")
-        return total
-
-
-def plan_triangles_per_vertex(pattern: Pattern, stats: GraphStats) -> CountTrianglesPerVertex:
-    """Plan how to count the triangles of every vertex; `pattern` is a triangle."""
-    return CountTrianglesPerVertex(pattern, sum(plan_match(pattern, stats).rows))

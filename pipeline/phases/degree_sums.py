@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from longwall.kernels.jit.compile import compiled
 from longwall.pipeline.phases.range_count import RangeCount, RangePhase
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.base import Aggregation
 from longwall.stages.range_counting import CountCliques, CountTrianglesOfVertices
-from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.streaming.stored_graph import StoredGraph
 from longwall.storage.system.concurrency import core_count, map_ordered
 
@@ -153,7 +153,7 @@ def _walks(env: Coordinator) -> int:
     return sum(map_ordered(add, pairwise(bounds), min(core_count(), len(bounds)))) // 2
 
 
-@lazy_kernel
+@compiled("i8[::1], u4[::1], i8, i8")
 def _add_walks(indptr: Any, indices: Any, first: int, last: int) -> Any:
     """Add up the walks by arcs of the vertices first to last - 1: the lower halves of 32 bits, and the upper ones."""
     low, high = np.uint64(0), np.uint64(0)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from longwall.pipeline.execution.coordinator import Coordinator
-from longwall.pipeline.execution.derived import Derivation, derived
+from longwall.pipeline.execution.derived import Derivation, derived, made
 from longwall.pipeline.execution.device_graph import forget_graph
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, NotEnoughMemory, Phase, Task
@@ -155,10 +155,16 @@ class OnDerivedGraph(Phase):
         """See `Phase`."""
         return self.phase.keeps_workers
 
+    def prepare(self, env: Environment) -> None:
+        """Derive the graph, and prepare the phase on it."""
+        with self.graph.entered(env) as there:
+            self.phase.prepare(there)
+
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return tasks over the roots of the derived graph."""
-        with self.graph.entered(env) as there:
-            return self.phase.tasks(there)
+        there = made(env, self.graph).env
+        assert there is not None
+        return self.phase.tasks(there)
 
     @contextmanager
     def open(self, env: Environment) -> Iterator[MakeWorker]:

@@ -15,7 +15,7 @@ from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import ARCS, MakeWorker, Phase, Task, equal_tasks
 from longwall.pipeline.execution.search_context import SearchContext, SearchShare
-from longwall.pipeline.phases.search_list import ExportWorker, record_search, rows_left, search_share
+from longwall.pipeline.phases.search_list import ExportWorker, load_searched, record_search, rows_left, search_share
 from longwall.pipeline.planning.search.search_plan import MatchPlan
 from longwall.pipeline.run_store.commit_log import PartialResult, PhaseRecord
 from longwall.stages.base import Stage
@@ -50,6 +50,10 @@ class _Level(Phase):
     def unit(self) -> str:
         """See `Phase`."""
         return ARCS if self.before is None else "chunks"
+
+    def prepare(self, env: Environment) -> None:
+        """Bring what the search reads to the engine."""
+        load_searched(self.plan, env)
 
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return tasks over the arcs, or one for each chunk."""

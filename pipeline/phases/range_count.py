@@ -14,6 +14,7 @@ from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.adaptive_batch import make_workspace
 from longwall.pipeline.execution.coordinator import Coordinator
+from longwall.pipeline.execution.derived import derived
 from longwall.pipeline.execution.device_graph import grow_page_cache, growing_page_cache, load_graph
 from longwall.pipeline.execution.engine_errors import no_room
 from longwall.pipeline.execution.environment import Environment
@@ -69,6 +70,15 @@ class RangePhase(Phase):
     def describe(self) -> str:
         """Return the stages as text, for ``longwall explain``."""
         return "\n".join(stage.describe() for stage in self.stages)
+
+    def prepare(self, env: Environment) -> None:
+        """Bring what the kernel reads of the graph to the engine; of one that stays in its store, to a file."""
+        if isinstance(env.graph, StoredGraph):
+            from longwall.pipeline.execution.streaming.stream_phase import AdjacencyLists
+
+            derived(env, AdjacencyLists())
+        else:
+            load_graph(env, self.count.source.part)
 
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return tasks over the roots."""

@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from longwall.kernels.interface.engine import ShortOfMemory
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.coordinator import Coordinator
-from longwall.pipeline.execution.device_graph import load_edge_labels, load_graph
+from longwall.pipeline.execution.device_graph import load_graph, loaded_edge_labels, loaded_graph
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task
 from longwall.pipeline.execution.search_context import SearchContext, SearchShare
 from longwall.pipeline.execution.stage_metrics import record_levels
 from longwall.pipeline.execution.task_ranges import pieces_of
 from longwall.pipeline.execution.worker_memory import WorkerMemory
+from longwall.pipeline.phases.search_list import load_searched
 from longwall.pipeline.planning.prediction import estimate_levels, predicted_rows
 from longwall.pipeline.planning.search.search_plan import MatchPlan
 from longwall.pipeline.run_store.commit_log import PartialResult
@@ -75,6 +76,10 @@ class SearchCount(Phase):
         """See `Phase`; not where they know how many matches are still wanted."""
         return self.limit is None
 
+    def prepare(self, env: Environment) -> None:
+        """Bring what the search reads to the engine."""
+        load_searched(self.plan, env)
+
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return tasks over the arcs."""
         return self._share(env).tasks(pieces_of(env, self.plan.cost))
@@ -95,8 +100,8 @@ class SearchCount(Phase):
         return graph.pages is None and not self.plan.joined
 
     def _share(self, env: Environment) -> SearchShare:
-        edge_labels = load_edge_labels(env) if self.plan.has_edge_labels else None
-        graph, memory = load_graph(env, copies=self.plan.reads_whole_lists)
+        edge_labels = loaded_edge_labels(env) if self.plan.has_edge_labels else None
+        graph, memory = loaded_graph(env), env.resources.work.free
         program = self.plan.program
         if self._fused(graph):
             return SearchShare(program, env, graph, WorkerMemory.for_edges(env, memory))

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from longwall.pipeline.execution.coordinator import Coordinator
-from longwall.pipeline.execution.device_graph import load_edge_labels, load_graph
+from longwall.pipeline.execution.device_graph import load_edge_labels, load_graph, loaded_edge_labels, loaded_graph
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task
 from longwall.pipeline.execution.search_context import SearchContext, SearchShare
@@ -54,6 +54,10 @@ class SearchList(Phase):
     def wanted_rows(self) -> int | None:
         """See `Phase`."""
         return self.limit
+
+    def prepare(self, env: Environment) -> None:
+        """Bring what the search reads to the engine."""
+        load_searched(self.plan, env)
 
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return tasks over the arcs."""
@@ -133,6 +137,13 @@ def embedding_writer(plan: MatchPlan, env: Environment, memory: WriterMemory, li
     )
 
 
+def load_searched(plan: MatchPlan, env: Environment) -> None:
+    """Bring what a search reads to the engine: the graph, and the labels of its edges."""
+    load_graph(env, copies=plan.reads_whole_lists)
+    if plan.has_edge_labels:
+        load_edge_labels(env)
+
+
 def search_share(plan: MatchPlan, env: Environment) -> SearchShare:
     """Return what the workers of a listing share, with their part of the budgets.
 
@@ -141,8 +152,8 @@ def search_share(plan: MatchPlan, env: Environment) -> SearchShare:
     InputError
         If a chunk of one row's extensions does not fit a budget.
     """
-    edge_labels = load_edge_labels(env) if plan.has_edge_labels else None
-    graph, memory = load_graph(env, copies=plan.reads_whole_lists)
+    edge_labels = loaded_edge_labels(env) if plan.has_edge_labels else None
+    graph, memory = loaded_graph(env), env.resources.work.free
     of_worker = WorkerMemory.within(plan.pattern.num_vertices, graph, env, memory, exporting=True)
     return SearchShare(plan.program, env, graph, of_worker, edge_labels)
 

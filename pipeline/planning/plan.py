@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from longwall.pipeline.execution.phase import MethodFailed, NotEnoughMemory
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.planning.facts import Facts
+from longwall.pipeline.quoting import quote
 from longwall.storage.errors import RunError
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.coordinator import Coordinator
     from longwall.pipeline.phases.range_count import RangePhase
     from longwall.pipeline.planning.query import Query
+
+
+_DIGITS = 16  # of the checksum of a question
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,11 @@ class CountPlan(ABC):
     def steps(self, facts: Facts) -> float:  # noqa: ARG002 - most plans take the same steps on any machine
         """Return the estimated number of elementary steps on a machine, to rank plans."""
         return self.cost
+
+    @property
+    def question(self) -> Any:
+        """What it answers, whatever the method, as JSON-able data: a resumed run compares it."""
+        return self.to_dict()
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -161,6 +172,11 @@ class Choice(CountPlan):
         """See `CountPlan`."""
         return next((phase for plan in self.plans if (phase := plan.streamed) is not None), None)
 
+    @property
+    def question(self) -> Any:
+        """The query as JSON-able data."""
+        return self.query.to_dict()
+
     def to_dict(self) -> dict[str, Any]:
         """The best plan as JSON-able data, with a key for each that is tried ahead of it."""
         found = self.best.to_dict()
@@ -199,13 +215,15 @@ class Choice(CountPlan):
         failure: type[RunError] = RunError
         reason = f"no method answers for {self.query.text}: engine.without leaves none"
         note = ""
-        for plan in self._in_turn(Facts.there(env)):
+        question = sha256(json.dumps(self.question).encode()).hexdigest()[:_DIGITS]  # each commit has it
+        for plan in self._as_begun(env, question):
             if note:
                 env.observer.note(f"{note}: counting by {plan.method} instead")
                 note = ""
             began = time.perf_counter()
             try:
-                found = count(plan)
+                with env.log.answering(question, plan.method):
+                    found = count(plan)
             except MethodFailed as error:
                 failure, reason = type(error), str(error) or reason  # the error itself holds what had no room
                 if isinstance(error, NotEnoughMemory):
@@ -245,7 +263,8 @@ class Choice(CountPlan):
         others = [plan for plan in counts._in_turn(facts) if self.planner.family(plan.method) != own]
         for plan in others:
             try:
-                again = plan.counts(env) if limit is None else [min(plan.count_up_to(limit, env), limit)]
+                with env.log.answering("", ""):  # the run is resumed by the method that has answered
+                    again = plan.counts(env) if limit is None else [min(plan.count_up_to(limit, env), limit)]
             except MethodFailed:
                 continue
             for number, (first, second) in enumerate(zip(found, again, strict=True)):
@@ -258,6 +277,22 @@ class Choice(CountPlan):
             env.observer.note(f"verified: {plan.method} counts the same as {taken}")
             return
         env.observer.note(f"not verified: no method of another family than {taken} answers for {self.query.text}")
+
+    def _as_begun(self, env: Coordinator, question: str) -> Iterator[CountPlan]:
+        """Yield the plans as they are tried: first that of the method by which an earlier attempt of the run began."""
+        planned, begun = self._in_turn(Facts.there(env)), env.log.method_of(question)
+        if begun is None:
+            yield from planned
+            return
+        plans = list(planned)
+        first = [plan for plan in plans if plan.method == begun]
+        others = [plan for plan in plans if plan.method != begun]
+        if not first and others:
+            env.observer.note(
+                f"{self.query.text}: the run began by {quote(begun)}, which does not apply any more: counting by "
+                f"{others[0].method}"
+            )
+        yield from (*first, *others)
 
     def _in_turn(self, facts: Facts) -> Iterator[CountPlan]:
         planned = self.ranked(facts)

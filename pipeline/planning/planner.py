@@ -13,6 +13,7 @@ from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.method import Method, Rewrite
 from longwall.pipeline.planning.methods.candidates import CandidateSearch
 from longwall.pipeline.planning.methods.cliques import Cliques
+from longwall.pipeline.planning.methods.counts_of_edges import CountsOfEdges
 from longwall.pipeline.planning.methods.cycles import FiveCycles, FourCycles
 from longwall.pipeline.planning.methods.degrees import Degrees
 from longwall.pipeline.planning.methods.diamonds import Diamonds, DiamondsByArcs
@@ -20,16 +21,11 @@ from longwall.pipeline.planning.methods.from_triangles import FromTriangles
 from longwall.pipeline.planning.methods.homomorphisms import Homomorphisms, HomomorphismsWithoutLists
 from longwall.pipeline.planning.methods.inclusion_exclusion import InclusionExclusion
 from longwall.pipeline.planning.methods.listing import Listing
-from longwall.pipeline.planning.methods.local_counts import CountsOfEdges, TrianglesOfVertices
-from longwall.pipeline.planning.methods.motifs import (
-    MotifCounting,
-    MotifEnumeration,
-    MotifsOfThree,
-    OrbitCounting,
-    OrbitEnumeration,
-)
+from longwall.pipeline.planning.methods.motifs import MotifCounting, MotifEnumeration, MotifsOfThree
+from longwall.pipeline.planning.methods.orbits import OrbitCounting, OrbitEnumeration
 from longwall.pipeline.planning.methods.search import Search
 from longwall.pipeline.planning.methods.star_leaves import StarLeaves
+from longwall.pipeline.planning.methods.triangles_of_vertices import TrianglesOfVertices
 from longwall.pipeline.planning.plan import Choice, CountPlan, Refusal
 from longwall.pipeline.planning.query import Query
 from longwall.pipeline.planning.rewrites.hub_removal import HubRemoval

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern
@@ -53,6 +53,20 @@ class Query:
         if self.census:
             return f"all patterns of {self.pattern.num_vertices} vertices"
         return self.pattern.name or self.pattern.edge_text
+
+    def to_dict(self) -> dict[str, Any]:
+        """The question as JSON-able data: a resumed run must have the same."""
+        pattern = self.pattern
+        return {
+            "pattern": pattern.edge_text,
+            "labels": pattern.labels,
+            "edge_labels": pattern.edge_labels,
+            "induced": self.induced,
+            "limit": self.limit,
+            "join": self.join,
+            "want": self.want,
+            "census": self.census,
+        }
 
     @property
     def plain(self) -> bool:

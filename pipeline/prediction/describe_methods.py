@@ -1,4 +1,4 @@
-"""Lines of ``longwall explain --all``: every method for each pattern, whether it applies, its seconds and its bytes."""
+"""What ``longwall explain --all`` adds: every method for each pattern, whether it applies, its seconds and bytes."""
 
 from __future__ import annotations
 
@@ -27,15 +27,21 @@ _NEARLY = 0.9  # of the free memory: tables reserve all of it until they are mad
 _INDENT = " " * 13
 
 
-def describe_methods(plan: Any, spec: RunSpec, graph: Graph, resources: Resources) -> list[str]:
-    """Return a table of all methods for each pattern that a plan counts; they are in the order in which they count."""
+def describe_methods(plan: Any, spec: RunSpec, graph: Graph, resources: Resources) -> tuple[list[str], dict[str, Any]]:
+    """Return a table of all methods for each pattern that a plan counts, as lines and as data.
+
+    They are in the order in which they count.
+    """
     choices = list(choices_of(plan))
     if not choices:
-        return [f"methods      one alone answers: {spec.workload.kind}, output = {spec.workload.output}"]
+        line = f"methods      one alone answers: {spec.workload.kind}, output = {spec.workload.output}"
+        return [line], {"methods": []}
     sampler = _Sampler(spec, graph, resources)
-    lines = [line for choice in choices[:_MOST_PATTERNS] for line in _table(choice, sampler)]
+    tables = [_table(choice, sampler) for choice in choices[:_MOST_PATTERNS]]
     left = len(choices) - _MOST_PATTERNS
-    return [*lines, *([f"             and {left:,} more patterns"] if left > 0 else [])]
+    lines = [line for lines, _ in tables for line in lines]
+    lines += [f"             and {left:,} more patterns"] if left > 0 else []
+    return lines, {"methods": [facts for _, facts in tables]}
 
 
 def choices_of(plan: Any) -> Iterator[Choice]:
@@ -78,14 +84,16 @@ class _Sampler:
         return sample
 
 
-def _table(choice: Choice, sampler: _Sampler) -> Iterator[str]:
+def _table(choice: Choice, sampler: _Sampler) -> tuple[list[str], dict[str, Any]]:
+    """Return all methods for one pattern: as lines, and as data."""
     facts = Facts.on(sampler.graph, sampler.resources, sampler.spec.memory.access)
     without = sampler.spec.engine.without
     proposals = dict(choice.planner.proposals(choice.query, facts))
     planned = {plan.method: plan for plan in choice.plans}
     others = {name: one for name, one in proposals.items() if not isinstance(one, Refusal) and name not in planned}
     plans, ranked = planned | others, choice.ranked(facts) + choice.rank(others.values(), facts)
-    yield f"methods      for {choice.query.text}, in the order in which they are tried:"
+    lines = [f"methods      for {choice.query.text}, in the order in which they are tried:"]
+    found: list[dict[str, Any]] = []
     budgets = [sampler.resources.host, *([sampler.resources.work] if sampler.resources.on_device else [])]
     rows = [("method", "steps", "seconds", *(budget.option for budget in budgets), "")]
     for plan, sample, end in _tried(ranked, sampler, facts):
@@ -96,18 +104,31 @@ def _table(choice: Choice, sampler: _Sampler) -> Iterator[str]:
             seconds = "" if sample.failure else f"{'' if sample.whole else 'over '}{sample.seconds:.2g}"
             sizes = [_size(*of) for of in zip((sample.host, sample.device), budgets, strict=False)]
         rows.append((plan.method, steps, seconds, *sizes, end))
+        found.append(_facts(plan, sample, facts, sampler) | ({"state": end} if end else {}))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for name, *numbers, end in rows:
         columns = "  ".join(f"{text:>{width}}" for text, width in zip(numbers, widths[1:-1], strict=True))
-        yield f"{_INDENT}{name:<{widths[0]}}  {columns}  {end}".rstrip()
-    for name, plan in plans.items():
-        if reason := plan.unsuited(facts):
-            yield f"{_INDENT}{name:<{widths[0]}}  not here: {reason}"
-    for name, proposal in proposals.items():
-        if isinstance(proposal, Refusal):
-            yield f"{_INDENT}{name:<{widths[0]}}  no: {proposal.reason}"
-    for name in without:
-        yield f"{_INDENT}{name:<{widths[0]}}  no: engine.without switches it off"
+        lines.append(f"{_INDENT}{name:<{widths[0]}}  {columns}  {end}".rstrip())
+    unsuited = [(name, reason) for name, plan in plans.items() if (reason := plan.unsuited(facts))]
+    refused = [(name, one.reason) for name, one in proposals.items() if isinstance(one, Refusal)]
+    refused += [(name, "engine.without switches it off") for name in without]
+    lines += [f"{_INDENT}{name:<{widths[0]}}  not here: {reason}" for name, reason in unsuited]
+    lines += [f"{_INDENT}{name:<{widths[0]}}  no: {reason}" for name, reason in refused]
+    found += [{"method": name, "reason": reason} for name, reason in unsuited + refused]
+    return lines, {"pattern": choice.query.text, "methods": found}
+
+
+def _facts(plan: CountPlan, sample: CountSample | None, facts: Facts, sampler: _Sampler) -> dict[str, Any]:
+    """Return what is known of a method that applies; seconds are `sampled`, else those of all steps."""
+    known: dict[str, Any] = {"method": plan.method}
+    if not plan.tried:
+        known["steps"] = plan.steps(facts)
+    if sample is None and not plan.tried:
+        return known | {"seconds": plan.steps(facts) / sampler.rate, "sampled": False}
+    if sample is None or sample.failure:
+        return known
+    sizes = {"host": sample.host} | ({"device": sample.device} if sampler.resources.on_device else {})
+    return known | {"seconds": sample.seconds, "sampled": True, "at_least": not sample.whole, "bytes": sizes}
 
 
 def _tried(

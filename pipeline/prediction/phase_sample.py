@@ -25,7 +25,7 @@ from typing import Any
 from longwall.pipeline.cluster.work_profile import WorkProfile
 from longwall.pipeline.execution.engine_errors import user_errors
 from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.execution.phase import MakeWorker, Phase, Worker
+from longwall.pipeline.execution.phase import MakeWorker, Phase, Worker, prepared_tasks
 from longwall.pipeline.prediction.clock import Clock
 
 _STRATA, _DEVICE_STRATA = 96, 12  # a device is at work only if a range is long
@@ -150,7 +150,7 @@ class _Opening:
         self._opened = ExitStack()
         self.clock = Clock()
         try:
-            self.tasks = phase.tasks(env)
+            self.tasks = prepared_tasks(phase, env)
             self._opened.enter_context(user_errors(env.engine))
             self.make_worker = self._opened.enter_context(phase.open(env)) if self.tasks else None
         except BaseException:

@@ -248,6 +248,21 @@ def describe_cost(cost: Cost, samples: tuple[PhaseSample, ...], *, limited: bool
     return lines
 
 
+def cost_facts(cost: Cost, samples: tuple[PhaseSample, ...], *, limited: bool) -> dict[str, Any]:
+    """Return the prediction as data; parameters as of `describe_cost`."""
+    return {
+        "seconds": cost.seconds,
+        "machines": cost.workers,
+        "threads": cost.rates.threads,
+        "devices": cost.rates.devices,
+        "longest": cost.bottleneck.name,
+        "parts": [part._asdict() for part in cost.parts],
+        "sampled_share": min((one.share for one in samples), default=1.0),
+        "may_end_at_limit": limited,
+        "bytes": {"disk": cost.disk, "network": cost.network, "host": cost.host, "device": cost.device},
+    }
+
+
 def _seconds(seconds: float) -> str:
     return f"{seconds:.3g} s" if seconds < 1000 else f"{round_number(seconds)} s"
 
@@ -258,15 +273,13 @@ def _coordinator(
 ) -> Iterator[Coordinator]:
     """Yield what the plan works with; what is written is in the spill folder, and is removed."""
     folder = resources.spill.path / "prediction"
-    results = folder / RESULTS.rstrip("/")
-    results.mkdir(parents=True)
+    (folder / RESULTS).mkdir(parents=True)
     log = CommitLog(LocalStore(folder))
     env = Coordinator(
         spec=spec,
         graph=graph,
         resources=resources,
         files=RunFiles(log.store, resources.disk, log.next_number),
-        results=results,
         observer=NullObserver(),
         cancel=threading.Event(),
         log=log,

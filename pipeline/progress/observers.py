@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import datetime
 from typing import TextIO
 
 from longwall.pipeline.progress.compile_seconds import compile_seconds
-from longwall.pipeline.progress.progress_text import amount, progress_text
+from longwall.pipeline.progress.progress_text import amount, progress_text, seconds_left
+from longwall.storage.errors import InputError
 from longwall.storage.observer import LookAtBudgets, NullObserver, Observer, show_budgets
 from longwall.storage.system.plain_text import harmless, harmless_lines
 
+PROGRESS = ("auto", "lines", "json")
 SECONDS_BETWEEN_LINES = 5.0
 _STILL = frozenset({"dumb", "unknown"})  # values of TERM: terminals that only print
 
@@ -28,11 +32,15 @@ class PlainObserver:
         Where the lines go; standard error unless given.
     interval
         Least seconds between two progress lines.
+    stamps
+        Whether each line begins with the time.
     """
 
-    def __init__(self, stream: TextIO | None = None, interval: float = SECONDS_BETWEEN_LINES) -> None:
+    def __init__(
+        self, stream: TextIO | None = None, interval: float = SECONDS_BETWEEN_LINES, *, stamps: bool = False
+    ) -> None:
         self._stream = stream or sys.stderr
-        self._interval = interval
+        self._interval, self._stamps = interval, stamps
         self._lock = threading.Lock()
         self._name, self._unit = "", ""
         self._total: int | None = None
@@ -43,10 +51,11 @@ class PlainObserver:
     def phase(self, name: str, total: int | None, unit: str) -> None:
         """Write that the phase begins."""
         with self._lock:
+            self._end_phase()
             self._name, self._total, self._unit, self._done, self._share = name, total, unit, 0, 0.0
             self._began = self._last = time.monotonic()
             self._compiled = compile_seconds()
-            self._write(name + (f" ({amount(total, unit)})" if total else ""))
+            self._begin_phase()
 
     def advance(self, n: int) -> None:
         """Count the work, and write a line when the last one is old enough."""
@@ -64,19 +73,76 @@ class PlainObserver:
         now = time.monotonic()
         if now - self._last >= self._interval:
             self._last = now
-            seconds = now - self._began - (compile_seconds() - self._compiled)
-            self._write(progress_text(self._name, self._done, self._total, self._unit, seconds, self._share))
+            self._progress()
 
     def note(self, text: str) -> None:
         """Write the message."""
         with self._lock:
-            self._write(text)
+            self._note(text)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """End the last phase; nothing is held open."""
+        with self._lock:
+            self._end_phase()
+
+    def _seconds(self) -> float:
+        """Return the seconds of the phase, without those in which kernels were compiled."""
+        return time.monotonic() - self._began - (compile_seconds() - self._compiled)
+
+    def _begin_phase(self) -> None:
+        self._write(self._name + (f" ({amount(self._total, self._unit)})" if self._total else ""))
+
+    def _progress(self) -> None:
+        self._write(progress_text(self._name, self._done, self._total, self._unit, self._seconds(), self._share))
+
+    def _note(self, text: str) -> None:
+        self._write(text)
+
+    def _end_phase(self) -> None:
+        """Nothing is written: the next line says what comes then."""
 
     def _write(self, text: str) -> None:
-        print(text, file=self._stream, flush=True)
+        stamp = f"{local_time()} " if self._stamps else ""
+        print("\n".join(stamp + line for line in text.split("\n")), file=self._stream, flush=True)
+
+
+class JsonObserver(PlainObserver):
+    """Writes an object of JSON on a line of its own for each event, and one every few seconds of a phase."""
+
+    def __init__(self, stream: TextIO | None = None, interval: float = SECONDS_BETWEEN_LINES) -> None:
+        super().__init__(stream, interval)
+        self._look: LookAtBudgets = dict
+
+    def watch_budgets(self, look: LookAtBudgets) -> None:
+        """Write how much of each budget is in use, too."""
+        self._look = look
+
+    def _begin_phase(self) -> None:
+        self._say("phase", total=self._total, unit=self._unit)
+
+    def _progress(self) -> None:
+        seconds = self._seconds()
+        left = seconds_left(self._done, self._total, seconds, self._share)
+        used = {name: {"used": used, "limit": limit} for name, (used, limit) in self._look().items()}
+        figures = {"total": self._total, "unit": self._unit, "seconds": round(seconds, 3)}
+        self._say("progress", done=self._done, **figures, left=None if left is None else round(left, 3), budgets=used)
+
+    def _end_phase(self) -> None:
+        if self._name:
+            self._say("end", done=self._done, unit=self._unit, seconds=round(self._seconds(), 3))
+        self._name = ""
+
+    def _note(self, text: str) -> None:
+        self._say("note", text=text)
+
+    def _say(self, event: str, **facts: object) -> None:
+        name = {} if event == "note" else {"phase": self._name}
+        self._write(json.dumps({"time": local_time(), "event": event} | name | facts))
+
+
+def local_time() -> str:
+    """Return the time to the second, in ISO 8601 with the offset of this machine."""
+    return datetime.now().astimezone().isoformat(timespec="seconds")
 
 
 class LastingObserver:
@@ -139,13 +205,23 @@ def _in_notebook() -> bool:
     return getattr(shell, "kernel", None) is not None
 
 
-def choose_observer(quiet: bool) -> Observer:
-    """Return the observer for the command line and for notebooks: none, a live bar, or plain lines.
+def choose_observer(quiet: bool, progress: str = "auto") -> Observer:
+    """Return the observer for the command line and for notebooks: none, a live bar, plain lines, or JSON.
 
-    There is a bar on a terminal that can move its cursor, and in the output of a notebook's cell.
+    There is a bar on a terminal that can move its cursor, and in the output of a notebook's cell. Lines that no
+    terminal shows begin with the time.
+
+    Raises
+    ------
+    InputError
+        If there is no such form of progress.
     """
+    if progress not in PROGRESS:
+        raise InputError(f"--progress: expected {', '.join(PROGRESS[:-1])} or {PROGRESS[-1]}, not {progress:.60}")
     if quiet:
         return NullObserver()
+    if progress != "auto":
+        return LastingObserver(JsonObserver() if progress == "json" else PlainObserver(stamps=True))
     if _in_notebook():
         from longwall.pipeline.progress.notebook_bar import NotebookObserver
 
@@ -154,4 +230,4 @@ def choose_observer(quiet: bool) -> Observer:
         from longwall.pipeline.progress.progress_bar import TerminalObserver  # rich costs start-up time
 
         return LastingObserver(TerminalObserver())
-    return LastingObserver(PlainObserver())
+    return LastingObserver(PlainObserver(stamps=not sys.stderr.isatty()))

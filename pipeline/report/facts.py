@@ -95,7 +95,9 @@ class Facts(NamedTuple):
     command: str
     started: str
     seconds: float | None
+    total_seconds: float | None
     resumed: int
+    progress: list[tuple[str, int, int]]
     total: int | None
     lower_bound: bool
     answer: list[dict[str, Any]]
@@ -157,7 +159,9 @@ def facts_of(record: RunRecord) -> Facts:
         command=shlex.join(map(str, manifest.get("argv", []))),
         started=str(manifest.get("started", "")),
         seconds=_seconds(manifest, history),
+        total_seconds=_total_seconds(manifest),
         resumed=len(manifest.get("resumed", [])),
+        progress=[(str(name), int(done), int(total)) for name, done, total in record.progress],
         total=_total(counts, rows, asked),
         lower_bound=bool(manifest.get("truncated")),
         answer=counts,
@@ -211,6 +215,12 @@ def _seconds(manifest: Mapping[str, Any], history: Mapping[str, Any]) -> float |
         return (datetime.fromisoformat(manifest["finished"]) - datetime.fromisoformat(began)).total_seconds()
     except (KeyError, TypeError, ValueError):
         return None
+
+
+def _total_seconds(manifest: Mapping[str, Any]) -> float | None:
+    """Return the seconds of all attempts of a run that was resumed."""
+    attempts = manifest.get("attempt_seconds", []) if manifest.get("resumed") else []
+    return sum(map(float, attempts)) if attempts else None
 
 
 def _counts(record: RunRecord) -> list[dict[str, Any]]:

@@ -10,6 +10,8 @@ from longwall.pipeline.run_store.run_names import CONFIG, HISTORY, MANIFEST, PUB
 from longwall.storage.errors import InputError, RunError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
 
     from longwall.pipeline.run_store.store import RunStore
@@ -47,6 +49,8 @@ class RunRecord(NamedTuple):
     metrics: list[dict[str, Any]]
     counts: list[dict[str, Any]]
     heat: Heat | None
+    progress: Sequence[tuple[str, int, int]] = ()
+    """Of a run that is not done: each phase that was begun, how many of its roots are finished, how many it has."""
 
 
 def read_record(store: RunStore) -> RunRecord:
@@ -76,7 +80,17 @@ def read_record(store: RunStore) -> RunRecord:
         metrics=_rows(content("metrics.parquet"), _MOST_ROWS),
         counts=_rows(content(f"{PUBLISHED}counts.parquet"), MOST_PATTERNS),
         heat=_heat(content("heat.parquet")),
+        progress=[] if manifest["status"] == "done" else _progress(store),
     )
+
+
+def _progress(store: RunStore) -> list[tuple[str, int, int]]:
+    from longwall.pipeline.run_store.commit_log import CommitLog
+
+    try:
+        return CommitLog(store).progress()
+    except (RunError, OSError):  # commits are damaged, or another process is about to remove them
+        return []
 
 
 def _config(content: bytes | None) -> dict[str, Any]:

@@ -54,6 +54,8 @@ def view_of(facts: Facts) -> dict[str, Any]:
         "facts": facts,
         "status": _MEANING.get(facts.status, facts.status),
         "headline": headline(facts),
+        "progress": _progress(facts),
+        "total_seconds": None if facts.total_seconds is None else numbers.seconds(facts.total_seconds),
         "seconds": numbers.NONE if facts.seconds is None else numbers.seconds(facts.seconds),
         "asked": {key: text for key, text in asked.items() if key not in defaults},
         "defaults": {key: text for key, text in asked.items() if key in defaults},
@@ -114,6 +116,19 @@ def _plan(facts: Facts) -> dict[str, str]:
         named = [f"{name} ({number:,} patterns)" if number > 1 else name for name, number in facts.methods.items()]
         found["counted by"] = ", ".join(named)
     return found
+
+
+def _progress(facts: Facts) -> str:
+    """Return a sentence that says how far a run got that is not done; nothing of one that is."""
+    if facts.status == "done":
+        return ""
+    open_ones = [(name, done, total) for name, done, total in facts.progress if done < total]
+    whole = len(facts.progress) - len(open_ones)
+    parts = [f"{name}, {numbers.percent(done / total)} of {total:,} roots" for name, done, total in open_ones]
+    parts += [f"{whole:,} phase{'s' if whole != 1 else ''} finished"] if whole else []
+    if not parts:
+        return "It got to no commit: nothing of its work is kept."
+    return f"It got as far as: {'; '.join(parts)}."
 
 
 _STAGES = ("source", "extend", "verify", "filter", "aggregate", "count", "process", "export")

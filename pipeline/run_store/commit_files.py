@@ -11,6 +11,7 @@ import json
 import re
 import zlib
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from longwall.pipeline.run_store.store import RunStore
@@ -35,12 +36,18 @@ class CommitFiles:
         Called with every entry of a commit that is read.
     owner
         The name of the process that makes commits here; commits carry it, so that no two processes make the same one.
+
+    Attributes
+    ----------
+    last
+        When the last commit that was read was made, in ISO 8601; None if there is none that says so.
     """
 
     def __init__(self, store: RunStore, add: Callable[[dict[str, Any]], None], owner: str = ""):
         self._store, self._add, self._owner = store, add, owner
         self._next = self._checksum = 0  # the number of the next commit, the checksum of those before it
         self._folded = 0  # the commits that one file holds
+        self.last: str | None = None
 
     def read(self) -> bool:
         """Read the commits that were not read yet; return whether these are all that there are.
@@ -75,7 +82,10 @@ class CommitFiles:
 
     def create(self, entries: Sequence[dict[str, Any]]) -> bool:
         """Make the next commit; return whether its number was free."""
-        body = json.dumps({"owner": self._owner, "commits": entries}).encode("ascii")[1:]
+        if not self._store.recorded:
+            return True
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        body = json.dumps({"owner": self._owner, "time": now, "commits": entries}).encode("ascii")[1:]
         while True:
             checksum = zlib.crc32(body, self._checksum)
             if self._store.create(_commit(self._next), b'{"checksum": "%08x", %s\n' % (checksum, body)):
@@ -111,7 +121,9 @@ class CommitFiles:
         if match is None or match[1] != b"%08x" % checksum:
             raise self.damaged(f"{name} is not what was written")
         try:
-            for entry in json.loads(b"{" + match[2])["commits"]:
+            commit = json.loads(b"{" + match[2])
+            self.last = commit.get("time", self.last)
+            for entry in commit["commits"]:
                 self._add(entry)
         except FinalError as error:
             raise FinalError(f"{self._store.where}/{name}: {error}") from None

@@ -24,6 +24,7 @@ import time
 import uuid
 from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -52,7 +53,7 @@ class PartialResult:
     """Files that hold the rest of it, as the phase describes them.
 
     `name` is relative to the run's folder; `bytes` is the size of a file that must be there as long as the run goes on,
-    `sha256` its checksum. Where files have `rows`, their sum is the value.
+    `sha256` its checksum. If files have `rows`, their sum less that of the files that they replace is the value.
     """
     levels: LevelFigures = field(default_factory=dict)
     replaces: tuple[str, ...] = ()
@@ -80,6 +81,8 @@ class PhaseRecord:
         Their results, in the order of the commits; many of values that can be combined become one.
     combine
         Returns one value for several; None: the results stay apart.
+    answers
+        The checksum of the question that it helps to answer, and the name of the method; both are empty for others.
     """
 
     name: str
@@ -88,8 +91,9 @@ class PhaseRecord:
     done: list[Range] = field(default_factory=list)
     ranges: int = 0
     combine: Callable[[Sequence[Any]], Any] | None = None
+    answers: tuple[str, str] = ("", "")
     partials: list[PartialResult] = field(default_factory=list)
-    _names: set[str] = field(default_factory=set)
+    _names: dict[str, int] = field(default_factory=dict)  # of the files, and the rows of each
 
     def add(self, ranges: Sequence[Range], partial: PartialResult) -> None:
         """Take note of a commit.
@@ -109,16 +113,18 @@ class PhaseRecord:
         names = [file["name"] for file in partial.files]
         if not ranges and partial.value:
             raise self._contradiction(f"{partial.value!r:.60} was found in no root")
-        if len(set(names)) < len(names) or not self._names.isdisjoint(names):
+        if len(set(names)) < len(names) or not self._names.keys().isdisjoint(names):
             raise self._contradiction("a file was recorded twice")
-        if not self._names.issuperset(partial.replaces):
+        if not self._names.keys() >= set(partial.replaces):
             raise self._contradiction("a file was replaced that was never recorded")
         rows = [file["rows"] for file in partial.files if "rows" in file]
+        new = sum(rows) - sum(self._names[name] for name in partial.replaces)
         named = partial.value["rows"] if rows and isinstance(partial.value, dict) else partial.value
-        if rows and sum(rows) != named:
-            raise self._contradiction(f"{named!r:.60} rows were recorded of files that have {sum(rows)}")
-        self._names.update(names)
-        self._names.difference_update(partial.replaces)
+        if rows and new != named:
+            raise self._contradiction(f"{named!r:.60} rows were recorded of files that have {new}")
+        self._names |= {file["name"]: file.get("rows", 0) for file in partial.files}
+        for name in partial.replaces:
+            del self._names[name]
         self.partials.append(partial)
         if self.combine is not None and len(self.partials) > _MOST_PARTIALS and not self._names:
             self._fold(self.combine)
@@ -225,6 +231,7 @@ class CommitLog:
         self._gone: set[str] = set()  # finished files that were dropped
         self._waiting: list[dict[str, Any]] = []
         self._since = 0.0  # when the first of them came
+        self._answering: tuple[str, str] | None = None
         self._commits = CommitFiles(store, partial(add_entry, self._found, self), self.owner)
         if not self._commits.read():
             raise self._commits.damaged("some commits are gone")
@@ -233,6 +240,15 @@ class CommitLog:
     def folder(self) -> Path:
         """Where files of the checkpoint are in this process."""
         return self.store.folder / "checkpoint"
+
+    @property
+    def last(self) -> str | None:
+        """When the last commit of earlier attempts was made; None if there is none."""
+        return self._commits.last
+
+    def progress(self) -> list[tuple[str, int, int]]:
+        """Return the name of each phase that has commits, how many of its roots are finished, and how many it has."""
+        return [(one.name, sum(last - first for first, last in one.done), one.total) for one in self._found.values()]
 
     @property
     def begun(self) -> bool:
@@ -281,7 +297,8 @@ class CommitLog:
         FinalError
             If a finished file was changed, or is gone.
         """
-        self.folder.mkdir(exist_ok=True)
+        if self.store.recorded:
+            self.folder.mkdir(exist_ok=True)
         there = self.store.list()
         # Chunks of levels, and counts per vertex, have checksums that are checked whenever they are read. Arrays have
         # no `bytes`: they are removed once the next phase has read them.
@@ -313,13 +330,33 @@ class CommitLog:
             self._begun.add(name)
             if name not in self._found:
                 self._require_no_other_results()
-            record = self._found.setdefault(name, PhaseRecord(name, total, self))
+            answers = self._answering or ("", "")
+            record = self._found.setdefault(name, PhaseRecord(name, total, self, answers=answers))
         if record.total != total:
             raise FinalError(
                 f'{self.store.where}: what is finished of "{name}" is of another run, with {record.total:,} roots in '
                 f"place of {total:,}: start a new run"
             )
         return record
+
+    @contextmanager
+    def answering(self, question: str, method: str) -> Iterator[None]:
+        """Take note that phases which begin are a part of an answer, unless they are one of another answer already."""
+        if self._answering is not None:
+            yield
+            return
+        self._answering = question, method
+        try:
+            yield
+        finally:
+            self._answering = None
+
+    def method_of(self, question: str) -> str | None:
+        """Return the method by which a question is answered so far, the last of several; None inside of an answer."""
+        if self._answering is not None:
+            return None
+        methods = [one.answers[1] for one in self._found.values() if one.answers[0] == question and one.partials]
+        return methods[-1] if methods else None
 
     def values(self, name: str) -> list[Any]:
         """The values of all commits of a phase, which need not have begun."""
@@ -374,6 +411,11 @@ class CommitLog:
         """The files of all commits, without those that were replaced."""
         return [file for phase in self._found.values() for file in phase.files()]
 
+    def records(self, table: str) -> list[PhaseRecord]:
+        """Return the phases that have files of a table of the results."""
+        prefix = f"{RESULTS}{table}-"
+        return [phase for phase in self._found.values() if any(one["name"].startswith(prefix) for one in phase.files())]
+
     def results(self) -> dict[str, dict[str, Any]]:
         """Those of them that are results, by their names in the folder of results."""
         return {file["name"].removeprefix(RESULTS): file for file in self.files() if file["name"].startswith(RESULTS)}
@@ -425,7 +467,8 @@ def add_entry(phases: dict[str, PhaseRecord], owner: "Log", entry: dict[str, Any
     for file in (*(file["name"] for file in partial.files), *partial.replaces):
         if not is_own(file):
             raise FinalError(f"{file!r:.200} is no file of a run: start a new run")
-    phase = phases.setdefault(name, PhaseRecord(name, total, owner))
+    question, method = map(str, entry["answers"])
+    phase = phases.setdefault(name, PhaseRecord(name, total, owner, answers=(question, method)))
     if phase.total != total:
         raise FinalError(f"{name!r:.60} has {phase.total} roots, and {total}: start a new run")
     phase.add([(operator.index(first), operator.index(last)) for first, last in entry["ranges"]], partial)
@@ -436,6 +479,7 @@ def _entry(phase: PhaseRecord, ranges: Sequence[Range], partial: PartialResult) 
     return {
         "phase": phase.name,
         "total": phase.total,
+        "answers": phase.answers,
         "ranges": ranges,
         "value": partial.value,
         "files": partial.files,

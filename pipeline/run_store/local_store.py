@@ -30,6 +30,7 @@ class LocalStore:
     """
 
     alone = True
+    recorded = True
 
     def __init__(self, folder: Path):
         self.where: Path | str = folder

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MARK = "# The config of this run, written by Longwall.\n"
 """The beginning of a run's config, which distinguishes it from other files of that name."""
 _MOST_BYTES = 1 << 28  # a million result files
-FORMAT = 4  # of the commit log, and of what its numbers mean
+FORMAT = 5  # of the commit log, and of what its numbers mean
 _LIBRARIES = ("numpy", "numba", "pyarrow", "zarr", "numcodecs", "cupy-cuda13x", "cupy-cuda12x")
 
 
@@ -77,7 +77,7 @@ def manifest_of(store: RunStore) -> dict[str, Any]:
     try:
         manifest: dict[str, Any] = json.loads(text)
         texts = [manifest["status"], manifest["config_sha256"]]
-        if "plan" in manifest:
+        if "question" in manifest:
             texts += [manifest["engine"]["name"], manifest["graph"]["hash"]]
         lists = [manifest.get("resumed", [])]
     except (KeyError, TypeError, AttributeError, RecursionError):
@@ -122,15 +122,30 @@ def require_resumable(where: Path | str, manifest: dict[str, Any], config: str) 
     raise InputError(f"{where}: the run cannot be resumed, {what}; start a new run")
 
 
-def resumed_manifest(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Return the manifest of a run that is resumed."""
+def resumed_manifest(manifest: dict[str, Any], last: str | None) -> dict[str, Any]:
+    """Return the manifest of a run that is resumed; `last` is the time of its last commit: a killed run ended then."""
     kept = {key: value for key, value in manifest.items() if key != "reason"}
-    return kept | {"status": "running", "resumed": [*manifest.get("resumed", []), _now()]}
+    end = last if manifest["status"] == "running" else manifest.get("finished")
+    seconds = attempts_until(manifest, end)
+    return kept | {"status": "running", "resumed": [*manifest.get("resumed", []), _now()], "attempt_seconds": seconds}
 
 
-def ended(status: str) -> dict[str, Any]:
-    """Return what the manifest says of a run that ends ``"done"``, ``"failed"`` or ``"interrupted"``."""
-    return {"status": status, "finished": _now()}
+def ended(manifest: dict[str, Any], status: str) -> dict[str, Any]:
+    """Return what the manifest of a run that ends ``"done"``, ``"failed"`` or ``"interrupted"`` says then."""
+    now = _now()
+    return {"status": status, "finished": now, "attempt_seconds": attempts_until(manifest, now)}
+
+
+def attempts_until(manifest: dict[str, Any], end: str | None) -> list[float]:
+    """Return the seconds of each attempt of a run; the last one ends at a given time, or took none that is known."""
+    starts = [manifest.get("started"), *manifest.get("resumed", [])]
+    before = [float(one) for one in manifest.get("attempt_seconds", [])][: len(starts) - 1]
+    unknown = [0.0] * (len(starts) - 1 - len(before))  # by a version that did not record them
+    try:
+        took = (datetime.fromisoformat(str(end)) - datetime.fromisoformat(str(starts[-1]))).total_seconds()
+    except (TypeError, ValueError):
+        took = 0.0
+    return [*before, *unknown, max(round(took, 3), 0.0)]
 
 
 def _sha256(text: str) -> str:

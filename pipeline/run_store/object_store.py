@@ -36,6 +36,7 @@ class ObjectStore:
     """
 
     alone = False
+    recorded = True
 
     def __init__(self, url: str, folder: Path | None = None):
         self.remote = RemoteFolder(url)

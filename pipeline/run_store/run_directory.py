@@ -31,6 +31,7 @@ from longwall.pipeline.run_store.replacement import complete_exchange, place_for
 from longwall.pipeline.run_store.run_names import CHECKPOINT, CONFIG, MANIFEST, PUBLISHED, RESULTS, busy, is_own
 from longwall.pipeline.run_store.run_place import RunPlace, place_at
 from longwall.pipeline.run_store.store import require_unchanged
+from longwall.pipeline.run_store.transient import TransientPlace
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.system.signals import undisturbed
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from longwall.pipeline.config import RunSpec
     from longwall.pipeline.execution.environment import Metrics
     from longwall.pipeline.run_store.store import RunStore
+    from longwall.storage.memory.spill_folder import SpillFolder
 
 _RESERVE = 2**13  # by which a manifest may grow when a run ends early
 
@@ -107,6 +109,14 @@ class RunDirectory:
             raise InputError(
                 f"{place.store.where} cannot be made ({error.strerror or error}): choose another run.directory"
             ) from None
+
+    @classmethod
+    def transient(cls, spill: SpillFolder) -> RunDirectory:
+        """Return the directory of a run that nobody keeps; what it writes is in a spill folder."""
+        directory = cls(TransientPlace(spill))
+        directory.manifest = {"status": "running", "config_sha256": ""}
+        directory._log = CommitLog(directory.store)
+        return directory
 
     def _begin(self, spec: RunSpec) -> bool:
         """Begin in an empty place; return whether no other process began at the same moment."""
@@ -181,7 +191,7 @@ class RunDirectory:
         spec = load_config(store.local(CONFIG) if store.alone else parse_toml(config), overrides, of_run=True)
         self._log = CommitLog(store)
         self._log.claim()
-        self.manifest = resumed_manifest(manifest)
+        self.manifest = resumed_manifest(manifest, self._log.last)
         if not store.alone:
             self.save()
         if published:  # it was killed between its last two steps
@@ -206,9 +216,14 @@ class RunDirectory:
         return self.store.folder
 
     @property
-    def results(self) -> Path:
-        """Where result files are written until the run is done."""
-        return self.path / RESULTS
+    def recorded(self) -> bool:
+        """Whether the run is recorded: one that nobody keeps is not."""
+        return self.store.recorded
+
+    @property
+    def total_seconds(self) -> float:
+        """Seconds of all attempts that are over."""
+        return sum(map(float, self.manifest.get("attempt_seconds", [])))
 
     @property
     def log(self) -> CommitLog:
@@ -246,12 +261,16 @@ class RunDirectory:
             If a URL cannot be written; or if the run is done, and cannot take the place of the one that it replaces.
         """
         self.log.confirm()
-        write_metrics(metrics, self.path / "metrics.parquet")
-        self.store.put_files([file.name for file in sorted(self.path.glob("*.parquet"))])
+        if not self.recorded and not self.store.list():  # it has no tables
+            self._finished = True
+            return
+        if self.recorded:
+            write_metrics(metrics, self.path / "metrics.parquet")
+            self.store.put_files([file.name for file in sorted(self.path.glob("*.parquet"))])
         results = self._publish()
         self.log.confirm()
         with undisturbed():  # an interrupt would say that the run can be resumed, which is done
-            self.manifest |= ended("done") | {"results": results}
+            self.manifest |= ended(self.manifest, "done") | {"results": results}
             self.save()
             self._finished = True
             with suppress(OSError, RunError):  # whatever else lies there
@@ -264,7 +283,9 @@ class RunDirectory:
         """Publish the results, and return rows, bytes and checksum of each file, as it is read again."""
         self.store.list(RESULTS)  # refuses what no run writes, which must not become a result
         recorded = self.log.results()
-        written = {file.name: describe_table(file) for file in self.results.iterdir() if file.name not in recorded}
+        written = {
+            file.name: describe_table(file) for file in (self.path / RESULTS).iterdir() if file.name not in recorded
+        }
         found = recorded | written
         self.store.publish(found.keys())
         published = [file | {"name": PUBLISHED + name} for name, file in recorded.items()]
@@ -274,7 +295,8 @@ class RunDirectory:
     def abandon(self, status: str, reason: str, metrics: Metrics) -> bool:
         """Record why the run ended; what it finished stays for `reopen`. Return whether the manifest says so now.
 
-        A run that is done stays so, and one that another process has taken over is left alone.
+        A run that is done stays so, one that another process has taken over is left alone, and of one that nobody
+        keeps there is nothing to say.
 
         Parameters
         ----------
@@ -285,10 +307,10 @@ class RunDirectory:
         metrics
             The events up to here.
         """
-        if self._finished or self.log.lost:
+        if self._finished or self.log.lost or not self.recorded:
             return False
         saved = False
-        self.manifest |= ended(status) | {"reason": reason}
+        self.manifest |= ended(self.manifest, status) | {"reason": reason}
         # The disk, or the connection, may be the reason why the run failed. The manifest says "running" then, so
         # this is not taken for a whole run.
         with suppress(OSError, RunError):

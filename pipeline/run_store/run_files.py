@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from longwall.pipeline.run_store.commit_log import checkpoint_bytes
+from longwall.pipeline.run_store.run_names import RESULTS
 from longwall.pipeline.run_store.store import RunStore, fetched
 from longwall.storage.errors import RunError
 from longwall.storage.hashed_file import HashedFile
@@ -29,6 +30,8 @@ class RunFiles:
         The budget that files of the checkpoint are in.
     next_number
         Returns the number of the next file whose name begins so, which no other process has chosen.
+    results
+        The folder of this process for result files; None: the run's.
 
     Attributes
     ----------
@@ -36,9 +39,16 @@ class RunFiles:
         See above.
     """
 
-    def __init__(self, store: RunStore, disk: MemoryBudget, next_number: Callable[[str], int]):
+    def __init__(
+        self, store: RunStore, disk: MemoryBudget, next_number: Callable[[str], int], results: Path | None = None
+    ):
         self.store, self.next_number = store, next_number
-        self._disk = disk
+        self._disk, self._results = disk, results
+
+    @property
+    def results(self) -> Path:
+        """The folder for result files; they become results of the run only when they are committed."""
+        return self.store.folder / RESULTS if self._results is None else self._results
 
     def new_path(self, prefix: str, suffix: str = "") -> tuple[str, Path]:
         """Return the name of a new file, which begins so, and its path in this process; its folder is there."""

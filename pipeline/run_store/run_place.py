@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 from longwall.pipeline.run_store.local_store import LocalStore
 from longwall.pipeline.run_store.manifest import status_of
 from longwall.pipeline.run_store.object_store import ObjectStore
-from longwall.pipeline.run_store.run_names import CHECKPOINT, MANIFEST, PUBLISHED, RESULTS, busy, is_own
+from longwall.pipeline.run_store.run_names import CHECKPOINT, CONFIG, MANIFEST, PUBLISHED, RESULTS, busy, is_own
 from longwall.storage.durability import sync_folder
 from longwall.storage.errors import InputError
 from longwall.storage.memory.spill_folder import SpillFolder, hold
@@ -114,6 +114,8 @@ class RunPlace(ABC):
     def remove(self) -> None:
         """Remove the run: the manifest first, since without it there is no run; what is not the run's stays.
 
+        The config goes last: it says that the remains of an interrupted removal are those of a run.
+
         Raises
         ------
         InputError
@@ -121,7 +123,8 @@ class RunPlace(ABC):
         """
         files = [name for name in self.store.list() if "/" not in name and is_own(name)]
         self.store.delete([MANIFEST])
-        self.store.delete([*files, CHECKPOINT, RESULTS, PUBLISHED])
+        self.store.delete([*(name for name in files if name != CONFIG), CHECKPOINT, RESULTS, PUBLISHED])
+        self.store.delete([CONFIG])
 
 
 class LocalPlace(RunPlace):

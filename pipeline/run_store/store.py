@@ -33,10 +33,13 @@ class RunStore(Protocol):
         What users call the place.
     alone
         Whether a lock keeps other processes away. Where there is none, another process may take the run over.
+    recorded
+        Whether the run has a config, a manifest and metrics, which others read, and can be resumed.
     """
 
     where: Path | str
     alone: bool
+    recorded: bool
 
     @property
     def folder(self) -> Path:

@@ -43,7 +43,7 @@ _DEFAULT_LIMIT, _MOST_ROWS = 20, 10_000
 _ROOM_FOR_ALL = 80  # columns; narrower terminals show no time of the beginning
 
 
-def add_commands(app: typer.Typer, reporting: Callable[[], AbstractContextManager[None]]) -> None:
+def add_commands(app: typer.Typer, reporting: Callable[..., AbstractContextManager[None]]) -> None:
     """Add the commands to a command line; `reporting` turns errors into messages and exit codes."""
 
     @app.command(epilog="Example:  longwall show runs/demo counts --limit 5")
@@ -55,7 +55,7 @@ def add_commands(app: typer.Typer, reporting: Callable[[], AbstractContextManage
         for_spreadsheets: ForSpreadsheets = False,
         tables: Annotated[bool, typer.Option("--tables", help="List the tables of the run.")] = False,
     ) -> None:
-        """Show a table of a run's results."""
+        """Show a table of a run's results; its rows have no order, unless export.sort was true."""
         with reporting():
             if for_spreadsheets and not as_csv:
                 raise InputError("--spreadsheet: only --csv has a use for it; add --csv")
@@ -66,8 +66,11 @@ def add_commands(app: typer.Typer, reporting: Callable[[], AbstractContextManage
         folder: Folder = Path("runs"),
         as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
     ) -> None:
-        """List the runs in a folder, the newest last."""
-        with reporting():
+        """List the runs in a folder, the newest last; seconds are those of all attempts.
+
+        With --json an object has more: the path, bytes, versions, and the times of a run.
+        """
+        with reporting(as_json=as_json):
             _runs(user_path(folder), as_json)
 
     @app.command(epilog="Example:  longwall configs demo")
@@ -103,7 +106,7 @@ def add_commands(app: typer.Typer, reporting: Callable[[], AbstractContextManage
         ] = False,
     ) -> None:
         """Say what works on this machine, and what to install."""
-        with reporting():
+        with reporting(as_json=as_json):
             facts = _examined(user_path(disk), warm=warm)
         write_stdout(json.dumps(facts) if as_json else _lines(facts))
         if "CPU: no" in facts["runs work on"]:
@@ -180,7 +183,7 @@ def _runs(folder: Path, as_json: bool) -> None:
             one.status,
             one.workload,
             one.pattern,
-            None if one.seconds is None else f"{one.seconds:,.2f}",
+            None if (seconds := one.total_seconds or one.seconds) is None else f"{seconds:,.2f}",
             None if one.answer is None else f"{one.answer:,}",
             None if one.started is None else one.started[:16].replace("T", " "),
         )

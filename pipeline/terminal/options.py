@@ -9,7 +9,18 @@ import typer
 
 from longwall.pipeline.terminal import completion
 
-FORMATS = ("edge-list", "matrix-market", "parquet", "lg", "graph", "transactions", "dimacs")
+FORMATS = (
+    "edge-list",
+    "matrix-market",
+    "parquet",
+    "lg",
+    "graph",
+    "transactions",
+    "dimacs",
+    "metis",
+    "node-link",
+    "pajek",
+)
 IDS = ("auto", "integers", "names")
 
 RunFolder = Annotated[
@@ -52,6 +63,15 @@ Overrides = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object, on the last line.")]
+Progress = Annotated[
+    str,
+    typer.Option(
+        metavar="FORM",
+        help="How standard error shows progress: auto (a bar on a terminal, else lines), lines, which begin with the "
+        "time, or json (an object a line).",
+        autocompletion=completion.one_of("auto", "lines", "json"),
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 Memory = Annotated[
     str | None,

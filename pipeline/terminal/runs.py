@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.run_store.local_store import LocalStore
-from longwall.pipeline.run_store.manifest import manifest_of
-from longwall.pipeline.run_store.run_names import MANIFEST
+from longwall.pipeline.run_store.manifest import attempts_until, manifest_of
+from longwall.pipeline.run_store.run_names import MANIFEST, is_own
 from longwall.storage.errors import InputError, RunError
 
 if TYPE_CHECKING:
@@ -30,6 +30,15 @@ class RunFacts:
     seconds: float | None = None
     answer: int | None = None
     started: str | None = None
+    total_seconds: float | None = None
+    """Of all attempts."""
+    finished: str | None = None
+    resumed: list[str] | None = None
+    """When it was resumed, each time."""
+    versions: dict[str, str] | None = None
+    path: str | None = None
+    bytes: int | None = None
+    """Of the files of the run; None if something lies among them that no run writes."""
 
     def to_json(self) -> dict[str, Any]:
         """Return what is known."""
@@ -37,7 +46,7 @@ class RunFacts:
 
 
 def runs_in(folder: Path) -> list[RunFacts]:
-    """Return the runs in a folder, the newest last; only manifests are read.
+    """Return the runs in a folder, the newest last; of their files only manifests are read.
 
     Raises
     ------
@@ -57,7 +66,7 @@ def _facts(folder: Path) -> RunFacts:
     try:
         manifest = manifest_of(LocalStore(folder))
     except (OSError, ValueError, InputError, RunError):
-        return RunFacts(folder.name, "damaged")
+        return RunFacts(folder.name, "damaged", path=str(folder.absolute()), bytes=_bytes(folder))
     status = manifest["status"]
     if status == "running" and not _is_held(folder):
         status = "killed"
@@ -73,7 +82,30 @@ def _facts(folder: Path) -> RunFacts:
         _seconds(manifest, status),
         answer if isinstance(answer, int) else None,
         started if isinstance(started, str) else None,
+        _total(manifest, status),
+        manifest.get("finished") if status not in ("running", "killed") else None,
+        manifest.get("resumed"),
+        manifest.get("versions"),
+        str(folder.absolute()),
+        _bytes(folder),
     )
+
+
+def _bytes(folder: Path) -> int | None:
+    with suppress(OSError, InputError):
+        return sum(size for name, size in LocalStore(folder).list().items() if is_own(name))
+    return None
+
+
+def _total(manifest: dict[str, Any], status: str) -> float | None:
+    """Return the seconds of all attempts, until now while the run goes on."""
+    if status == "killed":
+        return None
+    with suppress(TypeError, ValueError, KeyError):
+        now = datetime.now(UTC).isoformat()
+        seconds = attempts_until(manifest, now) if status == "running" else manifest["attempt_seconds"]
+        return round(sum(map(float, seconds)), 3)
+    return None
 
 
 def _seconds(manifest: dict[str, Any], status: str) -> float | None:

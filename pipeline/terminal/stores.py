@@ -16,6 +16,7 @@ from longwall.storage.system.paths import user_path
 
 if TYPE_CHECKING:
     from longwall.storage.graph.stats import GraphStats
+    from longwall.storage.observer import Observer
 
 
 def one_of(labels: str | None, vertices: str | None) -> str | None:
@@ -30,13 +31,12 @@ def make_store(
     memory: str | None,
     spill: Path,
     disk: str | None,
-    quiet: bool,
+    observer: Observer,
     make: Callable[..., GraphStats],
 ) -> None:
     """Make a store with `make`, which takes resources and an observer, and print what it is."""
     from longwall.kernels.jit.kernel_cache import cache_note
     from longwall.pipeline.progress.event_log import LoggedObserver
-    from longwall.pipeline.progress.observers import choose_observer
     from longwall.storage.memory.allocator import return_freed_memory
     from longwall.storage.memory.reservations import BudgetExceeded
     from longwall.storage.memory.resources import COMMAND_OPTIONS, open_resources
@@ -50,7 +50,7 @@ def make_store(
     )
     return_freed_memory()
     began = time.perf_counter()
-    observer = LoggedObserver(choose_observer(quiet))
+    observer = LoggedObserver(observer)
     show_budgets(observer, resources.usage)
     if cache_note():
         observer.note(cache_note())

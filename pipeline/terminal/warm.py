@@ -1,6 +1,7 @@
-"""Compile the kernels of this machine before anybody waits for them: small runs of every workload, on all cores.
+"""Compile the kernels of this machine before anybody waits for them: those that declare their types, on all cores.
 
-Each process takes one run after another from the list; what it compiles stays in the folder of compiled kernels.
+Kernels of a device are compiled for programs, so small runs of every workload compile them: each process takes one run
+after another from the list.
 """
 
 from __future__ import annotations
@@ -71,33 +72,46 @@ RUNS: Sequence[Run] = (
 
 
 def warm_kernels(*, on_gpu: bool) -> str:
-    """Compile what runs on this machine call, and show how far that is; return how it went, for the user."""
+    """Compile all kernels of this machine, and show how far that is; return how it went, for the user."""
     from longwall.pipeline.progress.observers import choose_observer
 
-    engines = ["cpu", "cuda"] if on_gpu else ["cpu"]
     observer = choose_observer(quiet=False)
     try:
-        reasons = do_runs(engines, observer)
+        number, reasons = compile_declared(observer)
+        if on_gpu:
+            reasons += do_runs("cuda", observer)
     finally:
         observer.close()
     if reasons:
         return f"some were not compiled: {'; '.join(reasons)}"
-    return f"compiled, by {len(RUNS) * len(engines)} small runs"
+    return f"compiled: {number} for the CPU{f', and by {len(RUNS)} small runs for the GPU' if on_gpu else ''}"
 
 
-def do_runs(engines: Sequence[str], observer: Observer, runs: Sequence[Run] = RUNS) -> list[str]:
-    """Do runs with each engine, in as many processes as there are cores; return why some failed, each reason once."""
+def compile_declared(observer: Observer) -> tuple[int, list[str]]:
+    """Compile the kernels that declare their types, as far as they are not on disk; return their number, and faults."""
+    from longwall.kernels.jit.compile_pool import CompilePool, declared_kernels
+    from longwall.storage.system.concurrency import core_count
+
+    kernels = declared_kernels()
+    with CompilePool(max(core_count(), 2)) as pool:
+        pool.add(kernels, every=True)
+        pool.show(observer)
+    left = [one.name for one in kernels if any(map(one.is_missing, one.signatures))]
+    return len(kernels), [f"a process that compiles has ended at {', '.join(left)}"] if left else []
+
+
+def do_runs(engine: str, observer: Observer, runs: Sequence[Run] = RUNS) -> list[str]:
+    """Do runs with an engine, in as many processes as there are cores; return why some failed, each reason once."""
     from longwall.storage.system.concurrency import core_count
 
     with tempfile.TemporaryDirectory(prefix="longwall-warm-") as name:
         folder = Path(name)
         _write_graphs(folder)
         waiting: SimpleQueue[str] = SimpleQueue()
-        configs = [_config(folder, run, engine) for run in runs for engine in engines]
-        for config in configs:
-            waiting.put(json.dumps(config))
-        observer.phase("compiling kernels", len(configs), "runs")
-        processes = min(core_count(), _MOST_PROCESSES, len(configs))
+        for run in runs:
+            waiting.put(json.dumps(_config(folder, run, engine)))
+        observer.phase("compiling the device's kernels", len(runs), "runs")
+        processes = min(core_count(), _MOST_PROCESSES, len(runs))
         with ThreadPoolExecutor(processes) as threads:
             feeding = [threads.submit(_feed, waiting, observer.advance) for _ in range(processes)]
             reasons = [reason for one in feeding for reason in one.result()]

@@ -78,6 +78,11 @@ class Workload(Section, ABC):
         """Number of columns of the embeddings, one per pattern vertex; None where columns and rows are not chosen."""
         return None
 
+    @property
+    def planned_by(self) -> tuple[Any, ...]:
+        """Kernels that the plan itself calls."""
+        return ()
+
     def with_absolute_paths(self) -> Workload:
         """Return the section with absolute paths."""
         return self

@@ -43,6 +43,11 @@ class QueriesPlan:
 
     queries: tuple[tuple[str, CountPlan], ...]
 
+    @property
+    def question(self) -> Any:
+        """The questions, as `CountPlan.question`."""
+        return [plan.question for _, plan in self.queries]
+
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
         return {"kind": "queries", "queries": [{"name": name} | plan.to_dict() for name, plan in self.queries]}
@@ -111,7 +116,7 @@ class Match(Workload):
     def _edges_are_of_known_shapes(cls, pattern: str | tuple[str, ...], info: ValidationInfo) -> object:
         if info.data.get("output") != "edges" or not isinstance(pattern, str):
             return pattern
-        from longwall.pipeline.phases.count_per_edge import edge_shape
+        from longwall.pipeline.planning.methods.counts_of_edges import edge_shape
 
         parsed = read_query(pattern, placeholders(info.data.get("pattern_labels") or None))
         labelled = parsed.labels is not None or parsed.edge_labels is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -60,6 +60,13 @@ class Motifs(Workload):
     def adds_up(self) -> bool:
         """The answer is a table of patterns."""
         return False
+
+    @property
+    def planned_by(self) -> tuple[Any, ...]:
+        """Those that list the connected patterns."""
+        from longwall.kernels.host.patterns.canonical_kernel import canonical_codes, canonical_order, fill_dictionary
+
+        return (fill_dictionary, canonical_order, canonical_codes) if self.k > 3 else ()
 
     def plan(self, graph: Graph, planner: Planner | None = None) -> Choice:
         """Plan for this size and method; the cheaper method where `method` leaves the choice."""

@@ -32,6 +32,11 @@ class QuasiCliquePlan:
 
     patterns: tuple[CountPlan, ...]
 
+    @property
+    def question(self) -> Any:
+        """The questions, as `CountPlan.question`."""
+        return [plan.question for plan in self.patterns]
+
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
         return {"kind": "quasi-cliques", "patterns": [plan.to_dict() for plan in self.patterns]}

@@ -161,10 +161,11 @@ class GraphSection(Section):
 
     path: Source | None = Field(
         default=None,
-        description="edge list (`.txt`, `.tsv`, `.csv`, any separator), `.mtx`, `.lg`, `.graph`, a database of graphs "
-        'in gSpan\'s format (`.gspan`, or any name if `workload.kind = "transactions"`), all also `.gz` or `.zst`; '
-        "`.parquet`, or a graph store; or the URL of one of these, read with fsspec; edge lists or Parquet files also "
-        "as a list, a folder, or a pattern such as `data/*.csv`",
+        description="edge list (`.txt`, `.tsv`, `.csv`, any separator), `.mtx`, `.graphml`, `.gexf`, `.gml`, `.json`, "
+        "`.col`, `.gr`, `.metis`, `.net`, `.lg`, `.graph`, a database of graphs "
+        'in gSpan\'s format (`.gspan`, or any name if `workload.kind = "transactions"`), all also `.gz`, `.zst`, '
+        "`.bz2`, `.xz` or `.zip`; `.parquet`, or a graph store; or the URL of one of these, read with fsspec; edge "
+        "lists or Parquet files also as a list, a folder, or a pattern such as `data/*.csv`",
     )
     generator: dict[str, Any] | None = Field(
         default=None, description='`{ kind = "rmat", scale = 16, edge_factor = 16, seed = 1 }`, instead of a path'
@@ -471,4 +472,8 @@ class ExportSection(Section):
     )
     columns: Annotated[tuple[str, ...] | None, BeforeValidator(_column_names)] = Field(
         default=None, description='write only these columns, such as `["v0", "v2"]`; by default all of them'
+    )
+    sort: bool | None = Field(
+        default=None,
+        description="`true`: bring the rows in ascending order, by their first column first; by default they have none",
     )

@@ -10,6 +10,7 @@ from operator import methodcaller
 from longwall.kernels.interface.engine import Engine, WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.kcliques import ALL_SIZES, LeafCounter, add_limbs, cliques_of_leaves
+from longwall.kernels.interface.kernels import Kernels
 from longwall.kernels.interface.pages import NeighbourRange
 from longwall.kernels.interface.workspaces import ArrayCounter
 from longwall.stages.base import Aggregation
@@ -89,6 +90,8 @@ class CountCliquesByPivots(CountSubgraphs):
         """See `CountRanges`."""
         return self.k
 
+    kernels = (Kernels.clique_leaf_counter,)
+
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`; where there is no room for pivots, small cliques are counted one by one."""
         kernels, device = engine.kernels, engine.device
@@ -119,6 +122,8 @@ class CountCliqueSizes(CountRanges):
     def aggregation(self) -> Aggregation[list[int], list[int]]:
         """Counts by size, which are added up."""
         return Aggregation(_AllSizes.take, _add_sizes, list)
+
+    kernels = (Kernels.clique_leaf_counter,)
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""
@@ -163,6 +168,8 @@ class CountCliquesOfVertices(CountOfVertices):
     def aggregation(self) -> Aggregation[VertexCounts, VertexCounts]:
         """Arrays, which are added up into the first one."""
         return Aggregation(methodcaller("counts"), _add_counts, lambda counts: counts)
+
+    kernels = (Kernels.clique_vertex_counter,)
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> ArrayCounter:
         """See `CountRanges`."""

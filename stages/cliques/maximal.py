@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.kernels import Kernels
 from longwall.kernels.interface.maximal_cliques import OrderedGraph
 from longwall.kernels.interface.workspaces import ArrayCounter
 from longwall.stages.base import Aggregation
@@ -68,6 +69,8 @@ class CountMaximalCliques(CountRanges):
         """See `CountRanges`."""
         return f"maximal cliques of at least {self.min_size} vertices, by size: {SEARCH}"
 
+    kernels = (Kernels.degeneracy_order, Kernels.maximal_clique_counter)
+
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`; the graph is an `OrderedGraph`."""
         assert isinstance(graph, OrderedGraph)
@@ -110,6 +113,8 @@ class CountMaximalCliquesOfVertices(CountOfVertices):
     def how(self) -> str:
         """See `CountRanges`."""
         return f"maximal cliques of at least {self.min_size} vertices, by vertex and by size: {SEARCH}"
+
+    kernels = (Kernels.degeneracy_order, Kernels.maximal_clique_vertex_counter)
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> ArrayCounter:
         """See `CountRanges`; the graph is an `OrderedGraph`."""

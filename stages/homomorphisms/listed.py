@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import WORD
+from longwall.kernels.interface.kernels import Kernels
 from longwall.stages.homomorphisms.rows import TabledGraph
 from longwall.stages.range_counting import Counter, CountSubgraphs, SubgraphCounter
 from longwall.stages.source import Scan
@@ -29,6 +30,8 @@ class CountWheels(CountListed):
     how = "wheels: walks of two steps among the neighbours of every vertex, grouped by their ends"
     source = Scan("arcs")
 
+    kernels = (Kernels.wheel_counter,)
+
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""
         assert isinstance(graph, TabledGraph)
@@ -43,6 +46,8 @@ class CountAlmostCliques(CountListed):
     name = "almost-cliques of 5 vertices"
     how = "almost-cliques: pairs of common neighbours of every triangle; bitmap tables of the neighbours of each vertex"
     source = Scan("vertices")
+
+    kernels = (Kernels.almost_clique_counter,)
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import CodegreePattern
+from longwall.kernels.interface.kernels import Kernels
 from longwall.stages.range_counting import Counter, CountSubgraphs, SubgraphCounter
 from longwall.stages.source import Scan
 
@@ -40,6 +41,8 @@ class CountPairs(CountSubgraphs):
     @property
     def _what(self) -> str:
         return WHAT[self.codegree]
+
+    kernels = (Kernels.pair_counter,)
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""

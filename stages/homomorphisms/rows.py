@@ -13,6 +13,7 @@ from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, Domain, RowProgram, RowTables
 from longwall.kernels.interface.homomorphisms import RowCounter
+from longwall.kernels.interface.kernels import Kernels
 from longwall.stages.base import Aggregation
 from longwall.stages.range_counting import Counter, CountRanges, KernelCounter
 from longwall.stages.source import Scan
@@ -99,6 +100,8 @@ class CountHomomorphisms(CountRanges):
             f"over the rows of its entries, {program.edge_passes} over those of its triangles, {program.wide_passes} "
             "over all rows"
         )
+
+    kernels = (Kernels.row_counter,)
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""

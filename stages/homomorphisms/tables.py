@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -22,11 +23,70 @@ from longwall.kernels.interface.homomorphism_program import (
     Step,
     TableProgram,
 )
+from longwall.kernels.interface.kernels import Kernels
+from longwall.storage.memory.reservations import MemoryBudget, Reservation
 
 Array = Any  # a NumPy or a CuPy array
 
+_WHAT = "tables of homomorphisms"
+_DEVICE_SHARE = 0.5  # of what is free, that a workspace has on a device, where more blocks work if there is more
+_MARK_BYTES = 5  # of a vertex and worker, to find common neighbours
+_COPY_BYTES = 16  # of an arc, for the numbers of a table before they are in it
+_WITHOUT_COPIES = (
+    Make.MULTIPLY_VERTICES,
+    Make.MULTIPLY_ARCS,
+    Make.GIVEN,
+    Make.LABEL,
+    Make.SUM_NEIGHBOURS,
+    Make.VERTEX_ROWS,
+    Make.ARC_ROWS,
+)
 _RANGES = 32  # of a thread's rows
 _MOST_ARCS = (1 << 32) - 1  # whose places are numbers of 32 bits, in lists and of reverse arcs
+
+
+class TableMemory:
+    """The bytes of tables, and of workspaces that make them: each is reserved when it is known how long it is.
+
+    Parameters
+    ----------
+    budget
+        Of the memory that the engine works in.
+    on_device
+        Whether that is a device.
+    """
+
+    def __init__(self, budget: MemoryBudget, *, on_device: bool):
+        self._budget, self._share = budget, _DEVICE_SHARE if on_device else 0.0
+        self._held = budget.reserve(0, _WHAT)
+
+    def add(self, size: int) -> None:
+        """Reserve bytes of a table."""
+        self._held.resize(self._held.size + size, _WHAT)
+
+    def lent(self, size: int) -> Reservation:
+        """Reserve bytes for a block."""
+        return self._budget.reserve(size, _WHAT)
+
+    def lend(self, work: Callable[[int], Any]) -> None:
+        """Call a function with the bytes of a workspace, and again with as many as it needs if that is more."""
+        size = int(self._share * self._budget.free)
+        try:
+            with self.lent(size):
+                work(size)
+        except WorkspaceTooLarge as error:
+            with self.lent(error.needed):
+                work(error.needed)
+
+    def kept(self) -> Reservation:
+        """Hand the bytes of the tables over."""
+        return self._held.split(self._held.size)
+
+    def __enter__(self) -> TableMemory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._held.release()
 
 
 def make_tables(
@@ -34,7 +94,7 @@ def make_tables(
     graph: GraphArrays,
     program: TableProgram,
     modulus: int,
-    memory: int,
+    memory: TableMemory,
     given: Sequence[Array] = (),
 ) -> RowTables:
     """Make the tables of a program, and list what its rows need.
@@ -50,30 +110,26 @@ def make_tables(
     modulus
         See `RowTables`.
     memory
-        The most bytes that the tables, and what makes them, may take.
+        Has the bytes of the tables afterwards; what makes them is reserved meanwhile.
     given : sequence of int64[num_vertices] or float64[num_vertices]
         Vertex tables that the program is given.
 
     Raises
     ------
-    WorkspaceTooLarge
+    BudgetExceeded, WorkspaceTooLarge
         If they do not fit, or the graph has more arcs than lists can name.
     """
     xp, n, arcs = engine.xp, graph.num_vertices, graph.num_arcs
     size = 8 * (program.vertex_tables * n + program.arc_tables * arcs) + (4 * arcs if program.needs_reverse else 0)
-    temporary = 16 * arcs if program.arc_tables else 8 * n
-    lists = program.needs_lists or program.needs_reverse
-    if size + temporary > memory or (lists and arcs > _MOST_ARCS):
-        raise WorkspaceTooLarge(size + temporary)
+    if (program.needs_lists or program.needs_reverse) and arcs > _MOST_ARCS:
+        raise WorkspaceTooLarge(size)
+    memory.add(size)
     dtype = xp.float64 if modulus == FLOATING else xp.int64
     none = xp.empty(0, xp.uint32)
     reverse = engine.kernels.reverse_arcs(engine.device, graph) if program.needs_reverse else none
     common_indptr, common, longest = xp.zeros(1, xp.int64), none, 0
     if program.needs_lists:
-        common_indptr, common, longest = engine.kernels.common_neighbours(
-            engine.device, graph, memory - size - temporary
-        )
-        size += int(common_indptr.nbytes + common.nbytes)
+        common_indptr, common, longest = common_lists(engine, graph, memory)
     tables = RowTables(
         modulus,
         xp.zeros((program.vertex_tables, n), dtype),
@@ -83,10 +139,39 @@ def make_tables(
         common,
         longest,
     )
-    maker = _Maker(engine, graph, program, tables, memory - size, given)
+    maker = _Maker(engine, graph, program, tables, memory, given)
     for step in program.steps:
         maker.make(step)
     return tables
+
+
+def table_kernels(program: TableProgram) -> list[Callable[..., Any]]:
+    """Return the functions of `Kernels` that `make_tables` calls."""
+    makes = {step.make for step in program.steps}
+    called: dict[Callable[..., Any], bool] = {
+        Kernels.reverse_arcs: program.needs_reverse,
+        Kernels.common_neighbours: program.needs_lists,
+        Kernels.sum_neighbours: Make.SUM_NEIGHBOURS in makes,
+        Kernels.row_counter: not makes.isdisjoint({Make.VERTEX_ROWS, Make.ARC_ROWS}),
+        Kernels.arc_triangles: Make.TRIANGLES in makes or program.needs_lists,
+        Kernels.inner_counts: Make.INNER in makes,
+        Kernels.cliques_of_arcs: Make.CLIQUES in makes,
+        Kernels.paths_of_arcs: Make.PATHS in makes,
+    }
+    return [function for function, needed in called.items() if needed]
+
+
+def common_lists(engine: Engine, graph: GraphArrays, memory: TableMemory) -> tuple[Array, Array, int]:
+    """List the common neighbours of the ends of every arc, as `RowTables` has them; return the longest length, too."""
+    xp, arcs = engine.xp, graph.num_arcs
+    memory.add(8 * (arcs + 1))
+    with memory.lent(4 * arcs + _MARK_BYTES * graph.num_vertices * engine.workers):
+        lengths, _ = engine.kernels.arc_triangles(engine.device, graph)
+        starts = xp.zeros(arcs + 1, xp.int64)
+        xp.cumsum(lengths, dtype=xp.int64, out=starts[1:])
+        longest = int(lengths.max()) if arcs else 0
+        memory.add(4 * int(starts[-1]))
+        return starts, engine.kernels.common_neighbours(engine.device, graph, starts), longest
 
 
 class _Maker:
@@ -97,7 +182,7 @@ class _Maker:
     engine, graph, program, tables
         As for `make_tables`.
     memory
-        What is left for workspaces.
+        Lends workspaces.
     given
         As for `make_tables`.
     """
@@ -108,7 +193,7 @@ class _Maker:
         graph: GraphArrays,
         program: TableProgram,
         tables: RowTables,
-        memory: int,
+        memory: TableMemory,
         given: Sequence[Array],
     ):
         self._engine, self._graph, self._program, self._tables = engine, graph, program, tables
@@ -117,14 +202,18 @@ class _Maker:
     def make(self, step: Step) -> None:
         """Make the table of a step, or tables by the row program of one."""
         vertices, arcs = self._tables.vertices, self._tables.arcs
-        if step.make == Make.MULTIPLY_VERTICES:
+        if step.make not in _WITHOUT_COPIES:
+            with self._memory.lent(_COPY_BYTES * self._graph.num_arcs):
+                arcs[step.target] = self._of_arcs(step)
+        elif step.make == Make.MULTIPLY_VERTICES:
             self._multiply(vertices, step)
         elif step.make == Make.MULTIPLY_ARCS:
             self._multiply(arcs, step)
         elif step.make == Make.GIVEN:
             vertices[step.target] = self._given[step.sources[0]]
         elif step.make == Make.LABEL:
-            vertices[step.target] = self._graph.labels == step.sources[0]
+            with self._memory.lent(self._graph.num_vertices):
+                vertices[step.target] = self._graph.labels == step.sources[0]
         elif step.make == Make.SUM_NEIGHBOURS:
             vertex, arc = step.sources
             self._engine.kernels.sum_neighbours(
@@ -135,11 +224,10 @@ class _Maker:
                 max(self._tables.modulus, 0),
                 vertices[step.target],
             )
-        elif step.make in (Make.VERTEX_ROWS, Make.ARC_ROWS):
-            domain: Domain = "vertices" if step.make == Make.VERTEX_ROWS else "arcs"
-            self._run(self._program.rows[step.sources[0]], domain)
         else:
-            arcs[step.target] = self._of_arcs(step)
+            domain: Domain = "vertices" if step.make == Make.VERTEX_ROWS else "arcs"
+            program = self._program.rows[step.sources[0]]
+            self._memory.lend(lambda memory: self._run(program, domain, memory))
 
     def _multiply(self, tables: Array, step: Step) -> None:
         target, modulus = tables[step.target], self._tables.modulus
@@ -169,10 +257,12 @@ class _Maker:
         found = xp.zeros(graph.num_arcs, xp.int64)
         kernels, device = self._engine.kernels, self._engine.device
         if step.make == Make.INNER:
-            kernels.inner_counts(device, graph, tables, Inner(step.sources[0]), found, self._memory)
+            count = partial(kernels.inner_counts, device, graph, tables, Inner(step.sources[0]), found)
         else:
-            count = kernels.cliques_of_arcs if step.make == Make.CLIQUES else kernels.paths_of_arcs
-            count(device, graph, found, self._memory)
+            count = partial(
+                kernels.cliques_of_arcs if step.make == Make.CLIQUES else kernels.paths_of_arcs, device, graph, found
+            )
+        self._memory.lend(count)
         if tables.modulus > WORD:
             found %= tables.modulus
         return found
@@ -183,16 +273,19 @@ class _Maker:
         places = xp.arange(self._graph.num_arcs, dtype=xp.int64)
         return table[xp.searchsorted(self._graph.indptr, places, side="right") - 1]
 
-    def _run(self, program: RowProgram, domain: Domain) -> None:
+    def _run(self, program: RowProgram, domain: Domain, memory: int) -> None:
         """Run a row program that stores tables over all rows, on all workers."""
         engine, graph = self._engine, self._graph
         pieces = engine.workers * _RANGES if engine.workers > 1 else 1
         ranges = list(row_ranges(graph, domain, pieces, engine.xp))
-        memory = self._memory // engine.workers
+        share = memory // engine.workers
 
         def work() -> None:
             with engine.faults():
-                counter = engine.kernels.row_counter(engine.device, graph, self._tables, program, domain, memory)
+                try:
+                    counter = engine.kernels.row_counter(engine.device, graph, self._tables, program, domain, share)
+                except WorkspaceTooLarge as error:  # before any range is taken: all workers need as much
+                    raise WorkspaceTooLarge(error.needed * engine.workers) from None
                 while ranges:
                     try:
                         first, last = ranges.pop()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.arrays.raw_memory import (
     BYTE_SHUFFLE,
     LEVEL,
@@ -21,7 +22,6 @@ from longwall.storage.arrays.raw_memory import (
     store_byte,
 )
 from longwall.storage.arrays.xxh64 import hash_segments
-from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.stored_files import Damage
 
 _HEADER = struct.Struct("<BBBBIII")  # versions, flags, item size; bytes decoded, of a block, encoded
@@ -178,7 +178,7 @@ def _address(function: str) -> int:
         return 0
 
 
-@lazy_kernel
+@compiled("i8, i8, i8[::1], i8, i8, i8, i8, i8, i8, u8[::1]")
 def _decode(
     decoder: int,
     encoded: int,
@@ -216,7 +216,7 @@ def _decode(
     return -1
 
 
-@lazy_kernel
+@compiled("i8, i8, i8, i8, i8, i8, i8, i8[::1], i8, i8, u8[::1]")
 def _encode(
     encoder: int,
     codec: int,

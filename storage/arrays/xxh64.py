@@ -3,8 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.arrays.raw_memory import load_byte, load_word
-from longwall.storage.lazy_kernel import lazy_kernel
 
 _PRIME_1 = np.uint64(0x9E3779B185EBCA87)
 _PRIME_2 = np.uint64(0xC2B2AE3D27D4EB4F)
@@ -21,7 +21,7 @@ UInt64s = npt.NDArray[np.uint64]
 Lanes = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
 
 
-@lazy_kernel
+@compiled("i8, i8, i8, u8[::1]")
 def hash_segments(address: int, nbytes: int, segment: int, digests: UInt64s) -> None:
     """Hash each `segment` bytes of memory, the last ones too where they are fewer, into uint64[segments]."""
     for at in range(0, nbytes, segment):
@@ -30,7 +30,7 @@ def hash_segments(address: int, nbytes: int, segment: int, digests: UInt64s) -> 
         digests[at // segment] = _end(lanes, size, address + at + size // STRIPE * STRIPE, size % STRIPE)
 
 
-@lazy_kernel
+@compiled("u8[::1], i8, i8")
 def hash_more(state: UInt64s, address: int, nbytes: int) -> np.uint64:
     """Hash the next bytes: whole stripes, but at the end.
 
@@ -54,7 +54,7 @@ def hash_more(state: UInt64s, address: int, nbytes: int) -> np.uint64:
     return _end(lanes, int(state[4]), address + nbytes // STRIPE * STRIPE, nbytes % STRIPE)
 
 
-@lazy_kernel
+@compiled
 def _hash_stripes(one: np.uint64, two: np.uint64, three: np.uint64, four: np.uint64, at: int, nbytes: int) -> Lanes:
     """Hash whole stripes, and leave the rest."""
     for _ in range(nbytes // STRIPE):
@@ -66,7 +66,7 @@ def _hash_stripes(one: np.uint64, two: np.uint64, three: np.uint64, four: np.uin
     return one, two, three, four
 
 
-@lazy_kernel
+@compiled
 def _end(lanes: Lanes, total: int, at: int, left: int) -> np.uint64:
     """Return the hash of `total` bytes, of which `left` are no whole stripe."""
     end, mixed = at + left, _PRIME_5
@@ -91,11 +91,11 @@ def _end(lanes: Lanes, total: int, at: int, left: int) -> np.uint64:
     return mixed ^ mixed >> np.uint64(32)
 
 
-@lazy_kernel
+@compiled
 def _round(lane: np.uint64, word: np.uint64) -> np.uint64:
     return _rotate(lane + word * _PRIME_2, 31) * _PRIME_1
 
 
-@lazy_kernel
+@compiled
 def _rotate(word: np.uint64, by: int) -> np.uint64:
     return word << np.uint64(by) | word >> np.uint64(64 - by)

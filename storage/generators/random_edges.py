@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock
-from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.memory.reservations import BudgetExceeded
 from longwall.storage.memory.resources import Resources
 from longwall.storage.memory.sizes import round_size
@@ -197,7 +197,7 @@ def _block(src: Words, dst: Words) -> EdgeBlock:
     return EdgeBlock(src.astype(np.int64), dst.astype(np.int64))
 
 
-@lazy_kernel
+@compiled("u8, i8, i8, u8[::1], u8[::1]")
 def _attach(seed: np.uint64, vertices: int, each: int, src: Words, dst: Words) -> None:
     """Write the edges of a star of `each` + 1 vertices that grows: a new vertex picks `each` distinct ends of edges.
 

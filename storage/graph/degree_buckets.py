@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.lazy_kernel import lazy_kernel
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.memory.reservations import BudgetExceeded
 from longwall.storage.system.concurrency import core_count
 
@@ -67,7 +67,7 @@ def count_in_buckets(edges: Keys, low: int, table: UInt32s, scratch: Scratch) ->
     return True
 
 
-@lazy_kernel
+@compiled("u8[::1], u8, u8, i8, u4[::1], i8[::1]")
 def _scatter_ends(
     edges: Keys, low: np.uint64, shift: np.uint64, start: int, ends: UInt32s, places: npt.NDArray[np.int64]
 ) -> None:
@@ -89,13 +89,13 @@ def _scatter_ends(
     places[0] = start
 
 
-@lazy_kernel
+@compiled("u8[::1], u8, u4[::1]")
 def _count_smaller(edges: Keys, base: np.uint64, table: UInt32s) -> None:
     for at in range(edges.size):
         table[(edges[at] >> np.uint64(32)) - base] += np.uint32(1)
 
 
-@lazy_kernel
+@compiled("u4[::1], i8[:,::1], i8, u8, u4[::1]")
 def _count_larger(ends: UInt32s, places: npt.NDArray[np.int64], bucket: int, base: np.uint64, table: UInt32s) -> None:
     for piece in range(places.shape[0]):
         for at in range(places[piece, bucket], places[piece, bucket + 1]):

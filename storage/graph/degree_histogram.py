@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.graph.degree_buckets import count_in_buckets
-from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.system.concurrency import core_count
 
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ def _rank_block(
     following[:] = begins[-2]  # the last part has moved it
 
 
-@lazy_kernel
+@compiled("u8[::1], i8, u4[::1]")
 def _count_ends(keys: npt.NDArray[np.uint64], low: int, table: UInt32s) -> None:
     """Count both ends of edges in a table that covers the ends from `low` on."""
     for at in range(keys.size):
@@ -266,14 +266,14 @@ def _count_ends(keys: npt.NDArray[np.uint64], low: int, table: UInt32s) -> None:
             table[large] += np.uint32(1)
 
 
-@lazy_kernel
+@compiled("u4[::1], i8[::1]")
 def _count_common(degrees: UInt32s, counts: Int64s) -> None:
     for at in range(degrees.size):
         if degrees[at] < counts.size:
             counts[degrees[at]] += 1
 
 
-@lazy_kernel
+@compiled
 def _group(degree: np.int64, distinct: Int64s, group_of: Int64s) -> int:
     """Return where a degree stands among the distinct ones; `distinct.size` where it comes from a damaged file."""
     if degree < group_of.size:
@@ -288,7 +288,7 @@ def _group(degree: np.int64, distinct: Int64s, group_of: Int64s) -> int:
     return group
 
 
-@lazy_kernel
+@compiled("u4[::1], i8[::1], i8[::1], i8[::1]")
 def _count_groups(degrees: UInt32s, distinct: Int64s, group_of: Int64s, counts: Int64s) -> None:
     """Count how often each distinct degree occurs."""
     for at in range(degrees.size):
@@ -299,7 +299,7 @@ def _count_groups(degrees: UInt32s, distinct: Int64s, group_of: Int64s, counts: 
                 counts[group] += 1
 
 
-@lazy_kernel
+@compiled("u4[::1], i8[::1], i8[::1], i8[::1], u4[::1]")
 def _rank(degrees: UInt32s, distinct: Int64s, group_of: Int64s, following: Int64s, ranks: UInt32s) -> None:
     """Assign to each position the next rank of its degree, which `following` holds for each distinct degree.
 

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.jit.bisect import first_above, first_at_least
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.graph.degree_histogram import DegreeHistogram
 from longwall.storage.graph.stats import GraphStats, summarize_graph
 from longwall.storage.ingest.names.texts import Texts, hash_spans
-from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.stored_files import Damage
 from longwall.storage.system.concurrency import map_all
 
@@ -339,7 +340,7 @@ def require(good: bool, fault: str) -> None:
         raise Damage(fault)
 
 
-@lazy_kernel
+@compiled("i8[::1], i8[::1]")
 def _degree_changes(block: Int64s, changes: Int64s) -> int:
     """Note where a degree is another than the one before; -1 if degrees are not positive and descending."""
     count, before = 0, np.int64(2**62)
@@ -354,10 +355,10 @@ def _degree_changes(block: Int64s, changes: Int64s) -> int:
     return count
 
 
-@lazy_kernel
+@compiled("i8, u8[::1], i8[::1]", "i8, i8[::1], i8[::1]")
 def _ids_ascend(start: int, block: Array, first_ranks: Int64s) -> bool:
     """Whether ids ascend but where a degree begins."""
-    at = np.searchsorted(first_ranks, start + 1)
+    at = first_at_least(first_ranks, start + 1)
     for i in range(1, block.size):
         begins = at < first_ranks.size and first_ranks[at] == start + i
         at += begins
@@ -366,10 +367,10 @@ def _ids_ascend(start: int, block: Array, first_ranks: Int64s) -> bool:
     return True
 
 
-@lazy_kernel
+@compiled("i8, i8[::1], i8[::1], i8[::1], i8[::1]")
 def _largest_split(start: int, block: Int64s, degrees: Int64s, first_ranks: Int64s, first_arcs: Int64s) -> int:
     """The most that a row has before it is split; -1 where one is split outside of it."""
-    at, largest = np.searchsorted(first_ranks, start, side="right") - 1, np.int64(0)
+    at, largest = first_above(first_ranks, start) - 1, np.int64(0)
     for i in range(block.size):
         if at + 1 < first_ranks.size and first_ranks[at + 1] == start + i:
             at += 1
@@ -380,7 +381,7 @@ def _largest_split(start: int, block: Int64s, degrees: Int64s, first_ranks: Int6
     return int(largest)
 
 
-@lazy_kernel
+@compiled("i8[::1], u8[::1]")
 def _mark(ids: Int64s, words: npt.NDArray[np.uint64]) -> bool:
     """Set the bit of each id; returns whether none was set before."""
     distinct = True
@@ -392,7 +393,7 @@ def _mark(ids: Int64s, words: npt.NDArray[np.uint64]) -> bool:
     return distinct
 
 
-@lazy_kernel
+@compiled("u8[:,::1], i8, i8")
 def _disjoint(tables: npt.NDArray[np.uint64], first: int, last: int) -> bool:
     """Whether no bit is set in two tables, in some of their words."""
     clash = np.uint64(0)

@@ -6,8 +6,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.jit.bisect import first_above
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.graph.graph_checks import require
-from longwall.storage.lazy_kernel import lazy_kernel
 
 Int64s = npt.NDArray[np.int64]
 UInt32s = npt.NDArray[np.uint32]
@@ -132,7 +133,7 @@ def check_sum(sums: list[int], name: str) -> None:
     require(sum(sums) % 2**64 == 0, f"{name}: an edge is not the same in both directions")
 
 
-@lazy_kernel
+@compiled("i8, i8, i8[::1], i8[::1], u4[::1], i4[::1], u8[::1], i8, u8[::1]")
 def _check_rows(
     start: int,
     base: int,
@@ -151,7 +152,7 @@ def _check_rows(
     make vectors of.
     """
     total = np.uint64(0)
-    at, row = 0, base + np.searchsorted(indptr, start, side="right") - 1
+    at, row = 0, base + first_above(indptr, start) - 1
     while at < block.size:
         end = min(indptr[row - base + 1] - start, block.size)
         middle = min(max(split[row - base] - start, at), end)
@@ -172,7 +173,7 @@ def _check_rows(
     return True
 
 
-@lazy_kernel
+@compiled
 def _ascends(row: UInt32s) -> bool:
     falls = np.uint32(0)
     for at in range(1, row.size):
@@ -180,7 +181,7 @@ def _ascends(row: UInt32s) -> bool:
     return bool(falls == 0)
 
 
-@lazy_kernel
+@compiled
 def _hash_smaller(own: np.uint64, others: UInt32s, key: npt.NDArray[np.uint64]) -> np.uint64:
     """Add up the hashes of edges from a vertex to smaller ones."""
     add, first, second, shift = key[0], key[1], key[2], np.uint64(32)
@@ -192,7 +193,7 @@ def _hash_smaller(own: np.uint64, others: UInt32s, key: npt.NDArray[np.uint64]) 
     return total
 
 
-@lazy_kernel
+@compiled
 def _hash_larger(own: np.uint64, others: UInt32s, key: npt.NDArray[np.uint64]) -> np.uint64:
     """Add up the hashes of edges from a vertex to larger ones."""
     add, first, second, shift = key[0], key[1], key[2], np.uint64(32)
@@ -204,7 +205,7 @@ def _hash_larger(own: np.uint64, others: UInt32s, key: npt.NDArray[np.uint64]) -
     return total
 
 
-@lazy_kernel
+@compiled("i8, i8, i4[::1], u4[::1], i8[::1], u8[::1], u8[::1]")
 def _hash_labels(
     start: int,
     row: int,

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.jit.bisect import first_at_least
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.graph.degree_histogram import DegreeHistogram
-from longwall.storage.lazy_kernel import lazy_kernel
 
 WEDGE_SAMPLES = 20_000
 _PERCENTILES = (50, 90, 99, 100)
@@ -145,7 +146,7 @@ class WedgeSample:
         return float(self._found.mean()) if len(self._found) else 0.0
 
 
-@lazy_kernel
+@compiled("i8, u4[::1], i8[::1], i8[::1], u4[::1], b1[::1]")
 def _search(
     start: int,
     indices: npt.NDArray[np.uint32],
@@ -158,6 +159,6 @@ def _search(
     for at in range(targets.size):
         low = max(row_starts[at] - start, 0)
         high = min(row_ends[at] - start, indices.size)
-        low += np.searchsorted(indices[low:high], targets[at])
+        low += first_at_least(indices[low:high], targets[at])
         if low < high and indices[low] == targets[at]:
             found[at] = True

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.interface.pattern_growth import TypedGraph
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Graph
-from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.mapping.mapped_arrays import MappedArrays
 from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.system.concurrency import core_count, map_ordered
@@ -253,7 +253,7 @@ def _vertex_ranges(graph: Graph, block: int) -> Iterator[tuple[int, int]]:
     return pairwise(bounds)
 
 
-@lazy_kernel
+@compiled("i8[::1], i8, i8, i4[::1], i8[::1], i8[::1], i8[::1]")
 def _count_runs(
     indptr: NDArray[np.int64],
     first: int,
@@ -277,7 +277,7 @@ def _count_runs(
                 counts[types[s]] = 0
 
 
-@lazy_kernel
+@compiled
 def _sort(values: NDArray[np.int32]) -> None:
     """Sort in place, by a heap: kernels cannot allocate what NumPy's sort takes."""
     size = values.size
@@ -296,7 +296,7 @@ def _sort(values: NDArray[np.int32]) -> None:
             at, child = child, 2 * child + 1
 
 
-@lazy_kernel
+@compiled("i8[::1], u4[::1], i8, i8, i4[::1], i8[::1], i8[::1], i8[::1], i4[::1], i8[::1], u4[::1]")
 def _write_runs(
     indptr: NDArray[np.int64],
     neighbours: NDArray[np.uint32],

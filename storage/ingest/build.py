@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.kernels.interface.graph_arrays import MAX_VERTICES
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.errors import InputError
 from longwall.storage.graph.degree_histogram import NO_RANK, DegreeHistogram, count_degrees, rank_by_degree, summarize
 from longwall.storage.graph.graph import Graph, NewArray
@@ -26,7 +27,6 @@ from longwall.storage.ingest.place_transactions import Numbered, RankedTransacti
 from longwall.storage.ingest.ranked_rows import BucketRows, MergedRows, rank_rows
 from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
 from longwall.storage.ingest.vertex_labels import LabelArrays, LabelSource, Unused, place_labels
-from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.mapping.mapped_arrays import MappedArrays
 from longwall.storage.memory.resources import Resources, given_or_default
 from longwall.storage.observer import NullObserver, Observer
@@ -290,7 +290,7 @@ def _scatter_ids(positions: VertexPositions, ranks: ScratchArray, low: int, tabl
         _scatter(ranks.read(start, stop), positions.ids(start, stop), low, table)
 
 
-@lazy_kernel
+@compiled("u4[::1], i8[::1], i8, i8[::1]")
 def _scatter(ranks: npt.NDArray[np.uint32], ids: Int64s, low: int, table: Int64s) -> None:
     for at in range(ranks.size):
         if ranks[at] != np.uint32(NO_RANK):

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from longwall.kernels.interface.graph_arrays import MAX_VERTICES
 from longwall.kernels.interface.sorting import KeyLayout
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph_sink import Sink
 from longwall.storage.ingest.data_notes import CHOICE
@@ -21,7 +22,6 @@ from longwall.storage.ingest.names.name_table import NameTable
 from longwall.storage.ingest.names.named_positions import NamedPositions
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
 from longwall.storage.ingest.tables.columns import EDGES
-from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.sorting.key_sorter import ScratchSorter
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
 from longwall.storage.sorting.sorted_keys import KeyBlock, SortedKeys, merging_memory, sort_distinct
@@ -368,7 +368,7 @@ def _check_distinct(keys: npt.NDArray[np.uint64], labels: Int32s, clash: Clash) 
         raise clash(int(keys[at]), int(labels[at]), int(labels[at + 1]))
 
 
-@lazy_kernel
+@compiled("i8[:], i8[:], none, u8[::1], none, i8[::1]", "i8[:], i8[:], i4[::1], u8[::1], i4[::1], i8[::1]")
 def _pack_edges(
     src: Int64s, dst: Int64s, labels: Int32s | None, keys: npt.NDArray[np.uint64], kept: Int32s | None, bounds: Int64s
 ) -> int:

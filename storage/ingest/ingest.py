@@ -21,8 +21,11 @@ from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, Edg
 from longwall.storage.ingest.readers.gml import open_gml
 from longwall.storage.ingest.readers.gspan import open_transactions
 from longwall.storage.ingest.readers.matrix_market import open_matrix_market
+from longwall.storage.ingest.readers.metis import is_metis, open_metis
+from longwall.storage.ingest.readers.network_edges import open_gexf, open_graphml, open_node_link
+from longwall.storage.ingest.readers.pajek import open_pajek
+from longwall.storage.ingest.readers.tu_data_set import is_tu_data_set, open_tu_data_set
 from longwall.storage.ingest.readers.vertex_edge_lines import open_graph, open_lg
-from longwall.storage.ingest.readers.xml_edges import open_gexf, open_graphml
 from longwall.storage.ingest.sources import Source, files_of, source_list
 from longwall.storage.ingest.tables.columns import EDGES, LABELS, TRANSACTIONS, ColumnRequest, TableOptions
 from longwall.storage.ingest.tables.edge_list import open_edge_list, open_label_list
@@ -47,15 +50,19 @@ _TABLES: dict[str, Callable[[Path, int, int, Progress | None, ColumnRequest], Ed
     "graphml": open_graphml,
     "gexf": open_gexf,
     "gml": open_gml,
+    "node-link": open_node_link,
+    "pajek": open_pajek,
 }
 _WITH_COLUMNS = ("edge-list", "parquet")
-_WITH_NODES = ("graphml", "gexf", "gml")
+_WITH_NODES = ("graphml", "gexf", "gml", "node-link")
 _READERS: dict[str, Callable[[Path, int, int, Progress | None, DataNotes], EdgeStream]] = {
     "matrix-market": open_matrix_market,
     "lg": open_lg,
     "graph": open_graph,
     "transactions": open_transactions,
     "dimacs": open_dimacs,
+    "metis": open_metis,
+    "tu": open_tu_data_set,
 }
 FORMATS = (*_TABLES, *_READERS)
 _SUFFIXES = {
@@ -72,16 +79,20 @@ _SUFFIXES = {
     ".graphml": "graphml",
     ".gexf": "gexf",
     ".gml": "gml",
+    ".json": "node-link",
+    ".metis": "metis",
+    ".net": "pajek",
+    ".pajek": "pajek",
 }
-_OTHER_COMPRESSIONS = (".bz2", ".xz", ".lzma", ".lz4", ".br", ".snappy", ".zip", ".7z", ".rar", ".tar", ".tgz")
+_OTHER_COMPRESSIONS = (".lzma", ".lz4", ".br", ".snappy", ".7z", ".rar", ".tar", ".tgz", ".tbz2", ".txz")
 _OTHER_FORMATS = (
-    *(".xml", ".json", ".net", ".paj", ".metis", ".dot", ".rdf", ".nt"),
+    *(".xml", ".jsonl", ".ndjson", ".paj", ".dot", ".rdf", ".nt"),
     *(".ttl", ".npz", ".npy", ".mat", ".h5", ".hdf5", ".xlsx", ".feather", ".arrow", ".orc", ".avro"),
 )
 _WHAT_IS_READ = (
-    "Longwall reads edge lists (.txt, .csv, .tsv, .edges, ...), .mtx, .parquet, .lg, .graph, .gspan, .col, .graphml, "
-    ".gexf and .gml files, plain or "
-    "compressed as .gz or .zst, and graph stores"
+    "Longwall reads edge lists (.txt, .csv, .tsv, .edges, ...), .mtx, .parquet, .lg, .graph, .metis, .net, .gspan, "
+    ".col, .graphml, .gexf, .gml and node-link .json files, plain or "
+    "compressed as .gz, .zst, .bz2, .xz or .zip, and graph stores"
 )
 _MOST_READING = 64 * 2**20  # bytes for a reader, per core
 
@@ -89,13 +100,15 @@ _MOST_READING = 64 * 2**20  # bytes for a reader, per core
 def detect_format(path: str | Path) -> str:
     """Say how a path is read: "store", "edge-list" or another of `FORMATS`.
 
-    A graph store is known by its contents, files by their extension below .gz or .zst; any other extension
-    means an edge list. Databases of transactions have all kinds of extensions: only .gspan is known; for others,
-    pass the format.
+    A graph store is known by its contents, files by their extension below .gz or the like; any other extension
+    means an edge list. `NAME_A.txt` beside `NAME_graph_indicator.txt` is a data set of TU Dortmund. Databases of
+    transactions have all kinds of extensions: only .gspan is known; for others, pass the format.
     """
     path = Path(path)
     if is_store(path):
         return "store"
+    if is_tu_data_set(path):
+        return "tu"
     return _SUFFIXES.get(format_suffix(path), "edge-list")
 
 
@@ -294,6 +307,10 @@ def _open(files: Sequence[Path], asked: _Asked, progress: Progress, host: Memory
 
 def _reader(path: Path, asked: _Asked, memory: int, workers: int, progress: Progress) -> EdgeStream:
     chosen = asked.file_format or detect_format(path)
+    if chosen == "graph" and asked.file_format is None and is_metis(path):
+        chosen = "metis"
+    if chosen == "transactions" and is_tu_data_set(path):
+        chosen = "tu"  # these are transactions, too
     if chosen not in FORMATS:
         raise InputError(f"{path}: there is no format {brief(chosen)}; choose one of {', '.join(FORMATS)}")
     _check_kind(path, asked.file_format)

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.transactions import TransactionSource
 from longwall.storage.ingest.vertex_labels import Int64s, LabelBlock, LabelSource
-from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.sorting.scratch_arrays import Scratch
 from longwall.storage.sorting.sorted_keys import sort_distinct
 
@@ -99,7 +99,7 @@ class RankedTransactions:
         )
 
 
-@lazy_kernel
+@compiled("u8[::1], i4[::1]")
 def _first_crossing(keys: npt.NDArray[np.uint64], transactions: npt.NDArray[np.int32]) -> int:
     """Return the first edge, a word of two ranks, whose ends are in different transactions; -1 if there is none.
 

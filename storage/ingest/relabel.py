@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.kernels.interface.sorting import KeyLayout
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.graph.degree_histogram import table_size
-from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.sorting.key_sorter import ScratchSorter
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
 from longwall.storage.sorting.sorted_keys import KeyBlock, SortedKeys
@@ -111,7 +111,10 @@ def _relabelled(task: _Task) -> tuple[Keys, Int64s | None]:
     return both[:count], both_labels[:count] if both_labels is not None else None
 
 
-@lazy_kernel
+@compiled(
+    "u8[::1], none, i8, u4[::1], i8, u4[::1], u8[::1], none",
+    "u8[::1], i4[::1], i8, u4[::1], i8, u4[::1], u8[::1], i8[::1]",
+)
 def _relabel(
     keys: Keys,
     labels: Int32s | None,
@@ -176,7 +179,7 @@ def to_rows(keys: Keys, num_rows: int) -> Rows:
     return Rows(first, indices, smaller)
 
 
-@lazy_kernel
+@compiled("u8[::1], i8, u4[::1], i8[::1]")
 def _split_words(keys: Keys, first: int, indices: UInt32s, smaller: npt.NDArray[np.int64]) -> None:
     for at in range(keys.size):
         row = np.int64(keys[at] >> np.uint64(32))

@@ -8,6 +8,7 @@ from pathlib import Path, PurePath
 
 from longwall.storage.errors import InputError
 from longwall.storage.graph.store_header import is_store
+from longwall.storage.ingest.readers.tu_data_set import entries_in
 from longwall.storage.ingest.text.input_file import input_errors
 
 Source = str | Path | Sequence[str | Path]
@@ -32,8 +33,9 @@ def describe_source(source: Source) -> str:
 def files_of(paths: Sequence[Path]) -> list[Path]:
     """Return the files that paths mean; a graph store, or what is not there, stands for itself.
 
-    Below a folder these are all files, in the order of their names, but for those that are hidden or begin with ``_``,
-    which Hadoop, Spark and Hive put beside their tables.
+    A folder with a data set of TU Dortmund is the file of its entries. Below another folder these are all files, in the
+    order of their names, but for those that are hidden or begin with ``_``, which Hadoop, Spark and Hive put beside
+    their tables.
 
     Raises
     ------
@@ -52,6 +54,9 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
 
 def _files(path: Path) -> Iterator[Path]:
     if path.is_dir() and not is_store(path):
+        if (entries := entries_in(path)) is not None:
+            yield entries
+            return
         below = sorted(_below(path))
         if not below:
             raise InputError(f"{path}: this is a folder without files, and no graph store; give a file, or another one")

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.errors import InputError
-from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.memory.reservations import MemoryBudget
 
 Int64s = npt.NDArray[np.int64]
@@ -231,7 +231,7 @@ def _place_block(
     raise InputError(f"{labels.source}, {block.place(row)}: {what}")
 
 
-@lazy_kernel
+@compiled("i8[::1], i8[:], b1, i4[::1]")
 def _write_labels(ranks: Int64s, values: Int64s, once: bool, placed: npt.NDArray[np.int32]) -> int:
     """Write the labels of rows with a rank; stop at a row whose vertex has another label (or any, if `once`).
 

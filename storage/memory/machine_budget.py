@@ -1,6 +1,8 @@
 """How much memory and disk a run may use where the user does not say: a share of what this machine has free."""
 
 import os
+import re
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from longwall.storage.errors import InputError
@@ -8,6 +10,7 @@ from longwall.storage.memory.sizes import round_size
 
 _SHARE_OF_FREE_MEMORY = 0.7
 _SHARE_OF_FREE_DISK = 0.8
+_MOST_BYTES = 2**16  # of a file of the kernel; the longest has some thousands
 _NO_LIMIT = 1 << 60  # version 1 of cgroups has a number for it, close to 2^63
 
 
@@ -41,20 +44,8 @@ def cgroup_free(root: Path = Path("/")) -> float:
     root
         Where `proc` and `sys` are.
     """
-    try:
-        groups = (root / "proc/self/cgroup").read_text().splitlines()
-    except OSError:
-        groups = []
-    mount = root / "sys/fs/cgroup"
-    capacities = [float("inf")]
-    # The mounts themselves are looked at in any case: in a container, paths may be those of the host.
-    for line in [*groups, "0::/", "0:memory:/"]:
-        _, controllers, path = line.split(":", 2)
-        if controllers == "":
-            capacities += _capacities(mount, path, "memory.max", "memory.current")
-        elif "memory" in controllers.split(","):
-            capacities += _capacities(mount / "memory", path, "memory.limit_in_bytes", "memory.usage_in_bytes")
-    return min(capacities)
+    capacities = (_capacity(*files) for files in _limits(str(root), _content(f"{root}/proc/self/cgroup")))
+    return min((one for one in capacities if one is not None), default=float("inf"))
 
 
 def cgroup_limit(name: str, old: tuple[str, str], root: Path = Path("/")) -> str:
@@ -92,27 +83,58 @@ def cgroup_limit(name: str, old: tuple[str, str], root: Path = Path("/")) -> str
     return ""
 
 
-def _capacities(mount: Path, path: str, limit: str, used: str) -> list[int]:
-    """Return what is left of each limit from a cgroup up to the mount."""
-    found = []
-    group = PurePosixPath(path.lstrip("/"))
-    for level in (group, *group.parents):
-        try:
-            capacity = int((mount / level / limit).read_text()) - int((mount / level / used).read_text())
-        except (OSError, ValueError):
-            continue  # no such group here, or "max": no limit
-        found.append(capacity + _droppable(mount / level / "memory.stat"))
-    return found
+@lru_cache(maxsize=4)
+def _limits(root: str, groups: str) -> list[tuple[str, str, str]]:
+    """Return the files of a limit, its use and its figures, for each cgroup up to the mount; some may not be there.
+
+    Every run asks, and a process hardly ever moves: so the names are put together once for what /proc says.
+    """
+    mount, found = f"{root}/sys/fs/cgroup", {}
+    # The mounts themselves are looked at in any case: in a container, paths may be those of the host.
+    for line in [*groups.splitlines(), "0::/", "0:memory:/"]:
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            place, names = mount, ("memory.max", "memory.current")
+        elif "memory" in controllers.split(","):
+            place, names = f"{mount}/memory", ("memory.limit_in_bytes", "memory.usage_in_bytes")
+        else:
+            continue
+        group = PurePosixPath(path.lstrip("/"))
+        for level in (group, *group.parents):
+            limit, used, stat = (f"{place}/{level}/{name}" for name in (*names, "memory.stat"))
+            found[limit] = (limit, used, stat)
+    return list(found.values())
 
 
-def _droppable(stat: Path) -> int:
-    """Return the bytes of cached files that a cgroup is charged with, but that go when memory is needed."""
+def _capacity(limit: str, used: str, stat: str) -> int | None:
+    """Return what is left of the limit of a cgroup; None if there is no such group here, or no limit."""
     try:
-        numbers = dict(line.split() for line in stat.read_text().splitlines())
-    except (OSError, ValueError):
-        return 0
+        if (most := int(_content(limit))) >= _NO_LIMIT:
+            return None
+        return most - int(_content(used)) + _droppable(_content(stat))
+    except ValueError:  # "max", or nothing
+        return None
+
+
+def _droppable(stat: str) -> int:
+    """Return the bytes of cached files that a cgroup is charged with, but that go when memory is needed."""
     # Version 1 counts the groups below in a number of its own.
-    return int(numbers.get("total_inactive_file", numbers.get("inactive_file", 0)))
+    found = re.search(r"^total_inactive_file (\d+)", stat, re.M) or re.search(r"^inactive_file (\d+)", stat, re.M)
+    return int(found[1]) if found else 0
+
+
+def _content(name: str) -> str:
+    """Return what a file of the kernel says; nothing where it cannot be read."""
+    try:
+        descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        return os.read(descriptor, _MOST_BYTES).decode(errors="replace")
+    except OSError:
+        return ""
+    finally:
+        os.close(descriptor)
 
 
 def require(what: str, needed: int, available: int, option: str) -> None:

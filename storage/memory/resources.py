@@ -129,17 +129,32 @@ class Resources:
         """Whether the engine computes in a memory of its own, not in the host's."""
         return self.work is not self.host
 
-    def device_bytes(self) -> int | None:
-        """Return the bytes of the device that the run may use now; None where the engine computes on the host."""
-        free = self.free_device_bytes()
+    def device_bytes(self, used: int = 0) -> int | None:
+        """Return the bytes of the device that the run may use now, `used` ones included; None: there is no device."""
+        free = self.free_device_bytes(used)
         if free is None or self.device is None:
             return free
         return min(self.device - self.device // _ROUNDED, free)
 
-    def free_device_bytes(self) -> int | None:
-        """Return the usable bytes of what is free on the device, whatever the budget; None as `device_bytes`."""
+    def free_device_bytes(self, used: int = 0) -> int | None:
+        """Return the usable bytes of what is free on the device, `used` ones included, whatever the budget; or None."""
         free = self.engine.memory.free()
-        return None if free is None else int(free * _DEVICE_SHARE)
+        return None if free is None else int((free + used) * _DEVICE_SHARE)
+
+    def measure_again(self, host: int | None, disk: int | None) -> bool:
+        """Set the limits anew, as `open_resources` does; return False if less is free than is in use.
+
+        Parameters
+        ----------
+        host, disk
+            Bytes; None for a share of what is free.
+        """
+        self.host.limit = default_host_bytes() if host is None else host
+        self.disk.limit = default_disk_bytes(self.spill.parent) if disk is None else disk
+        if self.on_device:
+            self.work.limit = self.device_bytes(self.work.used) or 0
+            self.engine.memory.limit(self.work.limit)
+        return all(used <= limit for used, limit in self.usage().values())
 
     def device_note(self) -> str:
         """Return what the user should know of the device before a run: that less is free than allowed; or nothing.
@@ -148,7 +163,8 @@ class Resources:
         """
         if self._note:
             return self._note
-        free = self.free_device_bytes()
+        used, _ = self.usage().get("device", (0, 0))  # by a graph that came there before
+        free = self.free_device_bytes(used)
         if free is None or self.device is None or free >= self.device:
             return ""
         return (

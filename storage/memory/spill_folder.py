@@ -50,6 +50,11 @@ class SpillFolder:
         self._mutex = threading.Lock()
 
     @property
+    def parent(self) -> Path:
+        """The folder that it is made in, absolute."""
+        return self._parent
+
+    @property
     def path(self) -> Path:
         """The run's own folder.
 
@@ -108,7 +113,7 @@ class SpillFolder:
                 continue
             with _locked(self._parent) as there:
                 if there:
-                    remove_abandoned(self._parent, _NAME)
+                    _remove_abandoned(self._parent)
                     path = self._parent / f"longwall-spill-{uuid.uuid4().hex[:12]}"
                     path.mkdir()
                     try:
@@ -125,6 +130,8 @@ class SpillFolder:
             there = False
             with suppress(OSError):  # without a lock, what is beside the folder stays
                 there = held.enter_context(_locked(self._parent))
+            if self._path is None and not there:
+                return
             held.enter_context(undisturbed())
             if self._path is not None:
                 shutil.rmtree(self._path, ignore_errors=True)
@@ -132,7 +139,7 @@ class SpillFolder:
                 discard_temporary(self._path)
                 self._path = None
             if there:
-                remove_abandoned(self._parent, _NAME)
+                _remove_abandoned(self._parent)
                 remove_empty(sorted(self._made, reverse=True))  # the longest path first
 
     def __enter__(self) -> "SpillFolder":
@@ -187,13 +194,34 @@ def hold(folder: Path, *, wait: bool = False) -> int:
     return descriptor
 
 
-def remove_abandoned(parent: Path, name: re.Pattern[str]) -> None:
-    """Remove the folders of processes that were killed: those of such names that no process holds."""
-    for folder in parent.iterdir():
-        if name.fullmatch(folder.name):
+def abandoned_folders(parent: Path) -> list[Path]:
+    """Return the spill folders in a folder of `memory.spill` that no process holds: those of killed runs."""
+    with _locked(parent) as there:
+        return list(_abandoned(parent)) if there else []
+
+
+def remove_abandoned(parent: Path) -> None:
+    """Remove the spill folders that no process holds."""
+    with _locked(parent) as there:
+        if there:
+            _remove_abandoned(parent)
+
+
+def _remove_abandoned(parent: Path) -> None:
+    """Remove the spill folders that no process holds, while the lock of the parent is held."""
+    for folder in _abandoned(parent):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _abandoned(parent: Path) -> Iterator[Path]:
+    """Yield the spill folders that no process holds, each of which is held meanwhile."""
+    for folder in sorted(parent.iterdir()):
+        if _NAME.fullmatch(folder.name):
             try:
                 lock = hold(folder)
             except OSError:
                 continue  # a run holds it
-            shutil.rmtree(folder, ignore_errors=True)
-            os.close(lock)
+            try:
+                yield folder
+            finally:
+                os.close(lock)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.graph.graph import Graph, NewArray
-from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.pages.oriented_copy import OrientedCopy
 from longwall.storage.system.concurrency import core_count, map_all
 
@@ -145,7 +145,7 @@ def target_blocks(starts: NDArray[np.int64], arcs: int) -> list[tuple[int, int]]
     return list(pairwise(cuts))
 
 
-@lazy_kernel
+@compiled("i8[::1], i8[::1], i8, i8")
 def _out_arcs(indptr: Any, split: Any, first: int, last: int) -> int:
     """Add up the smaller neighbours of the vertices first to last - 1."""
     total = 0
@@ -154,7 +154,7 @@ def _out_arcs(indptr: Any, split: Any, first: int, last: int) -> int:
     return total
 
 
-@lazy_kernel
+@compiled("i8[::1], i8[::1], i8, i8, i8, i8[::1]")
 def _add_up(indptr: Any, split: Any, first: int, last: int, before: int, starts: Any) -> None:
     """Write where the smaller neighbours of each of these vertices end, if `before` is the number of those before."""
     for v in range(first, last):

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.graph.graph import Graph
-from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.system.concurrency import core_count
 
 _ARCS_AT_ONCE = 1 << 20
@@ -139,7 +139,7 @@ def _first_vertices(scale: float) -> NDArray[np.int64]:
     return firsts
 
 
-@lazy_kernel
+@compiled("i8[::1], u4[::1], i8[::1], i8, i8, u4[::1], u4[::1], f8")
 def _copy_rows(
     indptr: Any, indices: Any, starts: Any, first: int, last: int, out: Any, counts: Any, scale: float
 ) -> None:

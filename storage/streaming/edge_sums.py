@@ -5,7 +5,8 @@ import threading
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.lazy_kernel import lazy_kernel
+from longwall.kernels.jit.bisect import first_above
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.observer import Observer
 from longwall.storage.streaming.list_file import ListFile
@@ -74,13 +75,13 @@ def degree_bytes(graph: StoredGraph, longest: int, threads: int) -> int:
     return _ITEM * (graph.num_vertices + threads * longest)
 
 
-@lazy_kernel
+@compiled("u4[::1], i8, i8[::1], u4[::1]")
 def _add_products(
     values: UInt32s, at: int, starts: npt.NDArray[np.int64], degrees: UInt32s
 ) -> tuple[np.uint64, np.uint64]:
     """Add up the products of the neighbours from arc `at` on: the lower halves of 32 bits, and the upper ones."""
     low, high, stop, one = np.uint64(0), np.uint64(0), at + values.size, np.uint64(1)
-    vertex = np.searchsorted(starts, at, side="right") - 1
+    vertex = first_above(starts, at) - 1
     while vertex < starts.size - 1 and starts[vertex] < stop:
         near = np.uint64(0)
         for arc in range(max(starts[vertex], at), min(starts[vertex + 1], stop)):

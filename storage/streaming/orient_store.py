@@ -5,11 +5,11 @@ import threading
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.arrays.array_reader import StoredArray
 from longwall.storage.graph.graph_checks import require
 from longwall.storage.graph.graph_store import StoreReader, opened_store, reading_workers
 from longwall.storage.graph.row_checks import PartialRowChecks, check_sum
-from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.memory.resources import Resources
 from longwall.storage.observer import Observer
 from longwall.storage.stored_files import Damage
@@ -137,7 +137,7 @@ class _Copy:
         return hashed
 
 
-@lazy_kernel
+@compiled("i8, u4[::1], i8[::1], i8[::1], u4[::1]")
 def _copy_smaller(
     start: int, block: UInt32s, indptr: npt.NDArray[np.int64], split: npt.NDArray[np.int64], out: UInt32s
 ) -> None:

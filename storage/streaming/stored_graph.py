@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.jit.bisect import first_above
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.arrays.array_hash import ArrayHash
 from longwall.storage.arrays.array_reader import StoredArray
 from longwall.storage.errors import InputError
@@ -24,7 +26,6 @@ from longwall.storage.graph.graph_store import (
 )
 from longwall.storage.graph.row_checks import Rows
 from longwall.storage.graph.store_header import StoreHeader
-from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.stored_files import Damage
 
@@ -314,12 +315,12 @@ def _read(reader: StoreReader, starts: Int64s) -> None:
         raise Damage("split: rows are not split into as many smaller neighbours as there are edges")
 
 
-@lazy_kernel
+@compiled("i8, i8, i8[::1], i8[::1], i8[::1], i8[::1], i8[::1]")
 def _fill_rows(
     first: int, begin: int, starts: Int64s, first_ranks: Int64s, degrees: Int64s, indptr: Int64s, split: Int64s
 ) -> None:
     """Write where rows begin, from row `first` on, which begins at arc `begin`, and where they are split."""
-    group = np.searchsorted(first_ranks, first, side="right") - 1
+    group = first_above(first_ranks, first) - 1
     indptr[0] = begin
     for i in range(split.size):
         if group + 1 < first_ranks.size and first_ranks[group + 1] == first + i:

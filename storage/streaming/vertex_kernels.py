@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from longwall.kernels.jit.bisect import first_above
 from longwall.kernels.jit.bits import popcount, trailing_zeros
 from longwall.kernels.jit.compile import compiled
 
@@ -26,7 +27,7 @@ def rank(words, ranks, vertex):
 @compiled
 def list_members(words, ranks, first, members):
     """Write the members from rank `first` on."""
-    word = np.searchsorted(ranks, first, side="right") - 1
+    word = first_above(ranks, first) - 1
     rank, at = np.int64(ranks[word]), 0
     while at < members.size:
         bits = words[word]
@@ -100,7 +101,7 @@ def count_needed(words, starts, first, last, bounds, needed):
     """See `VertexSet.count_needed`."""
     word = first >> 6
     bits = words[word] & (~np.uint64(0) << np.uint64(first & 63))
-    segment = np.searchsorted(bounds, starts[first], side="right") - 1
+    segment = first_above(bounds, starts[first]) - 1
     while (word << 6) < last:
         while bits:
             vertex = (word << 6) + trailing_zeros(bits)
@@ -125,7 +126,7 @@ def pick(values, at, starts, words, ranks, first, last, out, lengths, found):
     """See `VertexSet.pick`; `found` (int64[2]) takes what it returns."""
     stop, copied = at + values.size, np.int64(0)
     # The first vertex whose list does not end before these neighbours.
-    vertex = max(np.searchsorted(starts, at, side="right") - 1, first)
+    vertex = max(first_above(starts, at) - 1, first)
     if vertex >= last:
         return
     word = vertex >> 6

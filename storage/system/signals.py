@@ -182,8 +182,9 @@ def interrupted_by(interrupt: Callable[[], None], how_to_go_on: str | None = Non
     interrupt
         Makes the work end soon that the main thread waits for.
     how_to_go_on
-        The command that a second signal prints as it ends the process. A second signal ends the process only if the
-        work had time to end: code of users may never return. None: no further signal ends the process.
+        The command that a second signal prints as it ends the process; "" where nothing is kept. A second signal ends
+        the process only if the work had time to end: code of users may never return. None: no further signal ends the
+        process.
     """
     raised = False
     waiting = None if how_to_go_on is None else _Waiting(how_to_go_on)
@@ -219,7 +220,7 @@ class _Waiting:
     Parameters
     ----------
     how_to_go_on
-        The command that is printed if the process ends before the work has ended.
+        The command that is printed if the process ends before the work has ended; "": none.
 
     Attributes
     ----------
@@ -256,7 +257,8 @@ class _Waiting:
         self._say("\nwaiting for work that has not ended yet; interrupt again to end at once")
 
     def _leave(self, number: int) -> None:
-        self._say(f"\ninterrupted: ended at once; what is finished is kept; go on with: {self._how_to_go_on}")
+        kept = f"; what is finished is kept; go on with: {self._how_to_go_on}" if self._how_to_go_on else ""
+        self._say(f"\ninterrupted: ended at once{kept}")
         os._exit(128 + number)
 
     def _say(self, text: str) -> None:
@@ -298,7 +300,8 @@ def _ours() -> list[signal.Signals]:
     """Return those that raise KeyboardInterrupt here: they belong to the main thread, and to a caller with handlers."""
     if not _in_main_thread():
         return []
-    return [number for number in ENDING if signal.getsignal(number) in (signal.default_int_handler, _raise, *_in_place)]
+    ours = (signal.default_int_handler, _raise, *_in_place)
+    return [number for number in ENDING if signal.getsignal(number) in ours]
 
 
 def _in_main_thread() -> bool:

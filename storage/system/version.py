@@ -3,7 +3,6 @@
 import json
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 
 _SOURCES = Path(__file__).parents[2]
@@ -12,6 +11,8 @@ _SOURCES = Path(__file__).parents[2]
 @cache
 def longwall_version() -> str:
     """Return the version of the installed package, ``"unknown"`` where Longwall is not installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version("longwall")
     except PackageNotFoundError:
@@ -21,6 +22,8 @@ def longwall_version() -> str:
 @cache
 def source_commit(sources: Path = _SOURCES) -> str | None:
     """Return the commit of the checkout that runs, or that pip installed from Git; None if neither is known."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
     with suppress(OSError, ValueError):
         return _checked_out(sources / ".git")
     with suppress(PackageNotFoundError, KeyError, ValueError):

@@ -33,6 +33,7 @@ BROKEN_KINDS = (
     "frequent patterns",
     "listing",
     "listing by levels",
+    "sorted listing",
     "listing of maximal cliques",
     "algorithm",
 )

@@ -563,3 +563,30 @@ def test_a_run_that_compiles_may_be_interrupted_at_any_time(tmp_path: Path, monk
         process = start(tmp_path, "run", "long.toml", "--quiet", "--set", f"run.name='{number}'")
         time.sleep(seconds)
         interrupt(process)
+
+
+STUBBORN = """
+import os, signal, threading, time
+from longwall.storage.system import signals
+
+signals._PATIENT_SECONDS = 0.05
+try:
+    with signals.interrupting(), signals.interrupted_by(lambda: None, {how!r}):
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(60)
+        except KeyboardInterrupt:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(60)
+finally:
+    print("not ended")
+"""
+
+
+@pytest.mark.parametrize("how", ["", "longwall resume runs/mine"])
+def test_a_second_signal_says_how_to_go_on_where_something_is_kept(how: str) -> None:
+    command = [sys.executable, "-c", STUBBORN.format(how=how)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (128 + signal.SIGTERM, "")
+    kept = f"; what is finished is kept; go on with: {how}" if how else ""
+    assert done.stderr == f"\ninterrupted: ended at once{kept}\n"

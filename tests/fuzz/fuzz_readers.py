@@ -4,9 +4,14 @@ Text is mutated by bytes, tokens and lines, Parquet by bytes and by the claims o
 bytes.
 """
 
+import bz2
 import gzip
+import io
+import json
+import lzma
 import random
 import re
+import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,7 +30,7 @@ from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.ingest import load_graph
 from longwall.storage.ingest.readers.edge_stream import EdgeStream
-from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest
+from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest, TableOptions
 from longwall.storage.ingest.tables.edge_list import open_edge_list, open_label_list
 from longwall.storage.ingest.text import text_file
 from longwall.storage.memory.spill_folder import SpillFolder
@@ -42,6 +47,13 @@ _TOKENS = [
     *(b",,", b"\t\t", b"  ", b"\x00", b"\x1a", b"\x7f", b"\xff", b"\xc3\xa9", b"\xef\xbb\xbf", b"t # 1", b"t # -1"),
     *(b"v 0 1", b"e 0 1", b"source", b"target", b"1 2", b"1,2", b"nan", b"\x0b", b"\x0c", b"1" * 40),
 ]
+_COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": lambda content: pa.compress(content, codec="zstd", asbytes=True),
+    ".zip": lambda content: content,
+}
 _HEADERS = [["source", "target"], ["u", "v"], ["id_1", "id_2"], ["a", "b"], ["From", "To"], ["v", "label"]]
 
 Pairs = list[tuple[int, int]]
@@ -92,7 +104,8 @@ def read_list(state: State, rng: random.Random, folder: Path) -> None:
     name = rng.choice(["g.txt", "g.csv", "g.tsv", "g.edges"])
     content = mutated(_list_text(rng), rng)
     path = _written(folder, name, content, rng)
-    longest = max(map(len, content.split(b"\n"))) + 1
+    # A row with quotes may have many lines.
+    longest = (len(content) if b'"' in content else max(map(len, content.split(b"\n")))) + 1
     text_file.LEAST_BLOCK = text_file.LARGEST_BLOCK = longest + rng.choice([0, 1, 7, 60, 2**16])
     read, wide = rng.choice([(_edges_of, 2), (_labels_of, 1)])
     try:
@@ -166,7 +179,7 @@ def read_table(state: State, rng: random.Random, folder: Path) -> None:
 def read_damaged_compression(state: State, rng: random.Random, folder: Path) -> None:
     """Read a compressed list with changed bytes."""
     plain = "".join(f"{u} {v}\n" for u, v in ROWS).encode() * rng.choice([1, 50])
-    suffix = rng.choice([".gz", ".zst"])
+    suffix = rng.choice([*_COMPRESSIONS])
     content = bytearray(_compressed(plain, suffix))
     for _ in range(rng.choice([0, 1, 1, 2])):
         content[rng.randrange(len(content))] = rng.randrange(256)
@@ -175,8 +188,68 @@ def read_damaged_compression(state: State, rng: random.Random, folder: Path) -> 
     path = folder / f"g.txt{suffix}"
     path.write_bytes(bytes(content))
     graph = _graph(path, folder)
-    if suffix == ".gz":  # it has a checksum
+    if suffix in (".gz", ".bz2", ".xz"):  # they have checksums; a zip archive may name another format
         _compare(graph, ROWS)
+
+
+def read_metis(state: State, rng: random.Random, folder: Path) -> None:
+    """Read a METIS file."""
+    graph = networkx.relabel_nodes(networkx.Graph(ROWS[:12]), lambda node: node + 1)
+    graph.remove_edges_from(list(networkx.selfloop_edges(graph)))
+    weighted = rng.random() < 0.5
+    lines = ["% c", f"60 {graph.number_of_edges()}" + " 1" * weighted]
+    for node in range(1, 61):
+        others = list(graph.adj.get(node, ()))
+        lines.append(" ".join(f"{other} 5" if weighted else str(other) for other in others))
+    content = mutated("\n".join(lines).encode(), rng)
+    found = _graph(_written(folder, rng.choice(["g.metis", "g.graph"]), content, rng), folder)
+    if found.labels is None:  # else it begins with a letter
+        _compare(found, _metis_edges(content))
+
+
+def read_pajek(state: State, rng: random.Random, folder: Path) -> None:
+    """Read a Pajek network."""
+    vertices = [f'{number} "v {number}" 0.5' for number in range(1, 61)] if rng.random() < 0.5 else []
+    lines = ["*Network a", "*Vertices 60", *vertices, rng.choice(["*Edges", "*Arcs"])]
+    lines += [f"{u + 1} {v + 1} 2" for u, v in ROWS[: rng.randrange(9)]]
+    lines += ["% c", rng.choice(["*Arcslist", "*Edgeslist"]), "1 2 3 4", "5 6"]
+    content = mutated("\n".join(lines).encode(), rng)
+    path = _written(folder, "g.net", content, rng)
+    with SpillFolder(folder / "spill") as spill:
+        budgets = make_budgets(_HOST, 2**28)
+        load_graph(path, resources=budgets.at(spill))
+        found = load_graph(path, resources=budgets.at(spill), table=TableOptions(ids="integers"))
+    _compare(found, _pajek_edges(content))
+
+
+def read_json(state: State, rng: random.Random, folder: Path) -> None:
+    """Read node-link JSON."""
+    graph = networkx.DiGraph(ROWS[: rng.randrange(12)])
+    data = networkx.node_link_data(graph, edges=(links := rng.choice(["links", "edges"])))
+    content = mutated(json.dumps(data, indent=rng.choice([None, 1])).encode(), rng)
+    found = _graph(_written(folder, "g.json", content, rng), folder)
+    data = json.loads(content.decode("utf-8-sig"))
+    if found.names is None:
+        _compare(found, [(int(link["source"]), int(link["target"])) for link in data[links]])
+
+
+def read_data_set(state: State, rng: random.Random, folder: Path) -> None:
+    """Read a data set of TU Dortmund."""
+    pairs = [(u + 1, v + 1) for u, v in ROWS[:12]]
+    entries = [pair for u, v in pairs for pair in ((u, v), (v, u))]
+    files = {
+        "A": "".join(f"{u}, {v}\n" for u, v in entries),
+        "graph_indicator": "1\n" * 60,
+        "node_labels": "0\n1\n" * 30,
+        "edge_labels": "0\n" * len(entries),
+    }
+    changed = rng.choice([*files])
+    for name, text in files.items():
+        content = text.encode() if name != changed else mutated(text.encode(), rng)
+        (folder / f"S_{name}.txt").write_bytes(content)
+        files[name] = content.decode("utf-8", "replace")
+    found = _graph(folder / "S_A.txt", folder)
+    _compare(found, [(int(line[0]), int(line[1])) for line in map(_words, files["A"].split("\n")) if line])
 
 
 def read_labels(state: State, rng: random.Random, folder: Path) -> None:
@@ -230,6 +303,10 @@ KINDS: list[Callable[[State, random.Random, Path], None]] = [
         read_table,
         read_table,
         read_damaged_compression,
+        read_metis,
+        read_pajek,
+        read_json,
+        read_data_set,
         read_labels,
         read_pattern,
     ),
@@ -295,6 +372,44 @@ def _tagged_edges(content: bytes, suffix: str) -> Pairs:
     return edges
 
 
+def _metis_edges(content: bytes) -> Pairs:
+    """Read lists of neighbours the slow way."""
+    lines = [line.strip() for line in content.decode("utf-8-sig", "replace").split("\n")]
+    lines = [line for line in lines if not line.startswith("%")]
+    while not lines[0]:
+        lines.pop(0)
+    header = lines[0].split()
+    kind = header[2].zfill(3) if len(header) > 2 else "000"
+    skipped = (kind[-3] == "1") + (kind[-2] == "1") * (int(header[3]) if len(header) > 3 else 1)
+    step = 1 + (kind[-1] == "1")
+    return [
+        (vertex, int(other))
+        for vertex, line in enumerate(lines[1 : int(header[0]) + 1], 1)
+        for other in line.split()[skipped::step]
+    ]
+
+
+def _pajek_edges(content: bytes) -> Pairs:
+    """Read sections of lines the slow way."""
+    section, edges = "", []
+    for line in content.decode("utf-8-sig", "replace").split("\n"):
+        words = line.split()
+        if not words or words[0].startswith("%"):
+            continue
+        if words[0].startswith("*"):
+            section = re.sub(r"[^a-z].*", "", line.strip().lstrip("*").strip(" \t").lower())
+        elif section.endswith("list"):
+            edges += [(int(words[0]), int(other)) for other in words[1:]]
+        elif section in ("edges", "arcs"):
+            edges.append((int(words[0]), int(words[1])))
+    return edges
+
+
+def _words(line: str) -> list[str]:
+    line = line.removeprefix("\ufeff").strip()
+    return [] if line[:1] in "#%" else [word.strip('"') for word in re.split(r"[\s,;|]+", line) if word]
+
+
 def _graph(path: Path, folder: Path, **others: Path) -> Graph:
     budgets = make_budgets(_HOST, 2**28)
     with SpillFolder(folder / "spill") as spill:
@@ -320,17 +435,19 @@ def _labels_of(path: Path) -> Pairs:
 
 
 def _written(folder: Path, name: str, content: bytes, rng: random.Random) -> Path:
-    suffix = rng.choice(["", "", ".gz", ".zst"])
+    suffix = rng.choice(["", "", *_COMPRESSIONS])
     path = folder / f"{name}{suffix}"
-    path.write_bytes(_compressed(content, suffix) if suffix else content)
+    path.write_bytes(_compressed(content, suffix, name) if suffix else content)
     return path
 
 
-def _compressed(content: bytes, suffix: str) -> bytes:
-    if suffix == ".gz":
-        return gzip.compress(content)
-    compressed: bytes = pa.compress(content, codec="zstd", asbytes=True)
-    return compressed
+def _compressed(content: bytes, suffix: str, name: str = "g.txt") -> bytes:
+    if suffix == ".zip":
+        made = io.BytesIO()
+        with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(name, content)
+        return made.getvalue()
+    return _COMPRESSIONS[suffix](content)
 
 
 def _varint(number: int) -> bytes:

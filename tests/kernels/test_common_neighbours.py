@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from budgets import table_memory
 
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import WORD, CodegreePattern, Inner, RowTables
 from longwall.kernels.interface.local_counts import EdgeGraph
 from longwall.pipeline.execution.device_graph import load_graph
+from longwall.stages.homomorphisms.tables import common_lists
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
 
@@ -54,6 +56,10 @@ def tails(graph: Graph) -> np.ndarray:
     return np.repeat(np.arange(graph.num_vertices), np.diff(graph.indptr))
 
 
+def lists_of(engine: Any, graph: GraphArrays) -> tuple[Any, Any, int]:
+    return common_lists(engine, graph, table_memory(MEMORY))
+
+
 def on_host(array: Any) -> np.ndarray:
     return array.get() if hasattr(array, "get") else array
 
@@ -61,7 +67,7 @@ def on_host(array: Any) -> np.ndarray:
 def test_common_neighbours_are_those_of_the_matrix(engine, graph):
     kernels, loaded = engine[0].kernels, engine[1]
     near = adjacency(graph)
-    indptr, common, longest = kernels.common_neighbours(engine[0].device, loaded, MEMORY)
+    indptr, common, longest = lists_of(*engine)
     triangles, most = kernels.arc_triangles(engine[0].device, loaded)
     indptr, common, triangles = on_host(indptr), on_host(common), on_host(triangles)
     wanted = (near @ near)[tails(graph), graph.indices]
@@ -107,7 +113,7 @@ def test_cliques_of_arcs_are_those_of_the_matrix(engine, graph):
 @pytest.mark.parametrize("inner", Inner)
 def test_inner_counts_are_homomorphisms_to_the_common_neighbours(engine, graph, inner):
     device, loaded, kernels = engine[0].device, engine[1], engine[0].kernels
-    indptr, common, longest = kernels.common_neighbours(device, loaded, MEMORY)
+    indptr, common, longest = lists_of(*engine)
     none = engine[0].xp.zeros((0, 0), np.int64)
     tables = RowTables(WORD, none, none, kernels.reverse_arcs(device, loaded), indptr, common, longest)
     found = engine[0].xp.zeros(loaded.num_arcs, np.int64)
@@ -183,9 +189,8 @@ def test_almost_cliques_are_pairs_of_common_neighbours(engine, graph, cut):
 
 
 def listed(engine: Any, graph: GraphArrays) -> RowTables:
-    lists = engine.kernels.common_neighbours(engine.device, graph, MEMORY)
     none = engine.xp.empty(0, np.int64)
-    return RowTables(WORD, none, none, none, *lists)
+    return RowTables(WORD, none, none, none, *lists_of(engine, graph))
 
 
 def test_numbers_that_may_not_fit_a_word_are_refused(engine, graph, monkeypatch):

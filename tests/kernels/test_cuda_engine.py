@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from budgets import table_memory
 from selection import on_device
 
 from longwall.kernels.cpu.engine import CpuEngine
@@ -297,7 +298,9 @@ def test_row_programs(
         if found is None:
             continue
         program = found.program
-        theirs, ours = (make_tables(*pair, program, modulus, PLENTY) for pair in ((cpu, host), (cuda, device)))
+        theirs, ours = (
+            make_tables(*pair, program, modulus, table_memory(PLENTY)) for pair in ((cpu, host), (cuda, device))
+        )
         np.testing.assert_allclose(ours.vertices.get(), theirs.vertices, rtol=1e-12)
         np.testing.assert_allclose(ours.arcs.get(), theirs.arcs, rtol=1e-12)
         np.testing.assert_array_equal(ours.common.get(), theirs.common)

@@ -12,8 +12,8 @@ import pytest
 from cases import each_case
 
 from longwall.kernels.cpu.local_counts.triangles import count_triangles
-from longwall.kernels.jit.compile import Kernel, _describe, _kind
-from longwall.kernels.jit.machine_code import describe_types
+from longwall.kernels.jit.argument_types import kind_of, text_of_kinds, text_of_types
+from longwall.kernels.jit.compile import Kernel
 
 KERNELS = """
 from collections import namedtuple
@@ -155,14 +155,14 @@ def test_machine_code_of_other_sources_is_not_loaded(sources: Path, tmp_path: Pa
 def test_kinds_are_named_as_numba_s_types(value: object) -> None:
     from numba import typeof
 
-    text = _describe([_kind(value)])
+    text = text_of_kinds([kind_of(value)])
     assert text is not None
-    assert text == describe_types([typeof(value)])
+    assert text == text_of_types([typeof(value)])
 
 
 @pytest.mark.parametrize("value", [2**63, "text", np.zeros(1, "M8[s]"), np.zeros(1, ">i8"), [1], (1, "text")])
 def test_other_kinds_are_left_to_numba(value: object) -> None:
-    assert _describe([_kind(value)]) is None
+    assert text_of_kinds([kind_of(value)]) is None
 
 
 def test_a_kernel_is_documented_as_its_function() -> None:

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 from cases import each_case
+from explained import explain
 
 import longwall
-from longwall.pipeline.explain import explain
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.ingest import ingest
 

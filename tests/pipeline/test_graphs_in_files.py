@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from explained import explain
 from kill import left_in
 from run_configs import run_config
 from stored import short_chunks
 
 import longwall
 from longwall.pipeline import inputs
-from longwall.pipeline.explain import explain
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph

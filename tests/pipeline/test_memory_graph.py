@@ -6,10 +6,10 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
+from explained import explain
 from run_configs import run_config
 
 import longwall
-from longwall.pipeline.explain import explain
 from longwall.pipeline.run_store.run_directory import RunDirectory
 from longwall.storage.errors import InputError
 

@@ -120,6 +120,7 @@ NOT_RUN = {
     "python -m benchmarks.suites.memory --scratch FOLDER": _LONG,
     "python -m benchmarks.suites.host_tier --work FOLDER --scale 22 --budget 128MiB": _LONG,
     "python -m benchmarks.suites.spill": _LONG,
+    "python -m benchmarks.suites.calls --steps": _LONG,
     "python -m benchmarks.suites.motifs --scales 14 --sizes 3,4 --real ca-AstroPh.edges.gz --real-sizes 4,5": _LONG,
     "python -m benchmarks.suites.frequent --data DATA --scale 12 14": _LONG,
     "python -m benchmarks.suites.sort --keys 4e9 --device 8GiB --host 80GiB": _LONG,
@@ -282,6 +283,7 @@ def run_command(step: Step, folder: Path, *, real: bool) -> None:
 
 def plain(line: str, folder: Path) -> str:
     """A line without what differs from machine to machine: times, engines and where the folder is."""
+    line = re.sub(r"^\d{4}-\d\d-\d\dT[\d:+-]+ ", "", line)  # of progress where no terminal shows it
     line = re.sub(r"compile \d+\.\d\d, ", "", line)  # the first run of a machine
     return re.sub(r"\d+\.\d\d\b", "0.00", line).replace(f"{folder}/", "").rstrip()
 

@@ -36,17 +36,23 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     skip = shutil.ignore_patterns("__pycache__", "longwall")
     for package, source in sorted(mapping.items(), key=lambda item: item[0].count(".")):
         shutil.copytree(ROOT / source, folder / package.replace(".", "/"), ignore=skip, dirs_exist_ok=True)
-    for name in re.findall(r"^`((?:pipeline|configs)/\S+)`\n\n```", PAGE, re.MULTILINE):
+    for name, kind in re.findall(r"^`((?:pipeline|configs)/\S+)`\n\n```(\w+)$", PAGE, re.MULTILINE):
         target = folder / "longwall" / name
+        if kind == "diff":
+            target.write_text(patched(target.read_text(), block(name)))
+            continue
         assert not target.exists(), f"{name} is not new"
         target.write_text(block(name))
-    planner = folder / "longwall" / "pipeline" / "planning" / "planner.py"
-    text, head = planner.read_text(), "METHODS: tuple[Method, ...] = (\n"
-    first = "from longwall.pipeline.planning.plan import"
-    assert head in text
-    text = text.replace(first, f"from longwall.pipeline.planning.methods.wedges import Wedges\n{first}", 1)
-    planner.write_text(text.replace(head, f"{head}    Wedges(),\n"))
     return folder
+
+
+def patched(text: str, diff: str) -> str:
+    """Apply a block of changes, each of which adds lines before or behind one line of a file."""
+    for hunk in diff.split(" ...\n"):
+        kept = "".join(line[1:] for line in hunk.splitlines(keepends=True) if line.startswith(" "))
+        assert text.count(kept) == 1, kept
+        text = text.replace(kept, "".join(line[1:] for line in hunk.splitlines(keepends=True)))
+    return text
 
 
 def call(extended: Path, folder: Path, name: str, *words: str, command: str = "run") -> Any:
@@ -80,6 +86,46 @@ def test_a_method_is_listed_verified_named_and_switched_off(extended: Path, tmp_
     (first,), (second,) = (json.loads(done.stdout)["patterns"] for done in (verified, without))
     assert (first["method"], first["count"]) == ("wedges", second["count"])
     assert second["method"] != "wedges"
+
+
+RANDOM_TEST = """
+import json
+import sys
+from itertools import count
+from types import SimpleNamespace
+
+import longwall
+from conftest import make_context, make_graph
+from random_cases import draw_case
+from test_random_cases import check
+
+from longwall.pipeline.planning.methods.wedges import WedgesPlan
+
+lab = SimpleNamespace(graph=make_graph, context=make_context)
+cases = (draw_case(seed) for seed in count())
+case = next(one for one in cases if one.query.edges == ((0, 1), (0, 2)) and not (one.query.labels or one.query.induced))
+found = sorted(check(lab, case, "cpu"))
+right = WedgesPlan.count
+WedgesPlan.count = lambda plan, env: right(plan, env) + 1
+try:
+    check(lab, case, "cpu")
+except AssertionError:
+    print(json.dumps({"at": longwall.__file__, "found": found}))
+"""
+
+
+@pytest.mark.slow
+def test_the_random_test_of_all_methods_has_the_method(extended: Path) -> None:
+    """It finds a fault in it, too, else it prints nothing."""
+    tests = [ROOT / "tests", ROOT / "tests" / "support", ROOT / "tests" / "pipeline" / "phases"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, [extended, *tests]))}
+    done = subprocess.run(
+        [sys.executable, "-c", RANDOM_TEST], cwd=extended, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert Path(answer["at"]).is_relative_to(extended)
+    assert {"wedges", "search", "listing"} <= set(answer["found"])
 
 
 def edges_of(graph: dict[str, Any], folder: Path) -> list[tuple[int, int]]:

@@ -41,6 +41,7 @@ def test_spill_folders_wait_for_no_disk(tmp_path: Path, synced: list[Path]) -> N
 def test_calls_wait_for_no_disk_and_runs_do(tmp_path: Path, synced: list[Path]) -> None:
     graph = longwall.graph([(0, 1), (1, 2), (0, 2)])
     assert longwall.count(graph, "triangle", spill=tmp_path) == 1
+    assert len(longwall.triangles(graph, per="vertex", spill=tmp_path)) == 3  # a table is written
     assert not synced
     longwall.run(
         {"graph": graph, "workload": {"kind": "triangles"}, "run": {"directory": str(tmp_path), "name": "kept"}}

@@ -35,6 +35,7 @@ CONSTANTS = {
     "longwall.pipeline.execution.thread_executor:_CRASH_COSTS": 0.0,
     "longwall.pipeline.execution.worker_memory:LARGEST_CHUNK": 64,
     "longwall.stages.export:ROWS_PER_FILE": 100,
+    "longwall.storage.tables.row_sorter:_MOST": 1 << 15,
 }
 SHARED = """
 [memory]
@@ -102,6 +103,7 @@ KINDS = {
     "maximal cliques": Kind('kind = "maximal-cliques"'),
     "maximal cliques per vertex": Kind('kind = "maximal-cliques"\noutput = "vertices"\nmin_size = 3'),
     "listing of maximal cliques": Kind(f'kind = "maximal-cliques"\nmin_size = 3\n{LISTING}'),
+    "sorted listing": _match(DIAMOND, LISTING, sections="[export]\nsort = true"),
     "listing by levels": _match(DIAMOND, LISTING, sections='[scheduler]\norder = "levels"'),
 }
 
@@ -167,7 +169,16 @@ class Workshop:
             assert len(found["embeddings"]) == len(set(found["embeddings"])) == LIMIT
             assert set(found["embeddings"]) <= set(everything)
             found["embeddings"] = expected["embeddings"]
+        if kind == "sorted listing":
+            rows = rows_as_they_lie(run)
+            assert rows == sorted(rows)
         assert found == expected
+
+
+def rows_as_they_lie(run: Path) -> list[tuple[int, ...]]:
+    """The rows of a listing, file by file in the order of their names."""
+    tables = [pq.read_table(file) for file in sorted((run / "results").glob("embeddings-*.parquet"))]
+    return [row for table in tables for row in zip(*(column.to_pylist() for column in table.columns), strict=True)]
 
 
 def _constants(often: bool) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from longwall.stages.homomorphisms.tables import TableMemory
 from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.memory.resources import Resources
 from longwall.storage.memory.spill_folder import SpillFolder
@@ -21,3 +22,8 @@ class Budgets(NamedTuple):
 def make_budgets(host: int = 1 << 28, disk: int = 1 << 30) -> Budgets:
     """Return budgets of so many bytes."""
     return Budgets(MemoryBudget("memory.host", host), MemoryBudget("memory.disk", disk))
+
+
+def table_memory(size: int = 1 << 28) -> TableMemory:
+    """Return memory for tables in a budget of so many bytes."""
+    return TableMemory(make_budgets(size).host, on_device=False)

@@ -43,7 +43,11 @@ def read_rows(content: bytes, name: str = "g.txt", request: ColumnRequest = EDGE
     first, signs = True, set()
     comments = (b"#", b"%")
     lines = [re.sub(rb"\r+$", b"", line) for line in content.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
+    inside = 0  # lines ahead that belong to a row which has been read
     for number, text in enumerate(lines, 1):
+        if inside:
+            inside -= 1
+            continue
         if _NO_TEXT.search(text):
             raise BadLine(number)
         text = text.strip(blanks)
@@ -66,7 +70,10 @@ def read_rows(content: bytes, name: str = "g.txt", request: ColumnRequest = EDGE
                     separator, tabs, blanks = ord("\t"), True, b" \v\f"
                 fields += _ends_empty(lines[number - 1 :], tabs, comments, fields)
                 continue
-        found = split_row(text, bytes([separator]) if separator else None, wanted, fields, blanks, tabs)
+        between = bytes([separator]) if separator else None
+        if split_row(text, between, wanted, fields, blanks, tabs) is None:
+            text, inside = _with_lines_in_quotes(lines[number - 1 :], between, blanks, tabs)
+        found = split_row(text, between, wanted, fields, blanks, tabs)
         if found is None or len(found) < 2 or (fields and len(found) != fields):
             raise BadLine(number)
         fields = fields or len(found) + _ends_empty(lines[number - 1 :], tabs, comments, len(found))
@@ -80,6 +87,20 @@ def read_rows(content: bytes, name: str = "g.txt", request: ColumnRequest = EDGE
             raise BadLine(number)
         rows.append((int(ids[0]), int(ids[1]), number))
     return rows
+
+
+def _with_lines_in_quotes(lines: list[bytes], separator: bytes | None, blanks: bytes, tabs: bool) -> tuple[bytes, int]:
+    """Return a row with the lines that a field in quotes goes on in, and how many these are."""
+    for more in range(len(lines)):
+        text = b"\n".join(lines[: more + 1]).strip(blanks)
+        if _NO_TEXT.search(text):
+            break
+        used = separator_in(text, separator, blanks, tabs)
+        if used == b" ":
+            break
+        if split_quoted(text, used, blanks) is not None:
+            return text, more
+    return lines[0].strip(blanks), 0
 
 
 def _tabs_separate(lines: list[bytes], width: int, wanted: tuple[int, int]) -> bool:
@@ -122,9 +143,7 @@ def split_row(
     `width` is the number of fields of the rows above, 0 for the first row.
     """
     hard = b",;|\t" if tabs else b",;|"
-    if separator is None:
-        behind = re.sub(rb"^[^" + re.escape(blanks + hard) + rb"]*", b"", text).lstrip(blanks)[:1]
-        separator = behind if behind and behind in hard else b" "
+    separator = separator_in(text, separator, blanks, tabs)
     fields = (
         re.split(rb"[" + re.escape(blanks) + rb"]+", text)
         if separator == b" "
@@ -141,6 +160,15 @@ def split_row(
     if not ended and len(fields) - 1 in wanted and fields[-1][-1:] and fields[-1][-1:] in hard:
         fields[-1] = fields[-1][:-1].rstrip(blanks)
     return None if any(place < len(fields) and not fields[place] for place in wanted) else fields
+
+
+def separator_in(text: bytes, separator: bytes | None, blanks: bytes, tabs: bool) -> bytes:
+    """Return the separator of a row: the given one, or the one behind its first field."""
+    if separator is not None:
+        return separator
+    hard = b",;|\t" if tabs else b",;|"
+    behind = re.sub(rb"^[^" + re.escape(blanks + hard) + rb"]*", b"", text).lstrip(blanks)[:1]
+    return behind if behind and behind in hard else b" "
 
 
 def split_quoted(text: bytes, separator: bytes, blanks: bytes) -> list[bytes] | None:

@@ -1,32 +1,36 @@
-"""Random cases for counts: graphs of several kinds, patterns of 2 to 7 vertices, and every method that counts them."""
+"""Random cases for counts: graphs of several kinds and places, patterns of 2 to 8 vertices, all methods that count."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 from math import inf
+from pathlib import Path
 
 import naive
 import networkx as nx
 from plans import tried_first
+from stored import PLENTY, WHY, short_chunks
 
+from longwall.kernels.host.patterns.pattern_codes import code_edges, connected_codes
 from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
+from longwall.pipeline.phases.queries.candidates import candidates_of
 from longwall.pipeline.phases.range_count import RangeCount
-from longwall.pipeline.planning.facts import Facts
+from longwall.pipeline.planning.facts import Facts, Residency
 from longwall.pipeline.planning.homomorphisms.pattern_core import PassCosts
 from longwall.pipeline.planning.homomorphisms.sums import denser, plan_homomorphisms
 from longwall.pipeline.planning.kernel_plan import KernelPlan
 from longwall.pipeline.planning.method import ON_PARTS
+from longwall.pipeline.planning.methods.candidates import CandidatesPlan
 from longwall.pipeline.planning.methods.homomorphisms import HomomorphismsPlan, induced_by_denser
 from longwall.pipeline.planning.methods.search import search_of
 from longwall.pipeline.planning.methods.star_leaves import StarLeavesPlan
-from longwall.pipeline.planning.motifs.by_counting import plan_counting
-from longwall.pipeline.planning.motifs.by_enumeration import plan_enumeration
-from longwall.pipeline.planning.plan import Choice, CountPlan
+from longwall.pipeline.planning.plan import Choice, CountPlan, embeddings_of
 from longwall.pipeline.planning.planner import PLANNER
 from longwall.pipeline.planning.query import Query
 from longwall.pipeline.planning.rewrites.hub_removal import HubRemovalPlan
@@ -35,12 +39,18 @@ from longwall.pipeline.planning.rewrites.pendant_vertices import PendantVertices
 from longwall.stages.cliques.leaves import CountCliquesByPivots
 from longwall.storage.graph.derived.hubs import MOST_HUBS
 from longwall.storage.graph.graph import Graph
+from longwall.storage.graph.graph_store import open_store
+from longwall.storage.graph.store_writer import write_graph
+from longwall.storage.mapping.mapped_arrays import MappedArrays
+from longwall.storage.memory.reservations import MemoryBudget
+from longwall.storage.memory.resources import open_resources
+from longwall.storage.streaming.stored_graph import StoredGraph, open_stored
 
 Edge = tuple[int, int]
 Count = Callable[[Coordinator], int]
 
-LABELS = 2
-VERTICES = {2: 40, 3: 40, 4: 24, 5: 15, 6: 12, 7: 10}
+LABELS = 4
+VERTICES = {2: 40, 3: 40, 4: 24, 5: 15, 6: 12, 7: 10, 8: 9}
 """Most vertices of a graph by those of the pattern: the oracle enumerates all mappings."""
 _MOTIF_VERTICES = 4
 _COSTS = PassCosts(1.0, 1.0, 1.0)
@@ -55,20 +65,27 @@ class Case:
     edges: tuple[Edge, ...]
     labels: dict[int, int]
     query: naive.Query
+    residency: Residency = "resident"
+    """Where the graph is counted once more, if that is elsewhere: in files (`mapped`), or in its store (`stored`)."""
+    labelled: bool = False
+    """Whether the graph has labels, also if the pattern has none."""
 
     @property
     def graph_labels(self) -> dict[int, int] | None:
         """The labels that the graph is made with."""
-        return self.labels if self.query.labels is not None else None
+        return self.labels if self.labelled or self.query.labels is not None else None
 
     def __repr__(self) -> str:
-        return f"<case {self.seed}: {self.query} in {self.kind}, edges {list(self.edges)}, labels {self.labels}>"
+        return (
+            f"<case {self.seed}: {self.query} in {self.kind}, {self.residency}, edges {list(self.edges)}, "
+            f"labels {self.graph_labels}>"
+        )
 
 
 def draw_case(seed: int) -> Case:
     """Draw a case; the same seed draws the same one."""
     chance = random.Random(seed)
-    size = chance.choice((2, 3, 4, 4, 5, 5, 5, 6, 6, 7))
+    size = chance.choice((2, 3, 4, 4, 5, 5, 5, 6, 6, 7, 2, 3, 3, 4, 4, 5, 5, 6, 7, 8))
     kind = chance.choice(sorted(_KINDS))
     edges = {
         tuple(sorted(edge))
@@ -78,12 +95,18 @@ def draw_case(seed: int) -> Case:
     listed += [(v, u) for u, v in chance.sample(listed, min(3, len(listed)))]  # again, the other way round
     listed += [(2, 2), (listed[0][0], listed[0][0])]  # loops: of a vertex without an edge, and of another one
     chance.shuffle(listed)
-    labels = {v: chance.randrange(LABELS) for v in sorted({end for u, v in listed if u != v for end in (u, v)})}
-    return Case(seed, kind, tuple(listed), labels, _draw_query(chance, size))
+    number = chance.choice((1, 2, 2, 3, LABELS))
+    labels = {v: chance.randrange(number) for v in sorted({end for u, v in listed if u != v for end in (u, v)})}
+    query = _draw_query(chance, size, number)
+    residency: Residency = chance.choice(("resident", "resident", "resident", "mapped", "stored"))
+    return Case(seed, kind, tuple(listed), labels, query, residency, labelled=chance.random() < 0.3)
 
 
-def _draw_query(chance: random.Random, size: int) -> naive.Query:
-    """Draw a connected pattern: a random tree with further edges, or a shape that has a kernel of its own."""
+def _draw_query(chance: random.Random, size: int, number: int) -> naive.Query:
+    """Draw a connected pattern: a random tree with further edges, or a shape that has a kernel of its own.
+
+    Some of its vertices may have no label among others that have one of the `number` labels of the graph.
+    """
     pairs = list(combinations(range(size), 2))
     shape = chance.randrange(10)
     if shape == 0:
@@ -99,7 +122,8 @@ def _draw_query(chance: random.Random, size: int) -> naive.Query:
         edges = sorted(tree | {pair for pair in pairs if chance.random() < more})
     labels = None
     if chance.random() < 0.35:
-        labels = tuple(chance.choice((ANY_LABEL, *range(LABELS))) for _ in range(size))
+        without = chance.choice((0.0, 0.2, 0.5))
+        labels = tuple(ANY_LABEL if chance.random() < without else chance.randrange(number) for _ in range(size))
     if labels is not None and set(labels) == {ANY_LABEL}:
         labels = None
     return naive.Query(size, tuple(sorted(edges)), labels, chance.random() < 0.4)
@@ -186,10 +210,36 @@ def methods(case: Case, graph: Graph) -> dict[str, Count]:
         plans[name] = replace(plans["search"], search=search_of(replace(asked, **other), graph.stats))
     for name, plan in _forced(asked, graph):
         plans[name] = tried_first(plan, chosen)
-    found: dict[str, Count] = {}
-    if query.labels is None and query.size > 2:
-        found |= _motifs(pattern, graph, induced=induced)
-    return {name: plan.count for name, plan in plans.items()} | found
+    return {name: plan.count for name, plan in plans.items()} | _censuses(pattern, facts, induced=induced)
+
+
+def methods_in_store(case: Case, graph: StoredGraph) -> dict[str, Count]:
+    """Every method that counts the embeddings of a case while the graph stays in its store."""
+    query, pattern = case.query, Pattern(case.query.size, case.query.edges, case.query.labels)
+    facts, found = Facts.of(graph), dict[str, Count]()
+    for want in ("count", "rows", "per_vertex", "per_edge"):
+        asked = Query(pattern, query.induced, want=want)
+        answers = PLANNER.proposals(asked, facts)
+        suited = {name: one for name, one in answers if isinstance(one, CountPlan) and not one.unsuited(facts)}
+        found |= {name: plan.count for name, plan in suited.items()}
+        if want == "count" and suited:
+            found["chosen"] = PLANNER.plan(asked, facts).count
+    return found | _censuses(pattern, facts, induced=query.induced)
+
+
+@contextmanager
+def residing(graph: Graph, residency: Residency, folder: Path) -> Iterator[Graph]:
+    """Have a graph in files or in its store, both in short chunks."""
+    with short_chunks():
+        write_graph(graph, folder / "store")
+        if residency == "stored":
+            with closing(open_stored(folder / "store", MemoryBudget("memory.host", PLENTY), WHY)) as stored:
+                yield stored
+            return
+        with open_resources(host=PLENTY, disk=PLENTY, spill=folder / "spill") as resources:
+            mapped = open_store(folder / "store", resources.host, files=MappedArrays(resources))
+            assert mapped.files is not None
+            yield mapped
 
 
 def limited(case: Case, graph: Graph) -> tuple[int, Choice]:
@@ -199,6 +249,15 @@ def limited(case: Case, graph: Graph) -> tuple[int, Choice]:
     return limit, PLANNER.plan(query, Facts.of(graph))
 
 
+class _AddedUp(CandidatesPlan):
+    """Adds terms up at once, which queries of many matches alone come to."""
+
+    def count(self, env: Coordinator) -> int:
+        """Count the embeddings."""
+        roots = candidates_of(self.query, env).roots
+        return embeddings_of(self._added(self.phase, env), self.automorphisms) if roots else 0
+
+
 def _forced(query: Query, graph: Graph) -> Iterator[tuple[str, CountPlan]]:
     """Yield the plans of methods that the planner asks for long counts in large graphs only."""
     pattern, induced = query.pattern, query.induced
@@ -206,6 +265,10 @@ def _forced(query: Query, graph: Graph) -> Iterator[tuple[str, CountPlan]]:
         yield "core", InCorePlan(pattern, inf, query, least_neighbours(pattern), PLANNER.but(*ON_PARTS))
     if pattern.num_vertices > 2 and sorted(map(len, pattern.neighbours))[-2] == 1:
         yield "leaves by centre", StarLeavesPlan(pattern, inf, induced)
+    if pattern.labels is not None and pattern.num_vertices > 2:
+        yield "candidates", CandidatesPlan(pattern, inf, induced)
+        if not induced:
+            yield "candidates, added up", _AddedUp(pattern, inf, induced)
     if pattern.labels is not None or pattern.num_vertices < 3:
         return
     if pattern.is_clique:
@@ -220,15 +283,16 @@ def _forced(query: Query, graph: Graph) -> Iterator[tuple[str, CountPlan]]:
             yield "decomposition", HomomorphismsPlan(pattern, 0.0, HomomorphismCount(sums), signs)
 
 
-def _motifs(pattern: Pattern, graph: Graph, *, induced: bool) -> dict[str, Count]:
-    """Methods that count all patterns of a size."""
+def _censuses(pattern: Pattern, facts: Facts, *, induced: bool) -> dict[str, Count]:
+    """Methods that count all patterns of a size, in all or per vertex."""
     k = pattern.num_vertices
-    if not induced or k > _MOTIF_VERTICES:
+    if not induced or pattern.labels is not None or not 2 < k <= _MOTIF_VERTICES:
         return {}
-    counting, enumeration = plan_counting(k, graph, PLANNER), plan_enumeration(k, graph.stats)
-    kinds = [nx.Graph(list(one.edges)) for one in counting.patterns]
+    kinds = [nx.Graph(code_edges(code, k)) for code in connected_codes(k).tolist()]
     (at,) = [i for i, one in enumerate(kinds) if nx.is_isomorphic(one, nx.Graph(list(pattern.edges)))]
     return {
-        "motifs, counted": lambda env: counting.counts(env)[at],
-        "motifs, enumerated": lambda env: enumeration.counts(env)[at],
+        name: lambda env, plan=plan: plan.counts(env)[at]
+        for want in ("count", "per_vertex")
+        for name, plan in PLANNER.proposals(Query.of_motifs(k, want), facts)
+        if isinstance(plan, CountPlan) and not plan.unsuited(facts)
     }

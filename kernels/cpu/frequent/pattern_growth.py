@@ -77,7 +77,10 @@ def _load(rows, row, columns, size, vertices):
         vertices[y] = rows[columns[y], row]
 
 
-@compiled
+@compiled(
+    "i8[::1], i4[::1], i8[::1], u4[::1], i4[::1], i8[::1], i4[::1], i4[:,::1], i4[:,::1], i4[::1], i4[:,::1], "
+    "i4[:,:,::1], i8[:,::1], i8[:,::1], u4[:,::1], u4[::1], i4[::1], u1[::1], i8[::1]"
+)
 def _count(
     runs, types, begins, indices, targets,
     first, sizes, columns, labels, path_sizes, paths, known, forward, backward,
@@ -110,7 +113,10 @@ def _count(
                         counts[backward[p, other] + edge] += 1
 
 
-@compiled
+@compiled(
+    "i8[::1], i4[::1], i8[::1], u4[::1], i4[::1], i4[::1], i8[::1], i4[::1], i4[:,::1], i4[:,::1], i4[::1], "
+    "i4[:,::1], i4[:,:,::1], i8[:,::1], i8[:,::1], u4[:,::1], u4[::1], i4[::1], u1[::1], i4[::1], u4[:,::1]"
+)
 def _mark_groups(
     runs, types, begins, indices, targets, groups,
     first, sizes, columns, labels, path_sizes, paths, known, forward, backward,
@@ -161,7 +167,11 @@ def _add_image(extension, y, vertex, alive, sets, wanted, left_open, left):
             left[0] -= 1
 
 
-@compiled
+@compiled(
+    "i8[::1], i4[::1], i8[::1], u4[::1], i4[::1], i8[::1], i4[::1], i4[:,::1], i4[:,::1], i4[::1], i4[:,::1], "
+    "i4[:,:,::1], i8[:,::1], i8[:,::1], u4[:,::1], i8, i8, i8[::1], i8, u4[::1], i4[::1], u1[::1], i4[::1], "
+    "u4[:,:,::1], i4[:,::1], i4[::1], i4[::1]"
+)
 def _mark_images(
     runs, types, begins, indices, targets,
     first, sizes, columns, labels, path_sizes, paths, known, forward, backward,
@@ -230,7 +240,11 @@ def _mark_images(
     return stamp
 
 
-@compiled
+@compiled(
+    "i8[::1], i4[::1], i8[::1], u4[::1], i4[::1], i8[::1], i4[::1], i4[:,::1], i4[:,::1], i4[::1], i4[:,::1], "
+    "i4[:,:,::1], i8[:,::1], i8[:,::1], u4[:,::1], u4[::1], i4[::1], u1[::1], i4[::1], b1, i8[::1], i4[::1], "
+    "u4[::1]"
+)
 def _grow(
     runs, types, begins, indices, targets,
     first, sizes, columns, labels, path_sizes, paths, known, forward, backward,
@@ -309,13 +323,15 @@ class CpuGrower:
 
     def count(self, rows: NDArray[np.uint32], growth: GrowthBatch, counts: NDArray[np.int64]) -> None:
         """Add how many rows the grown patterns will have."""
-        _count(*self._graph_arrays(), *_patterns(growth), rows, *_row(growth), self._stop_flag, counts)
+        _count(  # type: ignore[call-arg]
+            *self._graph_arrays(), *_patterns(growth), rows, *_row(growth), self._stop_flag, counts
+        )
 
     def mark_groups(
         self, rows: NDArray[np.uint32], growth: GrowthBatch, alive: NDArray[np.int32], images: NDArray[np.uint32]
     ) -> None:
         """Set the bit of each transaction that has a row."""
-        _mark_groups(
+        _mark_groups(  # type: ignore[call-arg]
             *self._graph_arrays(), self._graph.groups, *_patterns(growth), rows, *_row(growth), self._stop_flag,
             alive, images,
         )  # fmt: skip
@@ -329,7 +345,7 @@ class CpuGrower:
         cuts = np.flatnonzero(np.diff(rows[0])) + 1
         bounds = [0, *cuts.tolist(), rows.shape[1]]
         for begin, end in pairwise(bounds):
-            self._stamp = _mark_images(
+            self._stamp = _mark_images(  # type: ignore[call-arg]
                 *self._graph_arrays(), *_patterns(growth), rows, begin, end, self._seen, self._stamp, *_row(growth),
                 self._stop_flag, *images.arrays(),
             )  # fmt: skip
@@ -366,7 +382,7 @@ class CpuGrower:
         *,
         writing: bool,
     ) -> None:
-        _grow(
+        _grow(  # type: ignore[call-arg]
             *self._graph_arrays(), *_patterns(growth), rows, *_row(growth), self._stop_flag, alive, writing, offsets,
             numbers, new,
         )  # fmt: skip

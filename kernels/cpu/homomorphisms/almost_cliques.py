@@ -35,7 +35,7 @@ class CpuAlmostCliqueCounter:
         return two_words(low, high)
 
 
-@compiled
+@compiled("i8[::1], i8[::1], i8[::1], u4[::1], i8, i8, u8[::1], u1[::1]")
 def count_almost_cliques(indptr, split, starts, common, first, last, table, stop_flag):
     """Count pairs of common neighbours of the triangles whose largest vertex v lies in first to last - 1.
 

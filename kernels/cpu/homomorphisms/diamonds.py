@@ -29,7 +29,7 @@ class CpuDiamondCounter:
         return two_words(low, high)
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8, i8, u1[::1], u1[::1]")
 def count_diamonds(indptr, indices, split, first, last, marks, stop_flag):
     """Count pairs of triangles at the edges whose smaller end lies in first to last - 1.
 

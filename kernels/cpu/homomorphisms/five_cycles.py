@@ -4,6 +4,7 @@ import numpy as np
 
 from longwall.kernels.cpu.device import CpuDevice, exact, fitting
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.jit.bisect import first_at_least
 from longwall.kernels.jit.compile import compiled
 
 
@@ -31,7 +32,7 @@ class CpuFiveCycleCounter:
         return exact(total, estimate)
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8, i8, u4[::1], u4[::1], u4[::1], u1[::1]")
 def count_five_cycles(indptr, indices, split, first, last, wedges, places, ends, stop_flag):
     """Count the cycles v, a, b, c, d whose smallest vertex v lies in first to last - 1.
 
@@ -71,7 +72,7 @@ def count_five_cycles(indptr, indices, split, first, last, wedges, places, ends,
         for i in range(split[v], indptr[v + 1]):
             x = indices[i]
             # The place of v in x's row, from 1 on.
-            places[x] = np.searchsorted(indices[indptr[x] : indptr[x + 1]], np.uint32(v)) + 1
+            places[x] = first_at_least(indices[indptr[x] : indptr[x + 1]], np.uint32(v)) + 1
         found = np.int64(0)
         for i in range(split[v], indptr[v + 1]):
             a = indices[i]

@@ -37,7 +37,7 @@ def inner_counts(
     in_parallel(device, graph, start)
 
 
-@compiled
+@compiled("i8[::1], i8[::1], i8[::1], u4[::1], u4[::1], i8, i8, i8, u4[::1], i8[::1], u8[::1], u1[::1], i8[::1]")
 def count_inner(
     indptr, split, starts, common, reverse, inner, first, last, slots, degrees, table, stop_flag, out
 ):  # fmt: skip

@@ -58,7 +58,7 @@ class CpuPairCounter:
         return two_words(low, high)
 
 
-@compiled
+@compiled("i8[::1], u4[::1]")
 def most_wedges(indptr, indices):
     """Return the most walks of two steps from a vertex."""
     most = np.int64(0)
@@ -70,7 +70,10 @@ def most_wedges(indptr, indices):
     return most
 
 
-@compiled
+@compiled(
+    "i8[::1], u4[::1], i8, b1, i8, i8, i8, u4[::1], u4[::1], u4[::1], i8[::1], u4[::1], u8[::1], u8[::1], "
+    "i8[:,::1], u4[::1], u4[::1], u4[::1], u1[::1]"
+)
 def count_pairs(
     indptr, indices, codegree, symmetric, common, first, last, slots, counts, ends, places, entries, table, small,
     vectors, codegrees, tally, touched, stop_flag,

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from longwall.kernels.cpu.device import CpuDevice, fitting
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import FLOATING, Domain, Op, RowProgram, RowTables
+from longwall.kernels.jit.bisect import first_above
 from longwall.kernels.jit.compile import compiled
 
 _ONES, _PULL, _SCATTER, _MULTIPLY = int(Op.ONES), int(Op.PULL), int(Op.SCATTER), int(Op.MULTIPLY)
@@ -81,7 +82,14 @@ class CpuRowCounter:
         return self._totals[: self._number].view(np.int64), self._estimates[: self._number]
 
 
-@compiled
+@compiled(
+    "i8[::1], u4[::1], i8[::1], u4[::1], b1, i8[::1], i8[:,::1], i8[:,::1], i8[:,::1], u4[::1], i8[::1], u4[::1], "
+    "i8[:,::1], i8[:,::1], i8[:,::1], u4[::1], i8[:,::1], i8[:,::1], i8[::1], u4[::1], u1[::1], i8, i8, b1, i8, "
+    "i8[::1], f8[::1], u1[::1]",
+    "i8[::1], u4[::1], i8[::1], u4[::1], b1, i8[::1], f8[:,::1], f8[:,::1], f8[:,::1], u4[::1], i8[::1], u4[::1], "
+    "i8[:,::1], i8[:,::1], i8[:,::1], u4[::1], f8[:,::1], f8[:,::1], f8[::1], u4[::1], u1[::1], i8, i8, b1, i8, "
+    "f8[::1], f8[::1], u1[::1]",
+)
 def run_rows(
     starts, entries, indptr, indices, on_graph, blocks, tables, dense_tables, arc_tables, reverse, common_indptr,
     common, ops, products, stored, ends, local, dense, scalars, reached, seen, first, last, symmetric, modulus, totals,
@@ -137,7 +145,7 @@ def run_rows(
     wide = False
     for o in range(ops.shape[0]):
         wide |= ops[o, 0] == _WIDEN
-    block = np.searchsorted(blocks, first, side="right") - 1
+    block = first_above(blocks, first) - 1
     for v in range(first, last):
         if stop_flag[0]:
             break

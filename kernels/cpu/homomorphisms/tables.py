@@ -7,23 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cpu.device import CpuDevice, fitting
-from longwall.kernels.cpu.local_counts.arc_triangles import count_common, in_parallel
+from longwall.kernels.cpu.local_counts.arc_triangles import in_parallel
 from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.jit.bisect import first_at_least
 from longwall.kernels.jit.bits import popcount
 from longwall.kernels.jit.compile import compiled
 
 
-def common_neighbours(
-    device: CpuDevice, graph: GraphArrays, memory: int
-) -> tuple[NDArray[np.int64], NDArray[np.uint32], int]:
+def common_neighbours(device: CpuDevice, graph: GraphArrays, starts: NDArray[np.int64]) -> NDArray[np.uint32]:
     """List the common neighbours of all arcs."""
-    fitting(12 * (graph.num_arcs + 1) + 5 * graph.num_vertices * device.workers, memory)
     g = (graph.indptr, graph.indices, graph.split)
-    lengths = count_common(device, graph)
-    starts = np.zeros(graph.num_arcs + 1, np.int64)
-    np.cumsum(lengths, out=starts[1:])
-    fitting(int(starts.nbytes + 4 * starts[-1]), memory)
     common = np.empty(int(starts[-1]), np.uint32)
 
     def start() -> Callable[[int, int], Any]:
@@ -31,7 +25,7 @@ def common_neighbours(
         return lambda first, last: list_common(*g, first, last, places, starts, common, device.stop_flag)
 
     in_parallel(device, graph, start)
-    return starts, common, int(lengths.max(initial=0))
+    return common
 
 
 def reverse_arcs(device: CpuDevice, graph: GraphArrays) -> NDArray[np.uint32]:
@@ -108,7 +102,7 @@ def join_both_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64]
     in_parallel(device, graph, lambda: lambda first, last: join_arcs(*g, first, last, factor, walks, out))
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8, i8, u4[::1], i8[::1], u4[::1], u1[::1]")
 def list_common(indptr, indices, split, first, last, places, starts, common, stop_flag):
     """List the common neighbours of the ends of both arcs of every edge whose smaller end lies in first to last - 1.
 
@@ -141,7 +135,7 @@ def list_common(indptr, indices, split, first, last, places, starts, common, sto
             v = indices[i]
             low, high = indptr[v], indptr[v + 1]
             to = starts[i]
-            back_to = starts[low + np.searchsorted(indices[low:high], np.uint32(x))]
+            back_to = starts[low + first_at_least(indices[low:high], np.uint32(x))]
             for j in range(low, high):
                 place = places[indices[j]]
                 if place:
@@ -153,7 +147,7 @@ def list_common(indptr, indices, split, first, last, places, starts, common, sto
             places[indices[i]] = 0
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8[::1], i8, i8[::1]", "i8[::1], u4[::1], f8[::1], f8[::1], i8, f8[::1]")
 def neighbour_sums(indptr, indices, vertices, arcs, modulus, out):
     """Set out[v] to the sum of arcs[v, x] * vertices[x] over the neighbours x of v; arrays of no entries are ones.
 
@@ -181,7 +175,7 @@ def neighbour_sums(indptr, indices, vertices, arcs, modulus, out):
         out[v] = total
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8, i8, u4[::1], i8[::1], u1[::1]")
 def count_cycles(indptr, indices, split, first, last, wedges, counts, stop_flag):
     """Count the 4-cycles whose smallest vertex lies in first to last - 1, at an arc of each of their edges.
 
@@ -229,7 +223,7 @@ def count_cycles(indptr, indices, split, first, last, wedges, counts, stop_flag)
                 j -= 1
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8, i8, u4[::1], u8[::1], i8[::1], i8[::1], u1[::1]")
 def count_cliques(indptr, indices, split, first, last, places, table, sums, counts, stop_flag):
     """Count the cliques of four whose largest vertex v lies in first to last - 1, at an arc of each of their edges.
 
@@ -290,7 +284,7 @@ def count_cliques(indptr, indices, split, first, last, places, table, sums, coun
             sums[k] = 0
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8, i8, i8, b1, i8[::1]")
 def join_arcs(indptr, indices, split, first, last, factor, walks, counts):
     """Set the counts of both arcs of every edge (v, x) to `factor` times their sum, v in first to last - 1, v < x.
 
@@ -311,7 +305,7 @@ def join_arcs(indptr, indices, split, first, last, factor, walks, counts):
         for j in range(split[v], indptr[v + 1]):
             x = indices[j]
             row, end = indptr[x], indptr[x + 1]
-            back = row + np.searchsorted(indices[row:end], np.uint32(v))
+            back = row + first_at_least(indices[row:end], np.uint32(v))
             total = factor * (counts[j] + counts[back])
             if walks:
                 total += indptr[v + 1] - indptr[v] + end - row - 1
@@ -319,7 +313,7 @@ def join_arcs(indptr, indices, split, first, last, factor, walks, counts):
             counts[back] = total
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8, i8, u4[::1]")
 def list_reverse(indptr, indices, split, first, last, reverse):
     """Write the places of both arcs of every edge whose smaller end lies in first to last - 1 at one another's.
 
@@ -336,6 +330,6 @@ def list_reverse(indptr, indices, split, first, last, reverse):
         for j in range(split[v], indptr[v + 1]):
             x = indices[j]
             row, end = indptr[x], indptr[x + 1]
-            back = row + np.searchsorted(indices[row:end], np.uint32(v))
+            back = row + first_at_least(indices[row:end], np.uint32(v))
             reverse[j] = back
             reverse[back] = j

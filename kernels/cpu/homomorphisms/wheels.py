@@ -6,6 +6,7 @@ from longwall.kernels.cpu.device import CpuDevice, fitting
 from longwall.kernels.exact_numbers import two_words
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import RowTables
+from longwall.kernels.jit.bisect import first_above, first_at_least
 from longwall.kernels.jit.bits import add_carry
 from longwall.kernels.jit.compile import compiled
 
@@ -30,7 +31,7 @@ class CpuWheelCounter:
         return two_words(low, high)
 
 
-@compiled
+@compiled("i8[::1], i8[::1], u4[::1], i8, i8, u4[::1], u1[::1]")
 def count_wheels(indptr, starts, common, first, last, walks, stop_flag):
     """Count cycles of four among the neighbours of a vertex r, at the arc (r, x) to their smallest vertex x.
 
@@ -57,14 +58,14 @@ def count_wheels(indptr, starts, common, first, last, walks, stop_flag):
         The number of wheels: low, modulo 2**64, + 2**64 high.
     """
     low, high = np.int64(0), np.int64(0)
-    r = np.searchsorted(indptr, first, side="right") - 1
+    r = first_above(indptr, first) - 1
     for a in range(first, last):
         if stop_flag[0]:
             break
         while indptr[r + 1] <= a:
             r += 1
         end, own = starts[a + 1], np.uint32(a)
-        larger = starts[a] + np.searchsorted(common[starts[a] : end], own)
+        larger = starts[a] + first_at_least(common[starts[a] : end], own)
         if end - larger < 2:
             continue
         for i in range(larger, end):

@@ -9,10 +9,11 @@ import numpy as np
 
 from longwall.kernels.cpu.device import CpuDevice, fitting
 from longwall.kernels.cpu.kcliques.roots import Root, add, count_in_root
-from longwall.kernels.cpu.local_counts.triangles import CpuTriangleCounter, triangle_counter
+from longwall.kernels.cpu.local_counts.triangles import CpuTriangleCounter
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.kcliques import ADJACENT, MOST_ROOTED, OF, ROOTED_FROM
 from longwall.kernels.interface.workspaces import NARROW
+from longwall.kernels.jit.bisect import first_above
 from longwall.kernels.jit.bits import popcount, trailing_zeros
 from longwall.kernels.jit.compile import compiled
 
@@ -21,7 +22,11 @@ def clique_counter(
     device: CpuDevice, graph: GraphArrays, k: int, memory: int
 ) -> "CpuCliqueCounter | CpuTriangleCounter":
     """Make a counter of k-cliques."""
-    return triangle_counter(device, graph, memory) if k == 3 else CpuCliqueCounter(device, graph, k, memory)
+    if k > 3:
+        return CpuCliqueCounter(device, graph, k, memory)
+    from longwall.kernels.cpu.local_counts.triangles import triangle_counter  # larger cliques name no kernel of these
+
+    return triangle_counter(device, graph, memory)
 
 
 class CpuCliqueCounter:
@@ -64,7 +69,10 @@ class CpuCliqueCounter:
         return int(total[0]) + (int(total[1]) << 64)
 
 
-@compiled
+@compiled(
+    "i8[::1], u4[::1], i8[::1], i8, i8, i8, i4[::1], u8[:,::1], i8[:,::1], Root(i4[::1], u8[::1], u8[:,::1], "
+    "i8[::1], u8[:,::1], u8[:,::1], i8[::1], u8[::1]), u1[::1]"
+)
 def count_cliques(indptr, indices, split, k, first, last, local, table, state, root, stop_flag):
     """Count the cliques of k >= 4 vertices whose two largest vertices are joined by the arcs first to last - 1.
 
@@ -83,7 +91,7 @@ def count_cliques(indptr, indices, split, k, first, last, local, table, state, r
     root : Root
         Workspace; the count is added to its total.
     """
-    v = np.searchsorted(indptr, first, side="right") - 1
+    v = first_above(indptr, first) - 1
     while v < indptr.size - 1 and indptr[v] < last and not stop_flag[0]:
         a = indptr[v]
         degree = split[v] - a

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cpu.kcliques.bitmaps import build_table, count_pairs
-from longwall.kernels.cpu.kcliques.narrow import add_leaf, add_open, search_narrow
+from longwall.kernels.cpu.kcliques.narrow import Found, Narrow, add_leaf, add_open, search_narrow  # noqa: F401 - in a signature
 from longwall.kernels.interface.workspaces import NARROW
+from longwall.kernels.jit.bisect import first_above
 from longwall.kernels.jit.bits import popcount, trailing_zeros
 from longwall.kernels.jit.compile import compiled
 
@@ -33,7 +34,11 @@ class Wide(NamedTuple):
     pivots: NDArray[np.int64]
 
 
-@compiled
+@compiled(
+    "i8[::1], u4[::1], i8[::1], i8, i8, i4[::1], Wide(u8[:,::1], u8[:,::1], i4[::1], u8[:,::1], u8[:,::1], "
+    "i8[::1], i8[::1], i8[::1]), Narrow(u4[::1], u8[::1], u8[::1], u8[::1], i8[::1], i8[::1], i8[::1]), Found(i8, "
+    "i8[:,::1], u4[::1], u4[::1], u8[:,:,::1], u8[:,::1]), u1[::1]"
+)
 def find_leaves(indptr, indices, split, first, last, local, wide, narrow, found, stop_flag):
     """Count the leaves below the arcs first to last - 1, each from its larger end to its smaller one.
 
@@ -48,7 +53,7 @@ def find_leaves(indptr, indices, split, first, last, local, wide, narrow, found,
     found : Found
         Receives the leaves.
     """
-    v = np.searchsorted(indptr, first, side="right") - 1
+    v = first_above(indptr, first) - 1
     while v < indptr.size - 1 and indptr[v] < last and not stop_flag[0]:
         a = indptr[v]
         degree = split[v] - a

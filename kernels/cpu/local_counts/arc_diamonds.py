@@ -8,6 +8,7 @@ from longwall.kernels.cpu.device import CpuDevice, fitting
 from longwall.kernels.exact_numbers import two_words
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.local_counts import ArcBlock, ArcPiece
+from longwall.kernels.jit.bisect import first_above
 from longwall.kernels.jit.bits import add_carry
 from longwall.kernels.jit.compile import compiled
 
@@ -46,7 +47,7 @@ class CpuArcDiamondCounter:
         return self.count(0, self._graph.num_arcs)
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8, i8, u4[::1], i8[::1], u1[::1]")
 def count_diamonds(indptr, indices, split, first, last, place, triangles, stop_flag):
     """Count the pairs of triangles that share an edge, of those edges whose larger ends own the arcs first to last - 1.
 
@@ -68,7 +69,7 @@ def count_diamonds(indptr, indices, split, first, last, place, triangles, stop_f
         The sum of the edges' numbers: low, modulo 2**64, + 2**64 high.
     """
     low, high = np.int64(0), np.int64(0)
-    v = np.searchsorted(indptr, first, side="right") - 1
+    v = first_above(indptr, first) - 1
     while v < indptr.size - 1 and indptr[v] < last and not stop_flag[0]:
         a, z = indptr[v], split[v]
         begin, end = max(a, first), min(z, last)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cpu.device import CpuDevice
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.jit.bisect import first_at_least
 from longwall.kernels.jit.compile import compiled
 
 _RANGES = 32  # of a thread's vertices
@@ -24,8 +25,12 @@ def _ranges(device: CpuDevice, graph: GraphArrays) -> Iterator[tuple[int, int]]:
 
 
 def in_parallel(device: CpuDevice, graph: GraphArrays, start: Callable[[], Callable[[int, int], Any]]) -> None:
-    """Give ranges of vertices to threads, each of which calls `start` for what does a range."""
+    """Give ranges of vertices to threads, each of which calls `start` for what does a range.
+
+    One range has a few thousand arcs at most: the caller's thread does it, before an interrupt would be missed.
+    """
     ranges = list(_ranges(device, graph))
+    workers = min(device.workers, len(ranges))
 
     def work() -> None:
         run = start()
@@ -36,8 +41,11 @@ def in_parallel(device: CpuDevice, graph: GraphArrays, start: Callable[[], Calla
                 return
             run(first, last)
 
-    with ThreadPoolExecutor(device.workers) as pool:
-        for done in [pool.submit(work) for _ in range(device.workers)]:
+    if workers <= 1:
+        work()
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        for done in [pool.submit(work) for _ in range(workers)]:
             done.result()
 
 
@@ -60,7 +68,7 @@ def count_common(device: CpuDevice, graph: GraphArrays) -> NDArray[np.uint32]:
     return triangles
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8, i8, u1[::1], u1[::1], u4[::1]")
 def count_arc_triangles(indptr, indices, split, first, last, marks, stop_flag, triangles):
     """Count the triangles of every arc; those of an edge are the neighbours of its smaller end among the larger one's.
 
@@ -90,13 +98,13 @@ def count_arc_triangles(indptr, indices, split, first, last, marks, stop_flag, t
             for i in range(indptr[u], indptr[u + 1]):
                 found += marks[indices[i]]
             triangles[j] = found
-            back = indptr[u] + np.searchsorted(indices[indptr[u] : indptr[u + 1]], v)
+            back = indptr[u] + first_at_least(indices[indptr[u] : indptr[u + 1]], v)
             triangles[back] = found
         for j in range(indptr[v], indptr[v + 1]):
             marks[indices[j]] = 0
 
 
-@compiled
+@compiled("i8[::1], u4[::1]")
 def largest_row(indptr, triangles):
     """Return the largest sum of the numbers of a vertex' arcs."""
     largest = np.int64(0)

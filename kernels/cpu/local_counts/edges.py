@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cpu.device import CpuDevice, fitting
 from longwall.kernels.interface.local_counts import EdgeGraph, EdgeShape
+from longwall.kernels.jit.bisect import first_above, first_at_least
 from longwall.kernels.jit.bits import popcount
 from longwall.kernels.jit.compile import compiled
 
@@ -66,10 +67,10 @@ def _add(counts, first_edge, edge, number):
 @compiled
 def _owners(edges, first_edge, number):
     """Return the first vertex with an edge to a smaller one among some edges, and one past the last such vertex."""
-    return np.searchsorted(edges, first_edge, side="right") - 1, np.searchsorted(edges, first_edge + number)
+    return first_above(edges, first_edge) - 1, first_at_least(edges, first_edge + number)
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8[::1], i8, i8, u4[::1], u1[::1], i8, i8[::1]")
 def add_triangles(indptr, indices, split, edges, first, last, marks, stop_flag, first_edge, counts):
     """Add the triangles whose largest vertex is one of first to last - 1 to the counts of their three edges.
 
@@ -96,7 +97,7 @@ def add_triangles(indptr, indices, split, edges, first, last, marks, stop_flag, 
         near, far = begin, end
         if x >= high:  # of its own edges none counts
             row = indices[begin:end]
-            near, far = begin + np.searchsorted(row, low), begin + np.searchsorted(row, high)
+            near, far = begin + first_at_least(row, low), begin + first_at_least(row, high)
             if near == far:
                 continue
         for j in range(begin, end):
@@ -115,7 +116,7 @@ def add_triangles(indptr, indices, split, edges, first, last, marks, stop_flag, 
             marks[indices[j]] = 0
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8[::1], i8, i8, u4[::1], i8[::1], u8[:,::1], u1[::1], i8, i8[::1]")
 def add_cliques(indptr, indices, split, edges, first, last, marks, sums, bits, stop_flag, first_edge, counts):
     """Add the cliques of 4 vertices whose largest vertex x is one of first to last - 1 to the counts of their edges.
 
@@ -168,7 +169,7 @@ def add_cliques(indptr, indices, split, edges, first, last, marks, sums, bits, s
             marks[indices[begin + k]] = 0
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8[::1], i8, i8, u4[::1], u1[::1], i8, i8[::1]")
 def add_cycles(indptr, indices, split, edges, first, last, wedges, stop_flag, first_edge, counts):
     """Add the cycles of 4 vertices whose smallest vertex v is one of first to last - 1 to the counts of their edges.
 
@@ -203,7 +204,7 @@ def add_cycles(indptr, indices, split, edges, first, last, wedges, stop_flag, fi
                     if y < x:
                         _add(counts, first_edge, edges[x] + i - indptr[x], others)
                     else:
-                        place = np.searchsorted(indices[indptr[y] : split[y]], x)
+                        place = first_at_least(indices[indptr[y] : split[y]], x)
                         _add(counts, first_edge, edges[y] + place, others)
                 i -= 1
             if own:

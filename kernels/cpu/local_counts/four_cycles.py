@@ -54,7 +54,7 @@ class CpuColumnCycleCounter(CpuFourCycleCounter):
         return super().count(first, last)
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8, i8, u4[::1], u1[::1]")
 def count_four_cycles(indptr, indices, split, first, last, wedges, stop_flag):
     """Count the 4-cycles whose smallest vertex (the one of highest degree) lies in first to last - 1.
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cpu.device import CpuDevice, fitting
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.jit.bisect import first_above
 from longwall.kernels.jit.compile import compiled
 
 # Marks hold a bit for every member that is a neighbour; this one says that a vertex is a member itself.
@@ -175,7 +176,10 @@ def _next_candidate(indptr, indices, members, size, cursor, marks):
     return np.int64(-1)
 
 
-@compiled
+@compiled(
+    "i8[::1], u4[::1], i8, i8, i8, u4[::1], i8[::1], i8[:,::1], u1[::1], i8[:,::1], i8[::1], i8[:,:,::1], "
+    "i8[::1], i8[:,::1], u1[::1]"
+)
 def count_motifs(
     indptr, indices, k, first, last, entries, members, cursors, marks, known, fresh, found, taken, totals, stop_flag
 ):
@@ -218,7 +222,7 @@ def count_motifs(
     estimate = 0.0
     prefix = k - 2
     known[0, 0] = indptr.size - 1
-    v = np.searchsorted(indptr, first, side="right") - 1
+    v = first_above(indptr, first) - 1
     while v < indptr.size - 1 and indptr[v] < last and not stop_flag[0]:
         begin, end = max(indptr[v], first), min(indptr[v + 1], last)
         if begin < end and indices[end - 1] > v:
@@ -310,7 +314,9 @@ def _flush(k, code, entries, known, found, taken, totals):
     return estimate
 
 
-@compiled
+@compiled(
+    "i8[::1], u4[::1], i8, i8, i8, i8[:,:,::1], u1[::1], i8[:,::1], i8[::1], i8[:,:,::1], i8[::1], i8[:,::1], u1[::1]"
+)
 def add_orbits(indptr, indices, k, first, last, orbits, marks, known, fresh, found, taken, counts, stop_flag):
     """Add the subgraphs of `count_motifs` to the counts of the vertices of their first k - 1, by orbit; k is 3 or 4.
 
@@ -332,7 +338,7 @@ def add_orbits(indptr, indices, k, first, last, orbits, marks, known, fresh, fou
     """
     estimate = 0.0
     known[0, 0] = indptr.size - 1
-    v = np.searchsorted(indptr, first, side="right") - 1
+    v = first_above(indptr, first) - 1
     while v < indptr.size - 1 and indptr[v] < last and not stop_flag[0]:
         begin, end = max(indptr[v], first), min(indptr[v + 1], last)
         if begin < end and indices[end - 1] > v:

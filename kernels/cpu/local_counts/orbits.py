@@ -78,7 +78,12 @@ class CpuOrbitHomomorphismCounter:
         return self._counts
 
 
-@compiled
+@compiled(
+    "i8[::1], u4[::1], u4[::1], u4[::1], i8, i8, u4[::1], u4[::1], u4[::1], u4[::1], i8[::1], i8[::1], u4[::1], "
+    "u4[::1], u4[::1], u4[::1], u8[::1], u1[::1], i8, i8[:,::1]",
+    "i8[::1], u4[::1], u4[::1], u4[::1], i8, i8, u4[::1], u4[::1], u4[::1], u4[::1], i8[::1], i8[::1], u4[::1], "
+    "u4[::1], u4[::1], u4[::1], u8[::1], u1[::1], none, i8[:,::1]",
+)
 def add_orbit_homomorphisms(
     indptr, indices, triangles, twins, first, last, wedges, reached, marks, seen, diamonds, near, pairs, slots, inner,
     inner_triangles, bits, stop_flag, prime, counts,

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from longwall.kernels.cpu.device import CpuDevice, fitting
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import Block, Targets
+from longwall.kernels.jit.bisect import first_above, first_at_least
 from longwall.kernels.jit.compile import compiled
 
 
@@ -69,7 +70,7 @@ class CpuTriangleVertexCounter:
         return self._counts
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8, i8, i8, i8, u1[::1], u1[::1]")
 def count_triangles(indptr, indices, split, first, last, low, high, marks, stop_flag):
     """Count the triangles whose two largest vertices are joined by the arcs first to last - 1.
 
@@ -92,14 +93,14 @@ def count_triangles(indptr, indices, split, first, last, low, high, marks, stop_
         The number of triangles.
     """
     total = np.int64(0)
-    v = np.searchsorted(indptr, first, side="right") - 1
+    v = first_above(indptr, first) - 1
     while v < indptr.size - 1 and indptr[v] < last and not stop_flag[0]:
         a, z = indptr[v], split[v]
         begin, end = max(a, first), min(z, last)
         if low > 0 or high < v:
             row = indices[a:z]
-            begin = max(begin, a + np.searchsorted(row, low))
-            end = min(end, a + np.searchsorted(row, high))
+            begin = max(begin, a + first_at_least(row, low))
+            end = min(end, a + first_at_least(row, high))
         if begin < end:
             for i in range(a, z):
                 marks[indices[i]] = 1
@@ -113,17 +114,17 @@ def count_triangles(indptr, indices, split, first, last, low, high, marks, stop_
     return total
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8, i8, i8, i8, u1[::1], u1[::1], i8[::1]")
 def add_triangles_per_vertex(indptr, indices, split, first, last, low, high, marks, stop_flag, counts):
     """Add every triangle of :func:`count_triangles` to the `counts` (int64[num_vertices]) of its vertices."""
-    v = np.searchsorted(indptr, first, side="right") - 1
+    v = first_above(indptr, first) - 1
     while v < indptr.size - 1 and indptr[v] < last and not stop_flag[0]:
         a, z = indptr[v], split[v]
         begin, end = max(a, first), min(z, last)
         if low > 0 or high < v:
             row = indices[a:z]
-            begin = max(begin, a + np.searchsorted(row, low))
-            end = min(end, a + np.searchsorted(row, high))
+            begin = max(begin, a + first_at_least(row, low))
+            end = min(end, a + first_at_least(row, high))
         if begin < end:
             for i in range(a, z):
                 marks[indices[i]] = 1

@@ -24,7 +24,7 @@ def degeneracy_order(device: CpuDevice, graph: GraphArrays, later: NDArray[np.ui
     return DegeneracyOrder(rank, indptr, indices, int(largest), int(rows))
 
 
-@compiled
+@compiled("i8[::1], u4[::1], u4[::1], i4[::1], i4[::1], i4[::1], u1[::1]")
 def peel(indptr, indices, rank, degree, left, queue, stop_flag):
     """Rank the vertices by the round in which they are peeled, and those of a round by descending id.
 
@@ -95,7 +95,7 @@ def peel(indptr, indices, rank, degree, left, queue, stop_flag):
         left[r] += 1
 
 
-@compiled
+@compiled("i8[::1], u4[::1], u4[::1], i8[::1], i8")
 def count_later(indptr, indices, rank, later_ptr, narrow):
     """Write where the later neighbours of every vertex begin.
 
@@ -122,7 +122,7 @@ def count_later(indptr, indices, rank, later_ptr, narrow):
     return largest, rows
 
 
-@compiled
+@compiled("i8[::1], u4[::1], u4[::1], i8[::1], u4[::1]")
 def write_later(indptr, indices, rank, later_ptr, later):
     """Write the later neighbours of every vertex, ascending by id."""
     for v in range(rank.size):

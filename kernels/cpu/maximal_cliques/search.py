@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cpu.maximal_cliques.narrow import (
+from longwall.kernels.cpu.maximal_cliques.narrow import (  # noqa: F401 - two are named in a signature
     ALIVE,
     LENGTH,
     NONE,
@@ -22,6 +22,8 @@ from longwall.kernels.cpu.maximal_cliques.narrow import (
     UNTRIED,
     WIDE,
     WORDS,
+    Found,
+    Narrow,
     P,
     X,
     emit,
@@ -74,7 +76,13 @@ class Wide(NamedTuple):
     place: NDArray[np.uint8]
 
 
-@compiled
+@compiled(
+    "i8[::1], u4[::1], u4[::1], i8[::1], u4[::1], i8, i4[::1], Narrow(u4[::1], u8[::1], u8[::1], u8[:,::1], "
+    "i8[:,::1]), none, Found(i8, i8, u4[::1], i8[::1], f8[::1], i8[:,::1], i8[::1], u4[::1]), i8[::1], u1[::1]",
+    "i8[::1], u4[::1], u4[::1], i8[::1], u4[::1], i8, i4[::1], Narrow(u4[::1], u8[::1], u8[::1], u8[:,::1], "
+    "i8[:,::1]), Wide(u4[::1], u8[:,::1], u8[::1], i4[::1], u8[:,:,::1], i8[:,::1], u1[::1]), Found(i8, i8, "
+    "u4[::1], i8[::1], f8[::1], i8[:,::1], i8[::1], u4[::1]), i8[::1], u1[::1]",
+)
 def find_cliques(indptr, indices, rank, later_ptr, later, last, local, narrow, wide, found, state, stop_flag):
     """Find the maximal cliques whose earliest vertex is one of `state[ROOT]` to `last` - 1.
 

@@ -36,7 +36,7 @@ def edges(graph: GraphArrays, levels: tuple[Level, Level], first: int, last: int
     return (owners[:kept], found if 2 * found.size >= targets.size else found.copy()), (ends[: kept + 1],)
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i4[::1], i8, i8, i8, i8, i8, i8, i8, i8, b1, b1, u4[::1], i8[::1], u4[::1]")
 def _keep_edges(
     indptr,
     indices,

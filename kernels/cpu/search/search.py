@@ -335,7 +335,10 @@ def _enter_row(
     return rows.shape[0]
 
 
-@compiled
+@compiled(
+    "i8[::1], u4[::1], i4[::1], u4[:,::1], u4[:,::1], i8, i8, i8[:,::1], i8[::1], i8[:,::1], i8[:,::1], "
+    "i8[:,::1], i8[:,::1], u4[::1], i8, u1[::1], i8[:,::1], u1[::1], i8, i8"
+)
 def count_rows(
     indptr, indices, labels, slices, rows, begin, end, sets, first_set, levels, blocks, members, terms, store,
     set_capacity, marks, state, stop_flag, most, modulus,
@@ -458,7 +461,10 @@ def _clear_marks(sets, indices, start, stop, store, marks, num_vertices):
                 _set_marks(store, start[s], stop[s], marks, sets[s, _MARK] * num_vertices, 0)
 
 
-@compiled
+@compiled(
+    "i8[::1], u4[::1], i4[::1], u4[:,::1], u4[:,::1], i8, i8, i8[:,::1], i8[::1], i8[:,::1], u4[::1], i8, "
+    "u1[::1], i8[:,::1], u1[::1], u4[::1], i8[::1], i8"
+)
 def extend_rows(
     indptr, indices, labels, slices, rows, begin, end, sets, first_set, levels, store, set_capacity, marks, state,
     stop_flag, out, counts, first,

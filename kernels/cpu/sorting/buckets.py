@@ -57,7 +57,7 @@ def _end(places, start):
     places[0] = start
 
 
-@compiled
+@compiled("u8[::1], u8, u8, u2[::1], i8, u8[::1], i8[::1]")
 def scatter_piece(words, low, shift, bucket_of, start, area, places):
     """Write a piece of words, those of a bucket together.
 
@@ -90,7 +90,7 @@ def scatter_piece(words, low, shift, bucket_of, start, area, places):
     _end(places, start)
 
 
-@compiled
+@compiled("u8[::1], u8, u4[::1], u2[::1], u8[::1], i8, u8[::1], i8[::1]")
 def scatter_arcs(edges, base, ranks, bucket_of, both, start, area, places):
     """Write both directions of a piece of edges as words of ranks, those of a bucket of rows together.
 
@@ -164,7 +164,7 @@ def _sort(words, other, counts):
     return sort_digits(words, other, low, bits, counts[:digits])
 
 
-@compiled
+@compiled("u8[::1], i8[:,::1], i8, i8, u8[::1], u8[::1], i8[:,::1], u8[::1]")
 def sort_distinct_buckets(area, places, first, last, words, other, counts, out):
     """Sort the words of consecutive buckets, one behind the other, each word once.
 
@@ -205,7 +205,7 @@ def sort_distinct_buckets(area, places, first, last, words, other, counts, out):
     return found
 
 
-@compiled
+@compiled("u8[::1], i8[:,::1], i8, i8, i8, i8, i8[::1], u8[::1], u8[::1], i8[:,::1], u4[::1], i8[::1]")
 def sort_row_buckets(area, places, first, last, column_bits, first_row, cursors, words, other, counts, out, smaller):
     """Sort the words of consecutive buckets of rows by row and column; rows begin at known places.
 

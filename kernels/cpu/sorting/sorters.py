@@ -197,7 +197,7 @@ def _cut(columns: Columns, count: int) -> Columns:
     return [column[:count] for column in columns]
 
 
-@compiled
+@compiled("u8[::1], u8[::1], u8[::1], u8[::1], u8[::1], u8[::1], i8[::1], i8[::1]")
 def sort_table(high, low, payload, other_high, other_low, other_payload, starts, counts):
     """Sort a table, stably: blocks digit by digit, then pairs of them merged.
 
@@ -267,7 +267,7 @@ def _sort_digit(a, b, c, x, y, z, word, shift, counts):
     return True
 
 
-@compiled
+@compiled("u8[::1], u8[::1], u8[::1], u8[::1], u8[::1], u8[::1], i8[::1], i8")
 def merge_lists(high, low, payload, other_high, other_low, other_payload, starts, lists):
     """Merge neighbouring sorted lists, pair by pair, until there is one.
 
@@ -353,7 +353,7 @@ def _copy(source, first, last, target, to):
         target[to + i - first] = source[i]
 
 
-@compiled
+@compiled("u8[::1], u8[::1]")
 def drop_repeated(high, low):
     """Keep one of equal neighbours of a sorted table without a payload, in place; return the number of distinct keys.
 
@@ -380,7 +380,7 @@ def drop_repeated(high, low):
     return found
 
 
-@compiled
+@compiled("u8[::1], u8[::1], u8[::1], b1")
 def reduce_table(high, low, payload, count):
     """Bring equal neighbours of a sorted table together, in place.
 

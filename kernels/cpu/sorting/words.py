@@ -24,7 +24,7 @@ def sort_words(words: Column, other: Column) -> bool:
     return bool(sort_digits(words, other, low, bits, np.zeros((digits, 1 << bits), np.int64)))
 
 
-@compiled
+@compiled("u8[::1]")
 def varying_bits(words):
     """The bits that are not the same in all words."""
     found = np.uint64(0)
@@ -33,7 +33,7 @@ def varying_bits(words):
     return found
 
 
-@compiled
+@compiled("u8[::1], u8[::1], i8, i8, i8[:,::1]")
 def sort_digits(words, other, low_bits, digit_bits, counts):
     """Sort words by digits, from the last one on.
 

@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 
 from longwall.kernels.cuda.device import WARP, Device, units_that_fit
-from longwall.kernels.cuda.local_counts.arc_triangles import count_common, list_common
+from longwall.kernels.cuda.local_counts.arc_triangles import list_common
 from longwall.kernels.cuda.runtime.compile import constants
 from longwall.kernels.exact_numbers import require_fits
-from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
 
 Array = Any  # a CuPy array
@@ -25,22 +24,13 @@ def table_header(*, exact: bool, modulus: int) -> str:
     return f"using Value = {'u64' if exact else 'double'};\n" + constants({"kModulus": modulus})
 
 
-def common_neighbours(device: Device, graph: GraphArrays, memory: int) -> tuple[Array, Array, int]:
+def common_neighbours(device: Device, graph: GraphArrays, starts: Array) -> Array:
     """List the common neighbours of all arcs."""
-    xp = device.xp
-    if 16 * (graph.num_arcs + 1) > memory:
-        raise WorkspaceTooLarge(16 * (graph.num_arcs + 1))
-    indptr = xp.zeros(graph.num_arcs + 1, xp.int64)
-    lengths = count_common(device, graph)
-    xp.cumsum(lengths, dtype=xp.int64, out=indptr[1:])
-    longest, size = int(lengths.max()) if lengths.size else 0, int(indptr[-1])
-    if indptr.nbytes + 4 * size > memory:
-        raise WorkspaceTooLarge(int(indptr.nbytes + 4 * size))
-    common = xp.empty(size, xp.uint32)
-    if size:
-        list_common(device, graph, indptr, common)
+    common = device.xp.empty(int(starts[-1]), device.xp.uint32)
+    if common.size:
+        list_common(device, graph, starts, common)
     device.synchronize()
-    return indptr, common, longest
+    return common
 
 
 def reverse_arcs(device: Device, graph: GraphArrays) -> Array:

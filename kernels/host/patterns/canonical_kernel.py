@@ -11,7 +11,7 @@ from longwall.kernels.jit.compile import compiled
 MAX_VERTICES = 8  # four bits per colour class count the neighbours there
 
 
-@compiled
+@compiled("i8[::1], i8[::1], i8, i8[::1], i8[:,::1]")
 def canonical_order(rows, colours, k, order, work):
     """Find the canonical numbering of a pattern.
 
@@ -137,7 +137,7 @@ def is_connected(rows, k, left_out):
         reached = more
 
 
-@compiled
+@compiled("i8[::1], i8, i8[::1], i8[::1], i8[:,::1]")
 def canonical_codes(codes, k, found, keys, work):
     """Bring patterns of k vertices to their canonical form.
 
@@ -173,7 +173,7 @@ def _ordered_code(rows, k, order):
     return code
 
 
-@compiled
+@compiled("i8, i8[:,::1], u4[::1], i8[::1], i8[::1], i8[:,::1]")
 def fill_dictionary(k, permutations, entries, representatives, keys, work):
     """Number the connected patterns of k vertices, and say of every code which of them it is.
 
@@ -228,7 +228,7 @@ def fill_dictionary(k, permutations, entries, representatives, keys, work):
     return classes
 
 
-@compiled
+@compiled("i8[::1], i8, i8[::1], i8[:,::1]")
 def count_removable(codes, k, counts, work):
     """Count the vertices of connected patterns without which they stay connected.
 

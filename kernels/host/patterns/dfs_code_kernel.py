@@ -193,7 +193,7 @@ def _automorphisms(
     return total
 
 
-@compiled
+@compiled("i4[:,:,::1], i8, i8, i8[:,::1], u1[::1], i8[::1], u1[:,::1]")
 def check(codes, begin, end, work, stop, found, moved):
     """Put the automorphisms of codes begin to end - 1 into `found`, 0 where a code is not minimal.
 

@@ -11,7 +11,7 @@ from longwall.kernels.jit.compile import compiled
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
 
 
-@compiled
+@compiled("i8[::1], i4[::1], i8[::1], u8[::1], u8, u8[::1], u8[::1]")
 def first_candidates(indptr, labels, query_labels, label_masks, any_label, degree_masks, masks):
     """Find what the label and the degree of each vertex leave of the query.
 
@@ -58,7 +58,7 @@ def _has_enough(indptr, indices, v, group, need, masks):
     return False
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], u8[::1], i8[::1], u8[::1], i8[::1], u8[::1]")
 def refine(indptr, indices, active, adjacent, first_group, groups, needs, masks):
     """Take away what a vertex cannot be, since its neighbours cannot be what they should; one pass over the vertices.
 

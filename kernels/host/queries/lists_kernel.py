@@ -9,7 +9,7 @@ from longwall.kernels.jit.compile import compiled
 _ONE = np.uint64(1)
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], u8[::1], u8[::1], i8[::1], i8[:,::1], i8[::1]")
 def count_lists(indptr, indices, vertices, masks, adjacent, first_of, row_base, ends):
     """Count the entries of every candidate list.
 
@@ -45,7 +45,7 @@ def count_lists(indptr, indices, vertices, masks, adjacent, first_of, row_base, 
                     ends[row_base[u, w] + place] += 1
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], u8[::1], u8[::1], i8[::1], i8[:,::1], i8[::1], i4[::1], i8[::1], i4[::1]")
 def fill_lists(indptr, indices, vertices, masks, adjacent, first_of, row_base, starts, position, cursors, lists):
     """Write every candidate list, ascending; parameters not named here are those of :func:`count_lists`.
 
@@ -82,7 +82,7 @@ def fill_lists(indptr, indices, vertices, masks, adjacent, first_of, row_base, s
                     cursors[w] += 1
 
 
-@compiled
+@compiled("i8[::1], i4[::1], i8, i8, i8, i8, i8, i8[::1]")
 def hang(starts, lists, first_row, number, first, begin, own, below):
     """Multiply the ways below the candidates of a query vertex by the ways to match a vertex that hangs from it.
 

@@ -103,7 +103,7 @@ class QueryMatcher:
         """
         self._state[TOTAL] = 0
         wanted = int(HUGE) if most is None else min(most, int(HUGE))
-        search(*self._fixed, *self._work, wanted, steps)
+        search(*self._fixed, *self._work, wanted, steps)  # type: ignore[call-arg]
         found = int(self._state[TOTAL])
         if self._state[SATURATED] and (most is None or found < most):
             raise OverflowError(f"a count of more than {found:.3g} does not fit 64-bit integers")

@@ -252,7 +252,12 @@ def _count_rest(
     return ways, _ALL
 
 
-@compiled
+@compiled(
+    "u8[::1], u8, u8[::1], u8[::1], i8[:,::1], i8[::1], b1, i8[::1], u4[::1], i8[::1], i8[::1], i8[:,::1], "
+    "i8[::1], i4[::1], i8, i8[::1], i8[::1], i8[::1], u8[:,::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], "
+    "i8[::1], i8[::1], i8[::1], f8[::1], i8[:,::1], i8[:,::1], i8[:,::1], u8[:,::1], i8[:,::1], i4[::1], i1[::1], "
+    "u1[::1], i8[:,::1], i8, i8"
+)
 def search(
     adjacent, cover, alike, rivals, groups, sizes, induced, indptr, indices, vertices, first_of, row_base, starts,
     lists, first_candidate, below_base, below, state, words, chosen, cursor, stop, from_arena, tops, carry, values,

@@ -127,7 +127,7 @@ class StarCounter:
 
     def advance(self, first: int, last: int, steps: int) -> tuple[int, int]:
         """See `Counter`."""
-        following, taken = count_sets(
+        following, taken = count_sets(  # type: ignore[call-arg]
             *self._graph, first, last, self._primes, self._inverses, self._ranks, self._start, self._near,
             *self._places, self._chosen, *self._counts, *self._forest, self._factor, self._prefix, self._ends,
             self._total, self._part, self._sums, *self._terms, steps, self._most_steps,

@@ -7,7 +7,7 @@ from longwall.kernels.host.stars.polynomials import choices, multiply, next_of_p
 from longwall.kernels.jit.compile import compiled
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i8[::1], i8")
 def most_joined(indptr, indices, split, roots):
     """Return the most edges that the neighbours of one of the first vertices may have between them."""
     most = 0
@@ -160,7 +160,12 @@ def _set_cycle(part, start, near, root, length, own, ends, number, terms, primes
             part[s, r] = (part[s, r] + ends[0, s, r]) % primes[r]
 
 
-@compiled
+@compiled(
+    "i8[::1], u4[::1], i8[::1], i1[::1], b1[::1], i8[::1], i8, i8, i8[::1], i8[:,::1], i4[::1], i4[::1], i4[::1], "
+    "i4[::1], i4[::1], i4[::1], i4[::1], i4[::1], i4[::1], i4[::1], i4[::1], i4[::1], i4[::1], i4[::1], i4[::1], "
+    "i8[::1], i8[::1], i8[:,:,::1], i8[:,:,::1], i8[:,:,::1], i8[:,:,::1], i8[:,:,::1], i8[:,::1], i8[:,::1], "
+    "i8[::1], i8[:,::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[:,::1], i8, i8"
+)
 def count_sets(
     indptr, indices, split, kinds, centres, named, first, last, primes, inverses, ranks, start, near, seen, queue, left,
     state, order, parent, cut, stack, place, blocked, own, chosen, counts, free, without, within, factor, prefix, ends,
@@ -232,7 +237,7 @@ def count_sets(
     return last, done
 
 
-@compiled
+@compiled("i8[::1], u4[::1], i1[::1], b1[::1], i8[::1], i8, i8, i8, i8[::1], i8[:,::1], i8[::1], i8[::1], i8")
 def count_choices(
     indptr, indices, kinds, centres, named, free, first, last, primes, inverses, counts, sums, steps
 ):  # fmt: skip

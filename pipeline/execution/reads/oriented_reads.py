@@ -19,8 +19,8 @@ import numpy as np
 from longwall.kernels.interface.kcliques import TabledCliqueCounter, TablePiece, table_words
 from longwall.kernels.interface.local_counts import ArcBlock, ArcDiamondCounter, ArcPiece, Corner
 from longwall.kernels.interface.workspaces import Block, Targets
+from longwall.kernels.jit.compile import compiled
 from longwall.pipeline.execution.environment import Environment
-from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.pages.orientation import bytes_per_page, target_blocks
 
 _ARC_BYTES = 4
@@ -31,7 +31,7 @@ _LEAST_PIECE = 8  # parts: what there is room for, of a piece that counts with p
 _HELD = 3  # blocks that may be kept beside the next one
 _CUTS_AT_ONCE = 1 << 10
 _LEAST_PAGES = 12  # of the page cache: ranges begin and end anywhere in a page
-_table_words = lazy_kernel(table_words)
+_table_words = compiled(table_words)
 
 
 class OrientedReads:
@@ -240,7 +240,7 @@ class OrientedReads:
         return [(low + begin, low + end) for begin, end in blocks]
 
 
-@lazy_kernel
+@compiled("i8[::1], i8, i8, i8, i8, i8, i8[::1]")
 def _cut_by_tables(starts: Any, low: int, high: int, arcs: int, words: int, least: int, cuts: Any) -> int:
     """Cut vertices into blocks, each of one or of few enough arcs and words of tables; return how many cuts were found.
 

@@ -80,7 +80,6 @@ def stream_tasks(env: Environment, cost: float) -> list[Task]:
     """Return tasks over the arcs of the data graph, each with about as many to smaller neighbours."""
     graph = env.graph
     assert isinstance(graph, StoredGraph)
-    derived(env, AdjacencyLists())
     ends = np.linspace(0, graph.num_edges, _pieces(cost) + 1)[1:-1].astype(np.int64)
     rows = np.unique(np.searchsorted(graph.starts, ends, side="left"))
     cuts = sorted({0, *graph.begins(rows).tolist(), 2 * graph.num_edges})

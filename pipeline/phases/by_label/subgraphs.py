@@ -26,6 +26,11 @@ class CountSubgraphs(CountPlan):
     terms: tuple[tuple[int, CountPlan], ...]
     most: int
 
+    @property
+    def question(self) -> Any:
+        """See `CountPlan`."""
+        return [[coefficient, plan.question] for coefficient, plan in self.terms]
+
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
         return self._facts("subgraphs") | {

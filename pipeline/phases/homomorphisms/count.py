@@ -30,7 +30,7 @@ from longwall.pipeline.planning.homomorphisms.sums import HomomorphismSums, Term
 from longwall.stages.homomorphisms.listed import CountAlmostCliques, CountListed, CountWheels
 from longwall.stages.homomorphisms.pairs import CountPairs
 from longwall.stages.homomorphisms.rows import CountHomomorphisms, TabledGraph, Totals
-from longwall.stages.homomorphisms.tables import make_tables
+from longwall.stages.homomorphisms.tables import TableMemory, make_tables, table_kernels
 from longwall.stages.range_counting import (
     CountCliques,
     CountFiveCycles,
@@ -39,7 +39,6 @@ from longwall.stages.range_counting import (
 from longwall.storage.graph.graph import Graph
 from longwall.storage.memory.reservations import Reservation
 
-_WHAT = "tables of homomorphisms"
 _KERNELS = ("cliques", "five-cycles", "pairs")
 WRAPS_FROM = 1 << 62
 """Numbers of tables and rows below this bound fit 64-bit integers."""
@@ -72,14 +71,13 @@ class Tables(Derivation[_TablesOnEngine]):
             given: Sequence[Any] = ()
             if self.given is not None:
                 given = opened.enter_context(given_rows(env, self.given, self.modulus))
-            graph, free = load_graph(env)
+            graph, _ = load_graph(env)
             if graph.pages is not None and self.program.reads_arcs:
                 raise NotEnoughMemory("tables of arcs are for a graph that the device holds whole")
-            memory = opened.enter_context(env.resources.work.reserve(free, _WHAT))
-            tables = make_tables(env.engine, graph, self.program, self.modulus, free, given)
-            memory.resize(tables.nbytes, _WHAT)
+            memory = opened.enter_context(TableMemory(env.resources.work, on_device=env.resources.on_device))
+            tables = make_tables(env.engine, graph, self.program, self.modulus, memory, given)
             tabled = TabledGraph(**{one.name: getattr(graph, one.name) for one in fields(graph)}, tables=tables)
-            return _TablesOnEngine(tabled, memory.split(memory.size))
+            return _TablesOnEngine(tabled, memory.kept())
 
 
 @dataclass(frozen=True)
@@ -133,6 +131,14 @@ class HomomorphismCount:
         first, *others = self.sums.patterns
         labels = "" if first.labels is None else f", labels {' '.join(map(str, first.labels))}"
         return first.edge_text + labels + (f" and {len(others)} more" if others else "") + self.part
+
+    @property
+    def kernels(self) -> list[Callable[..., Any]]:
+        """The functions of `Kernels` that it calls."""
+        phases = [*self.phases(WORD), *self.listed.values()]
+        stages = [phase.count for phase in phases] + [kernel_stage(*key) for key in _kinds(self.sums.terms)]
+        tables = table_kernels(self.sums.program) if phases else []
+        return [*tables, *(function for stage in stages for function in stage.kernels)]
 
     def phases(self, modulus: int) -> list[RowCount]:
         """Return what runs the program."""
@@ -227,8 +233,11 @@ def kernel_counts(
     terms: Iterable[Iterable[Term]], env: Coordinator, costs: PassCosts | None = None
 ) -> dict[tuple[str, int], int]:
     """Count what terms have of kernels of their own: subgraphs by kind and number."""
-    kinds = {(term.kind, term.number): None for some in terms for term in some if term.kind in _KERNELS}
-    return {key: kernel_phase(*key, costs).run(env) for key in kinds}
+    return {key: kernel_phase(*key, costs).run(env) for key in _kinds(terms)}
+
+
+def _kinds(terms: Iterable[Iterable[Term]]) -> dict[tuple[str, int], None]:
+    return {(term.kind, term.number): None for some in terms for term in some if term.kind in _KERNELS}
 
 
 def kernel_phase(kind: str, number: int, costs: PassCosts | None) -> RangeCount:

@@ -14,7 +14,7 @@ from longwall.pipeline.execution.engine_errors import no_room
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.phases.cores.in_core import core_of
 from longwall.stages.homomorphisms.rows import Totals
-from longwall.stages.homomorphisms.tables import make_tables
+from longwall.stages.homomorphisms.tables import TableMemory, make_tables
 from longwall.storage.memory.reservations import BudgetExceeded
 
 Array = Any  # a NumPy or a CuPy array
@@ -45,9 +45,9 @@ def vertex_tables(env: Environment, program: TableProgram, modulus: int) -> Iter
     NotEnoughMemory
         If there is no room for them.
     """
-    graph, memory = load_graph(env)
+    graph, _ = load_graph(env)
     try:
-        with env.resources.work.reserve(memory, "tables of homomorphisms"), env.engine.faults():
+        with TableMemory(env.resources.work, on_device=env.resources.on_device) as memory, env.engine.faults():
             yield make_tables(env.engine, graph, program, modulus, memory)
     except (BudgetExceeded, WorkspaceTooLarge, ShortOfMemory) as error:
         raise no_room(error, env.resources.work) from error
@@ -59,7 +59,7 @@ def given_rows(env: Environment, given: GivenTables, modulus: int) -> Iterator[l
     xp = env.engine.xp
     whole, core = core_of(env)
     size = 8 * core.graph.num_vertices * (len(given.numbers) + 1)
-    load_graph(whole)  # before what is free is reserved
+    load_graph(whole)  # before the rows are reserved
     try:
         reserved = env.resources.work.reserve(size, "tables of homomorphisms")
     except BudgetExceeded as error:

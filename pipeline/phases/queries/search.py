@@ -10,6 +10,7 @@ from typing import ClassVar
 from longwall.kernels.host.queries.candidate_space import CandidateSpace, QueryGraph
 from longwall.kernels.host.queries.matcher import QueryMatcher, bytes_for
 from longwall.kernels.host.queries.saturating import HUGE
+from longwall.pipeline.execution.derived import made
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import (
     MakeWorker,
@@ -21,7 +22,7 @@ from longwall.pipeline.execution.phase import (
     equal_tasks,
     host_threads,
 )
-from longwall.pipeline.phases.queries.candidates import STEPS, TASKS, candidates_of
+from longwall.pipeline.phases.queries.candidates import STEPS, TASKS, Candidates, candidates_of
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.base import Aggregation
 from longwall.stages.export import RowLimit
@@ -81,9 +82,13 @@ class QueryCount(Phase):
         """See `Phase`."""
         return Aggregation(int, sum, int)
 
+    def prepare(self, env: Environment) -> None:
+        """Find the candidates."""
+        candidates_of(self.query, env)
+
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return tasks over the candidates of the vertex that is matched first."""
-        return equal_tasks(candidates_of(self.query, env).roots, TASKS * host_threads(env))
+        return equal_tasks(made(env, Candidates(self.query)).space.roots, TASKS * host_threads(env))
 
     @contextmanager
     def open(self, env: Environment) -> Iterator[MakeWorker]:

@@ -13,6 +13,7 @@ from longwall.kernels.host.queries.candidate_space import QueryGraph
 from longwall.kernels.host.queries.sums.counter import QueryAdder, QuerySum, bytes_for
 from longwall.kernels.host.queries.sums.kernel import MOST_KNOWN
 from longwall.pipeline.execution.coordinator import Coordinator
+from longwall.pipeline.execution.derived import made
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import (
     MakeWorker,
@@ -23,7 +24,7 @@ from longwall.pipeline.execution.phase import (
     equal_tasks,
     host_threads,
 )
-from longwall.pipeline.phases.queries.candidates import STEPS, TASKS, terms_of
+from longwall.pipeline.phases.queries.candidates import STEPS, TASKS, Candidates, terms_of
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.base import Aggregation
 from longwall.stages.stage_timer import StageTimer
@@ -74,9 +75,15 @@ class QueryTerms(Phase):
         """See `Phase`."""
         return Aggregation(_same, partial(_added, modulus=self.modulus or _WORD), _same)
 
+    def prepare(self, env: Environment) -> None:
+        """Find the candidates, and the terms."""
+        terms_of(self.query, env)
+
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return tasks over the roots of all terms."""
-        return equal_tasks(terms_of(self.query, env).roots, TASKS * host_threads(env))
+        terms = made(env, Candidates(self.query)).terms
+        assert terms is not None, "the phase is not prepared"
+        return equal_tasks(terms.roots, TASKS * host_threads(env))
 
     @contextmanager
     def open(self, env: Environment) -> Iterator[MakeWorker]:

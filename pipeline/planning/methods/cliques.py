@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.kernel_plan import KernelPlan
@@ -14,7 +13,6 @@ from longwall.pipeline.planning.query import Query
 from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.stages.cliques.leaves import CountCliquesByPivots, suits_pivots
 from longwall.stages.range_counting import CountCliques
-from longwall.storage.graph.stats import GraphStats
 
 
 class Cliques(Method):
@@ -29,12 +27,7 @@ class Cliques(Method):
             return not_plain(query)
         if query.pattern.num_vertices < 3 or not query.pattern.is_clique:
             return Refusal("the pattern is no clique of three vertices or more")
-        return plan_cliques(query.pattern, facts.stats)
-
-
-def plan_cliques(pattern: Pattern, stats: GraphStats) -> KernelPlan:
-    """Plan how to count cliques, in a graph with such statistics."""
-    k = pattern.num_vertices
-    count = CountCliquesByPivots(k) if suits_pivots(k, stats.max_out_degree) else CountCliques(k)
-    cost = sum(plan_match(pattern, stats).rows)
-    return KernelPlan(pattern, cost, RangeCount(count, cost), method=Cliques.name)
+        k, stats = query.pattern.num_vertices, facts.stats
+        count = CountCliquesByPivots(k) if suits_pivots(k, stats.max_out_degree) else CountCliques(k)
+        cost = sum(plan_match(query.pattern, stats).rows)
+        return KernelPlan(query.pattern, cost, RangeCount(count, cost), method=self.name)

@@ -1,16 +1,21 @@
-"""Counts of all connected patterns of a size, in all (motifs) or per vertex (orbits of graphlets)."""
+"""Counts of all connected patterns of a size (motifs)."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import ClassVar
 
+from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.planning.facts import Facts
+from longwall.pipeline.planning.homomorphisms.pattern_core import pass_costs
+from longwall.pipeline.planning.homomorphisms.sums import plan_homomorphisms
 from longwall.pipeline.planning.method import Method
 from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal
-from longwall.pipeline.planning.query import MAX_COUNTED, MAX_ENUMERATED_ORBITS, MAX_ORBITS, Query, Want
+from longwall.pipeline.planning.query import MAX_COUNTED, Query
+from longwall.storage.graph.stats import GraphStats
 
 _QUICK = 1e8  # steps: planning the count of every pattern takes longer than an enumeration that is so short
+_PARENTS = 2.3  # smaller sets that a connected set grows out of (measured on collaboration graphs)
 _STORED = Refusal("the graph stays in its store")
 
 
@@ -27,11 +32,12 @@ class MotifEnumeration(Method):
 
     def propose(self, query: Query, facts: Facts, planner: Planning) -> CountPlan | Refusal:  # noqa: ARG002
         """Propose the enumeration."""
-        from longwall.pipeline.planning.motifs.by_enumeration import plan_enumeration
+        from longwall.pipeline.planning.motifs.by_enumeration import EnumerationPlan
 
         if facts.residency == "stored":
             return _STORED
-        return replace(plan_enumeration(query.pattern.num_vertices, facts.stats), method=self.name)
+        cost = steps_of_sets(query.pattern.num_vertices, facts.stats)
+        return EnumerationPlan(query.pattern, cost, method=self.name)
 
 
 class MotifsOfThree(Method):
@@ -42,11 +48,12 @@ class MotifsOfThree(Method):
 
     def propose(self, query: Query, facts: Facts, planner: Planning) -> CountPlan | Refusal:
         """Propose the count of triangles."""
-        from longwall.pipeline.planning.motifs.of_three import plan_three
+        from longwall.pipeline.planning.motifs.of_three import ThreePlan
 
         if query.pattern.num_vertices != 3:
             return Refusal("the patterns have more than 3 vertices")
-        return replace(plan_three(facts, planner), method=self.name)
+        triangles = planner.plan(Query(parse_pattern("triangle")), facts)
+        return ThreePlan(triangles.pattern, triangles.cost, triangles, method=self.name)
 
 
 class MotifCounting(Method):
@@ -57,49 +64,44 @@ class MotifCounting(Method):
 
     def propose(self, query: Query, facts: Facts, planner: Planning) -> CountPlan | Refusal:
         """Propose the count pattern by pattern."""
-        from longwall.pipeline.planning.motifs.by_counting import plan_counting
+        from longwall.kernels.host.patterns.pattern_codes import code_edges, connected_codes
+        from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
+        from longwall.pipeline.planning.motifs.by_counting import CountingPlan
+        from longwall.pipeline.planning.rewrites.hub_removal import hubs_worth
+        from longwall.pipeline.planning.rewrites.k_core import LEAF_CORE
+        from longwall.pipeline.planning.worth import worth_a_core
 
-        k = query.pattern.num_vertices
+        k, graph = query.pattern.num_vertices, facts.graph
         if not 3 < k <= MAX_COUNTED:
             return Refusal(f"the patterns have 3 vertices, or more than {MAX_COUNTED}")
-        if facts.residency == "stored" or facts.graph is None:
+        if facts.residency == "stored" or graph is None:
             return _STORED
-        return replace(plan_counting(k, facts.graph, planner), method=self.name)
+        one_by_one = planner.but("hub-removal")  # all patterns together are counted around hubs
+        patterns = tuple(Pattern(k, code_edges(code, k)) for code in connected_codes(k).tolist())
+        costs = pass_costs(facts.stats)
+        able = tuple(pattern for pattern in patterns if plan_homomorphisms((pattern,), costs) is not None)
+        sums = plan_homomorphisms(able, costs) if able else None
+        shared = () if sums is None else sums.patterns
+        on_any = Facts.of(graph)
+        alone = tuple(one_by_one.plan(Query(pattern), on_any) for pattern in patterns if pattern not in shared)
+        cost = sum(plan.cost for plan in alone) + (0.0 if sums is None else sums.cost)
+        return CountingPlan(
+            query.pattern,
+            cost,
+            patterns,
+            together=None if sums is None else HomomorphismCount(sums),
+            alone=alone,
+            in_core=sums is not None and worth_a_core(sums.cost, graph, LEAF_CORE),
+            hubs=hubs_worth(cost, graph),
+            planner=one_by_one,
+            method=self.name,
+        )
 
 
-class OrbitEnumeration(Method):
-    """Enumerates the connected induced subgraphs of each size, and counts orbits at their vertices."""
-
-    name: ClassVar[str] = "orbit-enumeration"
-    family: ClassVar[str] = "enumeration"
-    wants: ClassVar[tuple[Want, ...]] = ("per_vertex",)
-    census: ClassVar[bool] = True
-
-    def propose(self, query: Query, facts: Facts, planner: Planning) -> CountPlan | Refusal:  # noqa: ARG002
-        """Propose the enumeration; if there is a hub, it takes longer than counting, and more than its estimate."""
-        from longwall.pipeline.planning.motifs.orbits import plan_orbits
-        from longwall.pipeline.planning.motifs.orbits_by_counting import has_hub, plan_orbit_counting
-
-        k = query.pattern.num_vertices
-        if k > MAX_ENUMERATED_ORBITS:
-            return Refusal(f"the patterns have more than {MAX_ENUMERATED_ORBITS} vertices")
-        plan, counted = plan_orbits(k, facts.stats), plan_orbit_counting(k, facts.stats).cost
-        longer = has_hub(facts.stats)
-        return replace(plan, cost=max(plan.cost, 2 * counted) if longer else min(plan.cost, counted), method=self.name)
-
-
-class OrbitCounting(Method):
-    """Counts homomorphisms of graphlets around each vertex, of which the orbits follow."""
-
-    name: ClassVar[str] = "orbit-counting"
-    wants: ClassVar[tuple[Want, ...]] = ("per_vertex",)
-    census: ClassVar[bool] = True
-
-    def propose(self, query: Query, facts: Facts, planner: Planning) -> CountPlan | Refusal:  # noqa: ARG002
-        """Propose the count of homomorphisms."""
-        from longwall.pipeline.planning.motifs.orbits_by_counting import plan_orbit_counting
-
-        k = query.pattern.num_vertices
-        if k > MAX_ORBITS:
-            return Refusal(f"the patterns have more than {MAX_ORBITS} vertices")
-        return replace(plan_orbit_counting(k, facts.stats), method=self.name)
+def steps_of_sets(k: int, stats: GraphStats) -> float:
+    """Estimate the elementary steps in which all connected sets of `k` vertices are found."""
+    neighbour_degree = stats.sum_degree_squared / max(2 * stats.num_edges, 1)
+    sets = float(stats.num_edges)
+    for size in range(2, k - 1):
+        sets *= max(size * neighbour_degree / _PARENTS, 1.0)
+    return sets * neighbour_degree

@@ -8,25 +8,21 @@ this one. The denser patterns' counts are known first, so each induced count fol
 from dataclasses import dataclass, field
 from typing import Any
 
-from longwall.kernels.host.patterns.pattern_codes import code_edges, connected_codes, spanning_subgraphs
+from longwall.kernels.host.patterns.pattern_codes import spanning_subgraphs
 from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.phase import NotEnoughMemory, TooExpensive
-from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.planning.facts import Facts
-from longwall.pipeline.planning.homomorphisms.pattern_core import pass_costs
-from longwall.pipeline.planning.homomorphisms.sums import plan_homomorphisms
 from longwall.pipeline.planning.motifs.census import CensusPlan
 from longwall.pipeline.planning.plan import CountPlan, Planning
 from longwall.pipeline.planning.query import Query
-from longwall.pipeline.planning.rewrites.hub_removal import hubs_worth, mappings_around_hubs
+from longwall.pipeline.planning.rewrites.hub_removal import mappings_around_hubs
 from longwall.pipeline.planning.rewrites.k_core import LEAF_CORE, find_core
 from longwall.pipeline.planning.rewrites.pendant_vertices import count_with_leaves
-from longwall.pipeline.planning.worth import pays_on_engine, worth_a_core
+from longwall.pipeline.planning.worth import pays_on_engine
 from longwall.storage.errors import RunError
-from longwall.storage.graph.graph import Graph
 
 _PART = 1e6  # steps in which a part of a pattern is counted that has no embeddings
 
@@ -144,20 +140,3 @@ class CountingPlan(CensusPlan):
         except NotEnoughMemory:
             env.observer.note("the budget has no room for the 2-core of the graph: counting without it")
             return None
-
-
-def plan_counting(k: int, graph: Graph, planner: Planning) -> CountingPlan:
-    """Plan how to count every connected pattern of `k` vertices, 3 to 6; see `of_three` for 3."""
-    facts = Facts.of(graph)
-    one_by_one = planner.but("hub-removal")  # all patterns together are counted around hubs
-    patterns = tuple(Pattern(k, code_edges(code, k)) for code in connected_codes(k).tolist())
-    costs = pass_costs(graph.stats)
-    able = tuple(pattern for pattern in patterns if plan_homomorphisms((pattern,), costs) is not None)
-    sums = plan_homomorphisms(able, costs) if able else None
-    shared = () if sums is None else sums.patterns
-    alone = tuple(one_by_one.plan(Query(pattern), facts) for pattern in patterns if pattern not in shared)
-    cost = sum(plan.cost for plan in alone) + (0.0 if sums is None else sums.cost)
-    in_core = sums is not None and worth_a_core(sums.cost, graph, LEAF_CORE)
-    together = None if sums is None else HomomorphismCount(sums)
-    clique, hubs = parse_pattern(f"clique-{k}"), hubs_worth(cost, graph)
-    return CountingPlan(clique, cost, patterns, together, alone, in_core, hubs, planner=one_by_one)

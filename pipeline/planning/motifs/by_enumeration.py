@@ -9,18 +9,21 @@ from typing import Any
 
 from longwall.kernels.host.patterns.pattern_codes import growth
 from longwall.pipeline.execution.coordinator import Coordinator
-from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.planning.motifs.census import CensusPlan
 from longwall.stages.motif_counting import CountMotifClasses
-from longwall.storage.graph.stats import GraphStats
-
-_PARENTS = 2.3  # smaller sets that a connected set grows out of (measured on collaboration graphs)
 
 
 @dataclass(frozen=True)
 class EnumerationPlan(CensusPlan):
     """Motifs of `k` vertices by enumeration."""
+
+    @property
+    def kernels(self) -> tuple[Any, ...]:
+        """Those that list the connected patterns, and what counts them."""
+        from longwall.kernels.host.patterns.canonical_kernel import canonical_codes, count_removable, fill_dictionary
+
+        return (fill_dictionary, canonical_codes, count_removable, *self.phase.count.kernels)
 
     @property
     def phase(self) -> RangeCount:
@@ -46,12 +49,3 @@ class EnumerationPlan(CensusPlan):
         with env.resources.host.reserve(size, "the motifs' counts"):
             found: list[int] = self.phase.run(env)
         return found
-
-
-def plan_enumeration(k: int, stats: GraphStats) -> EnumerationPlan:
-    """Plan the enumeration of motifs of `k` vertices."""
-    neighbour_degree = stats.sum_degree_squared / max(2 * stats.num_edges, 1)
-    sets = float(stats.num_edges)
-    for size in range(2, k - 1):
-        sets *= max(size * neighbour_degree / _PARENTS, 1.0)
-    return EnumerationPlan(parse_pattern(f"clique-{k}"), sets * neighbour_degree)

@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.patterns.parse import parse_pattern
-from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.motifs.census import CensusPlan
-from longwall.pipeline.planning.plan import Planning
-from longwall.pipeline.planning.query import Query
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.coordinator import Coordinator
@@ -54,10 +51,3 @@ class ThreePlan(CensusPlan):
         pairs = (stats.sum_degree_squared - 2 * stats.num_edges) // 2
         env.metrics.record("degrees", 0, stats.num_vertices, pairs, time.perf_counter() - began)
         return [pairs - 3 * triangles, triangles]
-
-
-def plan_three(facts: Facts, planner: Planning) -> ThreePlan:
-    """Plan the motifs of 3 vertices."""
-    triangle = parse_pattern("triangle")
-    triangles = planner.plan(Query(triangle), facts)
-    return ThreePlan(triangle, triangles.cost, triangles)

@@ -14,13 +14,10 @@ from numpy.typing import NDArray
 
 from longwall.kernels.host.patterns.orbit_tables import Orbits, orbits
 from longwall.pipeline.execution.coordinator import Coordinator
-from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
-from longwall.pipeline.planning.motifs.by_enumeration import plan_enumeration
 from longwall.pipeline.planning.motifs.census import CensusPlan
 from longwall.pipeline.run_store.commit_log import PhaseRecord
 from longwall.stages.motif_counting import CountOrbits
-from longwall.storage.graph.stats import GraphStats
 from longwall.storage.parquet_files import write_parquet
 from longwall.storage.tables.arrow_columns import of_array
 
@@ -64,11 +61,6 @@ class OrbitPlan(CensusPlan):
                 counts = _patterns(of, rows)
             write_parquet(pa.table(columns), env.results / "vertices.parquet")
         return counts
-
-
-def plan_orbits(k: int, stats: GraphStats) -> OrbitPlan:
-    """Plan the counts of orbits of graphlets of 2 to `k` vertices, 3 or 4."""
-    return OrbitPlan(parse_pattern(f"clique-{k}"), plan_enumeration(k, stats).cost)
 
 
 def _counted(env: Coordinator, phase: CountPerVertex) -> tuple[CountPerVertex, PhaseRecord, float]:

@@ -19,7 +19,6 @@ from longwall.kernels.host.patterns.pattern_codes import dictionary
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.planning.motifs.arc_triangles import triangle_graph
 from longwall.pipeline.planning.motifs.census import CensusPlan
@@ -33,13 +32,11 @@ from longwall.pipeline.planning.motifs.orbit_vectors import (
 from longwall.pipeline.planning.motifs.twins import ARC_BYTES, VERTEX_BYTES, arcs_at_once, twins_of
 from longwall.pipeline.result_tables import number_array, number_type
 from longwall.stages.orbit_counting import CountOrbitHomomorphisms
-from longwall.storage.graph.stats import GraphStats
 from longwall.storage.parquet_files import ParquetSink
 
 _VERTICES_AT_ONCE = 1 << 14  # whose orbits are computed and written together
 _COPIES = 3  # of their numbers
 _LARGEST_WORD = 2**63 - 1
-_HUB_DEGREE, _HUB_SHARE = 1 << 12, 1 / 8  # neighbours of a hub, and its share of all pairs of edges that meet
 
 
 @dataclass(frozen=True)
@@ -104,20 +101,6 @@ class OrbitCountingPlan(CensusPlan):
             seconds = time.perf_counter() - began
             env.metrics.record("orbits", 0, 2 * graph.num_edges, graph.num_vertices, seconds)
         return _patterns(self.k, sums)
-
-
-def plan_orbit_counting(k: int, stats: GraphStats) -> OrbitCountingPlan:
-    """Plan the counts of orbits of graphlets of 2 to `k` vertices, 3 to 5."""
-    neighbour_degree = stats.sum_degree_squared / max(2 * stats.num_edges, 1)
-    return OrbitCountingPlan(parse_pattern(f"clique-{k}"), stats.sum_degree_squared * max(neighbour_degree, 1.0))
-
-
-def has_hub(stats: GraphStats) -> bool:
-    """Return whether counting is quicker than enumeration, as many pairs of edges meet at one vertex.
-
-    Each pair of a hub's neighbours is a set that an enumeration finds; neighbours that are twins are counted as one.
-    """
-    return stats.max_degree >= _HUB_DEGREE and stats.max_degree**2 >= _HUB_SHARE * stats.sum_degree_squared
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.homomorphisms.pattern_core import pass_costs
 from longwall.pipeline.planning.method import Rewrite
-from longwall.pipeline.planning.methods.cliques import plan_cliques
 from longwall.pipeline.planning.methods.homomorphisms import HomomorphismsPlan
 from longwall.pipeline.planning.methods.search import SearchPlan
 from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal
@@ -108,7 +107,7 @@ class LabelPartition(Rewrite):
                 inside = planner.plan(Query(bare, query.induced), there)
                 return LabelPartitionPlan(pattern, min(inside.cost, best.cost), layout, inside, method=self.name)
             if (layout := clique_layout(pattern, stats)) is not None:
-                inside = plan_cliques(bare, stats)
+                inside = planner.plan(Query(bare), Facts(stats))
                 return LabelPartitionPlan(pattern, min(inside.cost, best.cost), layout, inside, method=self.name)
         if (layout := layout_of(best.search, stats)) is None:
             return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import islice
 
 from longwall.kernels.interface.search_program import SearchProgram, SetKind
@@ -22,6 +23,7 @@ BEAM = 24
 ROW_STEPS = 50.0  # what one row costs beside its set operations, in set elements read (measured)
 LEAST_OF_CANDIDATES = 9  # vertices of a labelled query that is searched in lists; smaller ones have few orders
 MAX_SUFFIX = 6
+_MOST_PLANS = 128  # that a process keeps; the largest take some hundred KB
 _WIDE = 16  # vertices of patterns whose orders are compared; those of larger ones would take seconds
 _Beginning = tuple[float, float, tuple[int, ...]]  # cost and rows so far, and the order
 _Looks = dict[tuple[int, ...], list[int]]  # by beginning of an order, what each vertex looks like
@@ -35,16 +37,20 @@ class _Sizes:
     degree: float  # mean degree of a random vertex
     neighbour_degree: float  # mean degree of a random neighbour
     closure: float  # how often a wedge is closed
-    label_share: dict[int, float]
+    label_shares: tuple[tuple[int, float], ...]  # of the pattern's labels
+
+    @cached_property
+    def _share_of(self) -> dict[int, float]:
+        return dict(self.label_shares)
 
     def share(self, label: int) -> float:
-        return 1.0 if label < 0 else self.label_share.get(label, 0.0)
+        return 1.0 if label < 0 else self._share_of.get(label, 0.0)
 
     def candidates(self, neighbours: int, label: int) -> float:
         return self.neighbour_degree * self.closure ** (neighbours - 1) * self.share(label)
 
 
-def _sizes(stats: GraphStats) -> _Sizes:
+def _sizes(stats: GraphStats, pattern: Pattern) -> _Sizes:
     n = max(stats.num_vertices, 1)
     mean = max(2 * stats.num_edges / n, 1e-9)
     return _Sizes(
@@ -52,7 +58,9 @@ def _sizes(stats: GraphStats) -> _Sizes:
         degree=mean,
         neighbour_degree=max(stats.sum_degree_squared / max(2 * stats.num_edges, 1), 1.0),
         closure=min(max(stats.closed_wedge_fraction, 1e-4), 0.9),
-        label_share={label: count / n for label, count in stats.label_counts.items()},
+        label_shares=tuple(
+            (label, stats.label_counts.get(label, 0) / n) for label in sorted(set(pattern.labels or ()))
+        ),
     )
 
 
@@ -189,7 +197,12 @@ def plan_match(
     MatchPlan
         The plan with the smallest estimated cost.
     """
-    sizes = _sizes(stats)
+    return _cheapest(pattern, _sizes(stats, pattern), induced, counting, longest_suffix)
+
+
+@lru_cache(_MOST_PLANS)
+def _cheapest(pattern: Pattern, sizes: _Sizes, induced: bool, counting: bool, longest_suffix: int) -> MatchPlan:
+    """Return the plan of `plan_match`, which takes milliseconds, and does not depend on anything else."""
     automorphisms = automorphism_count(pattern)
     best: MatchPlan | None = None
     wide = pattern.num_vertices > _WIDE
@@ -243,7 +256,7 @@ def plan_edge_joins(pattern: Pattern, stats: GraphStats, *, induced: bool = Fals
     spanning = Pattern(pattern.num_vertices, tuple(sorted((min(pair), max(pair)) for pair in tree)), pattern.labels)
     pairs, redundancy = restrictions(pattern, order, 0)
     program = compile_program(spanning, order, pairs, induced=False, suffix=0, descending=True)
-    cost, rows = _estimate(program, order, pattern, _sizes(stats))
+    cost, rows = _estimate(program, order, pattern, _sizes(stats, pattern))
     return MatchPlan(
         pattern,
         induced,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,11 @@ class CliquePlan:
         if self.per_vertex:
             return (self._of_vertices(self.k, self.limbs),)
         return (RangeCount(CountLargeCliques(self.k), self.cost),)
+
+    @property
+    def kernels(self) -> list[Callable[..., Any]]:
+        """The functions of `Kernels` that it calls."""
+        return [function for phase in self.phases for function in phase.count.kernels]
 
     @property
     def streamed(self) -> RangePhase:

@@ -89,6 +89,10 @@ class RunAlgorithm(Phase):
     def _finalized(self, value: Value) -> Any:
         return json_value(call(self.make(), "finalize", value["found"]), f"{self.name}: finalize")
 
+    def prepare(self, env: Environment) -> None:
+        """Bring the graph to the engine."""
+        load_graph(env)
+
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return tasks over the vertices."""
         return root_tasks(env, Scan("vertices"), self.cost)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.interface.maximal_cliques import CliqueLister
 from longwall.pipeline.execution.coordinator import Coordinator
+from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task
 from longwall.pipeline.execution.stage_workers import StageWorker
@@ -88,6 +89,10 @@ class CliquesUpTo(Phase):
     def stages(self) -> tuple[Stage, ...]:
         """What the ranges go through."""
         return SCAN, CountSomeCliques(self.min_size, self.limit)
+
+    def prepare(self, env: Environment) -> None:
+        """Bring the graph to the engine."""
+        load_graph(env)
 
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return tasks over the vertices."""

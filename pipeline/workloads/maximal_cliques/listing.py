@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.interface.maximal_cliques import CliqueLister, OrderedGraph
 from longwall.pipeline.execution.adaptive_batch import make_workspace
+from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task
 from longwall.pipeline.execution.stage_workers import StageWorker
@@ -125,6 +126,10 @@ class CliqueList(Phase):
     def stages(self) -> tuple[Stage, ...]:
         """What the ranges go through."""
         return SCAN, ListMaximalCliques(self.min_size)
+
+    def prepare(self, env: Environment) -> None:
+        """Bring the graph to the engine."""
+        load_graph(env)
 
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return tasks over the vertices."""

@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.graph.degree_histogram import NO_RANK, DegreeHistogram
 from longwall.storage.graph.graph import Graph
 from longwall.storage.graph.stats import GraphStats, WedgeSample, summarize_graph
-from longwall.storage.lazy_kernel import lazy_kernel
 
 _SAMPLE_BYTES = 4 << 20  # of random wedges
 _AT_ONCE = 1 << 20  # vertices that are peeled, or written, between two looks whether the run is to end
@@ -171,7 +171,7 @@ def _stats(graph: Graph) -> GraphStats:
     return summarize_graph(histogram, most, labels, wedges.closed_fraction)
 
 
-@lazy_kernel
+@compiled("i4[::1], i8, u4[::1]")
 def _few(degrees: Int32s, least: int, queue: UInt32s) -> int:
     """List the vertices with fewer than `least` neighbours; return how many."""
     found = 0
@@ -182,7 +182,7 @@ def _few(degrees: Int32s, least: int, queue: UInt32s) -> int:
     return found
 
 
-@lazy_kernel
+@compiled("i8[::1], u4[::1], i8, i4[::1], u4[::1], i8, i8, i8")
 def _peel(
     indptr: Int64s, indices: UInt32s, least: int, degrees: Int32s, queue: UInt32s, begin: int, last: int, end: int
 ) -> int:
@@ -199,7 +199,7 @@ def _peel(
     return end
 
 
-@lazy_kernel
+@compiled("i8[::1], u4[::1], u4[::1], u4[::1], i8, i8, u4[::1], i8[::1]")
 def _write(
     indptr: Int64s,
     indices: UInt32s,
@@ -220,7 +220,7 @@ def _write(
                 following[w] += 1
 
 
-@lazy_kernel
+@compiled("i8[::1], u4[::1], i8[::1]")
 def _find_splits(indptr: Int64s, indices: UInt32s, split: Int64s) -> None:
     """Move `split`, which has where the rows begin, to the first neighbour of a larger id."""
     for v in range(split.size):

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.kernels.interface.sorting import KeyLayout
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.names.named_positions import NamedPositions
 from longwall.storage.ingest.names.texts import HashedTexts, Texts
-from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.sorting.key_sorter import ScratchSorter
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
 from longwall.storage.sorting.sorted_keys import merging_memory
@@ -182,7 +182,7 @@ def _name_at(number: int, data: ScratchArray, lengths: ScratchArray) -> tuple[np
     raise IndexError(number)
 
 
-@lazy_kernel
+@compiled("i8[::1], u8[::1], u8[:,::1], i8[::1]")
 def _pick_unseen(ids: Int64s, checks: UInt64s, seen: UInt64s, rows: Int64s) -> int:
     """Write the rows of names that are not in the table of those seen last; return how many."""
     count = 0
@@ -197,13 +197,13 @@ def _pick_unseen(ids: Int64s, checks: UInt64s, seen: UInt64s, rows: Int64s) -> i
     return count
 
 
-@lazy_kernel
+@compiled("i8[::1], u8[::1]")
 def _mark(numbers: Int64s, bits: UInt64s) -> None:
     for at in range(numbers.size):
         bits[numbers[at] >> np.int64(6)] |= np.uint64(1) << np.uint64(numbers[at] & np.int64(63))
 
 
-@lazy_kernel
+@compiled("i8[::1], u8[::1], i8[::1], u4[::1]")
 def _number(firsts: Int64s, repeated: UInt64s, ahead: Int64s, out: npt.NDArray[np.uint32]) -> None:
     """Subtract from each number the repeated ones below it."""
     for at in range(firsts.size):

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.graph.graph_sink import Sink
-from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
 from longwall.storage.system.concurrency import core_count, map_ordered
 
@@ -120,7 +120,7 @@ class NamedPositions:
             number, begin, low = number + count, begin + len(data), low + len(lengths)
 
 
-@lazy_kernel
+@compiled("u1[::1], i8[::1], i8, u8[::1], i8[::1], u1[::1]")
 def _keep(data: Bytes, starts: Int64s, first: int, repeated: UInt64s, kept_starts: Int64s, kept: Bytes) -> int:
     """Copy the names that are no repetitions; return how many."""
     count = 0
@@ -137,7 +137,7 @@ def _keep(data: Bytes, starts: Int64s, first: int, repeated: UInt64s, kept_start
     return count
 
 
-@lazy_kernel
+@compiled("u8[::1], u8[::1], u4[::1], i8[::1]")
 def _find(words: UInt64s, table: UInt64s, numbers: npt.NDArray[np.uint32], found: Int64s) -> None:
     """Look words up; hashes are spread evenly, so that the search begins close to where each of them stands."""
     size = np.int64(table.size)

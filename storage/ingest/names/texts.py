@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.lazy_kernel import lazy_kernel
+from longwall.kernels.jit.compile import compiled
 
 Bytes = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
@@ -149,7 +149,7 @@ def gather_spans(block: Bytes, spans: Int64s) -> Texts:
     return Texts(data[:size], starts)
 
 
-@lazy_kernel
+@compiled("u1[::1], i8[::1], i8[::1], i8[::1], u1[::1]")
 def _copy(source: Bytes, begins: Int64s, lengths: Int64s, starts: Int64s, data: Bytes) -> None:
     for row in range(begins.size):
         begin, to = begins[row], starts[row]
@@ -157,7 +157,7 @@ def _copy(source: Bytes, begins: Int64s, lengths: Int64s, starts: Int64s, data: 
             data[to + at] = source[begin + at]
 
 
-@lazy_kernel
+@compiled("u1[::1], i8[::1], i8[::1], u1[::1]")
 def _copy_spans(block: Bytes, spans: Int64s, starts: Int64s, data: Bytes) -> int:
     """Copy; where quotes are doubled the texts become shorter, and `starts` change."""
     to = np.int64(0)
@@ -174,7 +174,7 @@ def _copy_spans(block: Bytes, spans: Int64s, starts: Int64s, data: Bytes) -> int
     return int(to)
 
 
-@lazy_kernel
+@compiled("const(u1[::1]), i8[::1], i8[::1], u8, u8, i8[::1], u8[::1]")
 def _sip_hash(
     data: Bytes, begins: Int64s, ends: Int64s, key0: np.uint64, key1: np.uint64, ids: Int64s, checks: UInt64s
 ) -> None:

@@ -34,7 +34,7 @@ def as_array(name: str, values: Any) -> Array:
     except ValueError:
         raise InputError(f"{name}: its rows have different lengths; give two ids for each edge") from None
     if isinstance(array, np.ndarray):
-        if np.ma.is_masked(array):
+        if type(array) is not np.ndarray and np.ma.is_masked(array):  # else numpy.ma would be imported, 9 ms
             raise InputError(f"{name}: some entries are masked; fill them, or leave out their rows")
         array = np.asarray(array)  # of a matrix of NumPy's, or of another such class
     if isinstance(values, list | tuple) and array.dtype.kind in "iu" and array.ndim == 2:

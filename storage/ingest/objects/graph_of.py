@@ -12,7 +12,7 @@ from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.objects import networks
 from longwall.storage.ingest.objects.arrays import as_array, edge_blocks, label_arrays, matrix_blocks, pair_arrays
 from longwall.storage.ingest.objects.listed_values import ListedLabels, edges_between
-from longwall.storage.ingest.objects.tables import TableLabels, is_table, table_blocks
+from longwall.storage.ingest.objects.tables import TableLabels, computed_in_parts, is_table, table_blocks
 from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
 from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest
 from longwall.storage.ingest.vertex_labels import LabelSource
@@ -80,6 +80,7 @@ def graph(
     (4, 4)
     """
     observer = observer or NullObserver()
+    source, labels = computed_in_parts(source), computed_in_parts(labels)
     declared, notes = Declared(may_be_empty=True), DataNotes(observer.note)
     named = (str, NoneType)
     if columns is not None and not is_table(source):
@@ -131,7 +132,7 @@ def _array_blocks(source: Any, edge_labels: Any, declared: Declared) -> Iterator
 
 
 def _refuse_plan(name: str, source: Any) -> None:
-    """Refuse a table that is not computed yet, such as a LazyFrame of polars: its computation may exceed the memory."""
+    """Refuse a table that is not computed yet, such as one of Dask: its computation may exceed the memory."""
     for method in ("collect", "compute"):
         if callable(getattr(source, method, None)):
             raise InputError(f"{name}: {type_name(source)} is no table yet; pass its result, .{method}()")

@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 from longwall.storage.errors import InputError
@@ -14,6 +15,29 @@ from longwall.storage.ingest.tables.columns import LABELS, ColumnRequest
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
 
 _LARGEST_BATCH = 1 << 17  # rows
+
+
+def computed_in_parts(source: Any) -> Any:
+    """Return a table that polars computes part by part, if `source` is a LazyFrame; else `source`."""
+    lazy = type(source).__module__.partition(".")[0] == "polars" and hasattr(source, "collect_batches")
+    return _LazyTable(source) if lazy else source
+
+
+class _LazyTable:
+    """The result of a LazyFrame, of which a few batches are in memory at a time."""
+
+    def __init__(self, plan: Any) -> None:
+        self._plan = plan
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        import pyarrow as pa
+
+        frames = iter(self._plan.collect_batches(chunk_size=_LARGEST_BATCH))
+        first = next(frames, None)
+        schema = (self._plan.head(0).collect() if first is None else first).to_arrow().schema
+        rest = () if first is None else chain((first,), frames)
+        batches = (batch for frame in rest for batch in frame.to_arrow().cast(schema).to_batches())
+        return pa.RecordBatchReader.from_batches(schema, batches).__arrow_c_stream__(requested_schema)
 
 
 def is_table(source: object) -> bool:
@@ -108,7 +132,10 @@ def _arrow_errors(where: str) -> Iterator[None]:
         yield
     except MemoryError:
         raise
-    except (pa.ArrowException, ValueError, TypeError) as error:
+    except Exception as error:
+        of_polars = type(error).__module__.partition(".")[0] == "polars"  # what computing a LazyFrame raises
+        if not (of_polars or isinstance(error, pa.ArrowException | ValueError | TypeError | OSError)):
+            raise
         reason = " ".join(str(error).split()) or type(error).__name__
         advice = "; give each column a name of its own" if "uplicate" in reason else ""
         raise InputError(f"{where}: the table cannot be read ({reason:.200}){advice}") from error

@@ -41,7 +41,7 @@ def _blocks(
     path: Path, memory: int, workers: int, progress: Progress | None, declared: Declared, notes: DataNotes
 ) -> Generator[EdgeBlock, None, None]:
     with TextFile(path, memory, workers, progress) as text:
-        kind, size, announced = _sizes(text)
+        kind, size, announced, comments = _sizes(text)
         declared.matrix = kind == "sp"
         declared.id_range, declared.vertices, declared.may_be_empty = (1, size), size, size > announced == 0
         found = 0
@@ -58,16 +58,19 @@ def _blocks(
         if found != announced:
             what = "arcs" if declared.matrix else "edges"
             notes.guess(f"{path}: {announced:,} {what} are announced, and the file has {found:,}")
+        notes.add("comments", comments + text.comments)
 
 
-def _sizes(text: TextFile) -> tuple[str, int, int]:
-    """Take the comments and the line `p edge`, and return its second word, and the numbers of vertices and edges."""
+def _sizes(text: TextFile) -> tuple[str, int, int, int]:
+    """Take the line `p edge`; return its second word, and the numbers of vertices, edges, and comments before it."""
+    comments = 0
     while True:
         number, line = text.peek()
         words = line.split(None, 4)
         if words[:1] != ["c"]:
             break
         text.take()
+        comments += 1
     sizes = [size for word in words[2:] if (size := whole_number(word)) is not None and size < 2**63]
     if words[:1] != ["p"] or words[1:2] not in (["edge"], ["col"], ["sp"]) or len(words) != 4 or len(sizes) != 2:
         raise text.error(
@@ -76,4 +79,4 @@ def _sizes(text: TextFile) -> tuple[str, int, int]:
             "ARCS' (other problems, such as 'p max' and 'p tw', are not read: write one edge a line)",
         )
     text.take()
-    return words[1], sizes[0], sizes[1]
+    return words[1], sizes[0], sizes[1], comments

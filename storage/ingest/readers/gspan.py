@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.data_notes import DataNotes
 from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
@@ -18,7 +19,6 @@ from longwall.storage.ingest.text.input_file import Progress
 from longwall.storage.ingest.text.text_file import Lines, TextFile
 from longwall.storage.ingest.transactions import TransactionSource
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
-from longwall.storage.lazy_kernel import lazy_kernel
 
 _TRANSACTION, _VERTEX, _EDGE = b"tve"
 _LIMIT = 2**31
@@ -50,16 +50,16 @@ def open_transactions(
         With file and line. From the iteration over the edges: a malformed line, a vertex twice or out of order, an edge
         of an undeclared vertex, a loop, an edge without a label. From building a graph: an edge or a transaction twice.
     """
-    file = _Database(path, memory, workers)
+    file, notes = _Database(path, memory, workers), notes or DataNotes()
     return EdgeStream(
         file.source,
-        file.edges(progress),
+        file.edges(progress, notes),
         vertex_labels=_Labels(file),
         declared=file.declared,
         transactions=file,
         repeated=file.repeated,
         edge_label_names=file.labels.of_edges,
-        notes=notes or DataNotes(),
+        notes=notes,
     )
 
 
@@ -71,7 +71,7 @@ class _Database(TransactionSource):
         self.declared = Declared()
         self.labels = LineLabels(path, memory, workers, b"tve", "t # -1", self._check_beginning)
 
-    def lines(self, progress: Progress | None = None) -> Generator[Lines, None, None]:
+    def lines(self, progress: Progress | None = None, notes: DataNotes | None = None) -> Generator[Lines, None, None]:
         """Read the file, with numbers of vertices replaced by ids.
 
         Yields
@@ -81,7 +81,7 @@ class _Database(TransactionSource):
             both ends, its label.
         """
         state = np.array([-1, 0, 0], np.int64)
-        for lines in self.labels.lines(progress):
+        for lines in self.labels.lines(progress, notes):
             code, row = _number(lines.tags, lines.columns, state)
             if code != _OK:
                 raise self._error(lines.number(row), _explain(code, lines.columns[:, row].tolist(), state.tolist()))
@@ -97,9 +97,9 @@ class _Database(TransactionSource):
         if line[:1].isdigit():
             raise self._error(first, f"{line[:_SHOWN]!r} {_OTHER_FORMAT}")
 
-    def edges(self, progress: Progress | None) -> Generator[EdgeBlock, None, None]:
+    def edges(self, progress: Progress | None, notes: DataNotes) -> Generator[EdgeBlock, None, None]:
         """Read the edges."""
-        for lines in self.lines(progress):
+        for lines in self.lines(progress, notes):
             src, dst, labels = lines.select(lines.tags == _EDGE).columns
             if src.size:
                 yield EdgeBlock(src, dst, labels.astype(np.int32))
@@ -193,7 +193,7 @@ def _explain(code: int, row: list[int], state: list[int]) -> str:
     return "this line has a label >= 2^31; use labels from 0 to 2147483647"
 
 
-@lazy_kernel
+@compiled("u1[::1], i8[:,:], i8[::1]")
 def _number(tags: npt.NDArray[np.uint8], columns: Int64s, state: Int64s) -> tuple[int, int]:
     """Replace numbers of vertices by ids, and write the transaction's id into the third column of vertices.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from longwall.storage.ingest.data_notes import DataNotes
 from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.names.texts import HashedTexts, gather_spans, hash_texts
 from longwall.storage.ingest.tables.named_rows import BYTES_PER_BYTE
@@ -52,8 +53,8 @@ class LineLabels:
         of_vertices, of_edges = (hash_texts(gather_spans(text, spans)) for spans in labels)
         return of_vertices, of_edges
 
-    def lines(self, progress: Progress | None = None) -> Generator[Lines, None, None]:
-        """Read the file from the beginning, with numbers for labels."""
+    def lines(self, progress: Progress | None = None, notes: DataNotes | None = None) -> Generator[Lines, None, None]:
+        """Read the file from the beginning, with numbers for labels; `notes` takes the number of comments."""
         if self._texts is None:
             with TextFile(*self._opening) as text:
                 self._take_header(text)
@@ -69,6 +70,8 @@ class LineLabels:
                     lines.columns[_OF_VERTICES, vertices] = self.of_vertices.numbers(of_vertices)
                     lines.columns[_OF_EDGES, edges] = self.of_edges.numbers(of_edges)
                 yield lines
+            if notes is not None:
+                notes.add("comments", text.comments)
 
     def _labelled(self, columns: Int64s, tags: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.bool_], ...]:
         """Return the rows of vertices, and of edges, that have a text as label."""

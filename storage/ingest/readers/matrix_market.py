@@ -28,13 +28,13 @@ def open_matrix_market(
         From the iteration, with file and line: a header other than `matrix coordinate` with field pattern, real or
         integer; a matrix that is not square; an index out of range; more or fewer entries than announced.
     """
-    declared = Declared()
-    blocks = _blocks(path, memory, workers, progress, declared)
-    return EdgeStream(str(path), blocks, declared=declared, notes=notes or DataNotes())
+    declared, notes = Declared(), notes or DataNotes()
+    blocks = _blocks(path, memory, workers, progress, declared, notes)
+    return EdgeStream(str(path), blocks, declared=declared, notes=notes)
 
 
 def _blocks(
-    path: Path, memory: int, workers: int, progress: Progress | None, declared: Declared
+    path: Path, memory: int, workers: int, progress: Progress | None, declared: Declared, notes: DataNotes
 ) -> Generator[EdgeBlock, None, None]:
     with TextFile(path, memory, workers, progress) as text:
         declared.matrix = _check_header(text) == "general"
@@ -52,6 +52,7 @@ def _blocks(
             raise text.error(
                 line, f"{entries} entries are announced but the file has {found}; restore the file or its header"
             )
+        notes.add("comments", text.comments)
 
 
 def _check_range(text: TextFile, lines: Lines, size: int) -> None:

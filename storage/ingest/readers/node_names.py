@@ -1,4 +1,4 @@
-"""The attribute of the nodes of GraphML and GEXF files that names the vertices."""
+"""The attribute of the nodes of GraphML, GEXF and JSON files that names the vertices."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.data_notes import DataNotes
 from longwall.storage.ingest.names.vertex_names import SAMPLE, look_like_names, may_name, note_names
-from longwall.storage.ingest.readers.xml_elements import GEXF, Dialect, XmlElements
+from longwall.storage.ingest.readers.elements import Network, unknown_attribute
 from longwall.storage.memory.sizes import round_size
 from longwall.storage.system.arguments import brief
 
@@ -19,8 +19,8 @@ class NodeNames:
 
     Parameters
     ----------
-    path, dialect
-        The file.
+    path, network
+        The file and its format.
     attribute
         The attribute with the names; None: ids are names.
     most
@@ -29,8 +29,8 @@ class NodeNames:
         Bytes that the names may take.
     """
 
-    def __init__(self, path: Path, dialect: Dialect, attribute: str | None, most: int, memory: int) -> None:
-        self._path, self._dialect, self._attribute = path, dialect, attribute
+    def __init__(self, path: Path, network: Network, attribute: str | None, most: int, memory: int) -> None:
+        self._path, self._network, self._attribute = path, network, attribute
         self._most, self._memory = most, memory
         self._names: dict[str, str] = {}
 
@@ -44,7 +44,7 @@ class NodeNames:
         """
         if self._attribute is None:
             return
-        reader = XmlElements(self._path, self._dialect, "node", self._attribute, self._most)
+        reader = self._network.open(self._path, "node", self._attribute, self._most)
         nodes: dict[str, str] = {}
         taken = 0
         for found in reader.read(None):
@@ -66,7 +66,7 @@ class NodeNames:
                     "has; raise memory.host, or leave out graph.vertex_name"
                 )
         if not nodes:
-            raise InputError(f"{self._path}: {reader.unknown}")
+            raise InputError(f"{self._path}: {unknown_attribute('node', self._attribute, reader.attributes)}")
 
     def of(self, node: str) -> str:
         """Return the name of a node, "" if it has none."""
@@ -87,11 +87,11 @@ class NodeNames:
 
     def note_unread(self, notes: DataNotes, count: int, label: str | None) -> None:
         """Note an attribute of the first nodes that looks like their names, other than the one that labels them."""
-        asked, known = [], ["label"] if self._dialect is GEXF else ["name"]
+        asked, known = [], [self._network.usual_name]
         while known:
             attribute = known.pop(0)
             asked.append(attribute)
-            reader = XmlElements(self._path, self._dialect, "node", attribute, SAMPLE)
+            reader = self._network.open(self._path, "node", attribute, SAMPLE)
             nodes = next(reader.read(None, _LOOKED_AT), [])[:SAMPLE]
             if attribute != label and look_like_names(
                 [node.names[0] for node in nodes], [node.value for node in nodes]

@@ -82,7 +82,7 @@ def read_graph(path: Path) -> WholeGraph:
     """
     file = _GraphFile(path, _WHOLE_MEMORY, workers=1)
     none = np.empty(0, np.int64)
-    edges = [EdgeBlock(none, none), *file.edges(None)]
+    edges = [EdgeBlock(none, none), *file.edges(None, DataNotes())]
     src, dst = np.concatenate([block.src for block in edges]), np.concatenate([block.dst for block in edges])
     blocks = [LabelBlock(none, none, str), *file.blocks()]
     ids, values = np.concatenate([block.ids for block in blocks]), np.concatenate([block.values for block in blocks])
@@ -106,14 +106,15 @@ def read_graph(path: Path) -> WholeGraph:
 
 
 def _open(file: "_TaggedFile", progress: Progress | None, notes: DataNotes | None) -> EdgeStream:
-    edges = file.edges(progress)
+    notes = notes or DataNotes()
+    edges = file.edges(progress, notes)
     return EdgeStream(
         file.source,
         edges,
         vertex_labels=file,
         declared=file.declared,
         edge_label_names=file.labels.of_edges if isinstance(file, _LgFile) else None,
-        notes=notes or DataNotes(),
+        notes=notes,
     )
 
 
@@ -136,19 +137,19 @@ class _TaggedFile(LabelSource):
         return True
 
     @abstractmethod
-    def edges(self, progress: Progress | None) -> Generator[EdgeBlock, None, None]:
+    def edges(self, progress: Progress | None, notes: DataNotes) -> Generator[EdgeBlock, None, None]:
         """Read the edges, and learn the number and the range of the vertices on the way."""
 
     @abstractmethod
     def _check_header(self, text: TextFile) -> None:
         """Take the header, or raise its error."""
 
-    def _lines(self, progress: Progress | None = None) -> Generator[Lines, None, None]:
-        yield from self.labels.lines(progress)
+    def _lines(self, progress: Progress | None = None, notes: DataNotes | None = None) -> Generator[Lines, None, None]:
+        yield from self.labels.lines(progress, notes)
 
-    def _edge_lines(self, progress: Progress | None) -> Generator[Lines, None, None]:
+    def _edge_lines(self, progress: Progress | None, notes: DataNotes) -> Generator[Lines, None, None]:
         vertices = 0
-        for lines in self._lines(progress):
+        for lines in self._lines(progress, notes):
             is_edge = lines.tags == _EDGE
             ids = lines.columns[0][~is_edge]
             if ids.size:
@@ -198,10 +199,10 @@ class _LgFile(_TaggedFile):
                 raise self._error(line, f"{header[:_SHOWN]!r} is not the header of a .lg file; write 't # 1'")
             text.take()
 
-    def edges(self, progress: Progress | None) -> Generator[EdgeBlock, None, None]:
+    def edges(self, progress: Progress | None, notes: DataNotes) -> Generator[EdgeBlock, None, None]:
         """Read the edges and their labels; the first one says whether all have labels."""
         first, labelled = 0, False
-        for edges in self._edge_lines(progress):
+        for edges in self._edge_lines(progress, notes):
             src, dst, given = edges.columns
             lacks = given == _ABSENT
             if first == 0:
@@ -232,18 +233,18 @@ class _GraphFile(_TaggedFile):
         if first != "t" or len(counts) != len(numbers) or len(counts) != (1 if only_id else 2):
             raise self._error(
                 line,
-                "this is not the header of a .graph file; write 't VERTICES EDGES', 't ID VERTICES' or 't # ID' (METIS "
-                "files, lists of neighbours, are not read: write one edge a line)",
+                "this is not the header of a .graph file; write 't VERTICES EDGES', 't ID VERTICES' or 't # ID', or "
+                "name a METIS file .metis",
             )
         if max(numbers) >= 2**63:
             raise self._error(line, "the header announces 2^63 or more; correct the line")
         text.take()
         self._header = None if only_id else (line, numbers)
 
-    def edges(self, progress: Progress | None) -> Generator[EdgeBlock, None, None]:
+    def edges(self, progress: Progress | None, notes: DataNotes) -> Generator[EdgeBlock, None, None]:
         """Read the edges; compare the counts with the header's."""
         count = 0
-        for edges in self._edge_lines(progress):
+        for edges in self._edge_lines(progress, notes):
             count += edges.tags.size
             yield EdgeBlock(edges.columns[0], edges.columns[1])
         if self._header is None:

@@ -3,20 +3,18 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from xml.parsers import expat
 
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.readers.elements import CHARACTERS, Element, Kind, Network
 from longwall.storage.ingest.text.input_file import Progress, Source
-from longwall.storage.system.arguments import brief
 
 _READ = 2**16  # bytes at a time
 _LONGEST_TAG = 2**20
 # Characters that are kept: of open elements, of declarations, and of names, which the parser never forgets.
 _MOST_KEPT = 2**22
 _OPEN, _DECLARED = 2**10, 2**8  # counted for an open element, and for a declaration, besides their characters
-_CHARACTERS = 400  # per element: longer names on average make blocks smaller
-_MOST_LISTED = 10
 _NAMES = {"node": ("id",), "edge": ("source", "target")}
 
 
@@ -44,26 +42,6 @@ GEXF = Dialect("gexf", "attribute", "title", "attvalue", "for", "defaultedgetype
 _DIRECTED = ("directed", "true", "1")
 
 
-@dataclass
-class Element:
-    """A node or an edge."""
-
-    kind: str
-    names: tuple[str, ...]
-    """Both ends of an edge, or the id of a node; "" where it is missing."""
-    value: str | None
-    """That of the attribute that is wanted, without white space around it."""
-    line: int = 0
-    """Where it ends."""
-    directed: bool = False
-    """Whether the element is an edge with a direction."""
-
-    @property
-    def size(self) -> int:
-        """The characters of its names and its value."""
-        return sum(map(len, self.names)) + len(self.value or "")
-
-
 class XmlElements:
     """The nodes or the edges of a file.
 
@@ -80,19 +58,22 @@ class XmlElements:
 
     Attributes
     ----------
-    nodes
-        The number of nodes seen so far.
+    nodes, texts, directed
+        See `Elements`.
     """
+
+    texts: bool | None
 
     def __init__(
         self,
         path: Path,
         dialect: Dialect,
-        kind: Literal["node", "edge"],
+        kind: Kind,
         wanted: str | None,
         most: int,
     ) -> None:
         self.path, self.nodes = path, 0
+        self.texts, self.directed = None, False
         self._dialect, self._kind, self._wanted, self._most = dialect, kind, wanted, most
         self._parser: Any = None
         self._found: list[Element] = []
@@ -112,14 +93,6 @@ class XmlElements:
     def error(self, what: str, line: int | None = None) -> InputError:
         """Make the error for a line, by default the present one."""
         return InputError(f"{self.path}, line {line or self._parser.CurrentLineNumber}: {what}")
-
-    @property
-    def unknown(self) -> str:
-        """What a message says of an attribute that no element has."""
-        listed = list(self._others)
-        more = ["..."] if len(listed) > _MOST_LISTED else []
-        there = ", ".join([*map(brief, listed[:_MOST_LISTED]), *more]) or "none"
-        return f"no {self._kind} has an attribute {brief(self._wanted)}; those that are declared: {there}"
 
     @property
     def attributes(self) -> list[str]:
@@ -150,7 +123,7 @@ class XmlElements:
                 if read - parser.CurrentByteIndex > _LONGEST_TAG:
                     raise self.error(f"a tag of more than {_LONGEST_TAG:,} bytes; this is no list of edges")
                 self._require_few_names()
-                if len(self._found) >= self._most or self._found_size >= self._most * _CHARACTERS:
+                if len(self._found) >= self._most or self._found_size >= self._most * CHARACTERS:
                     yield from self._taken()
                 if progress is not None:
                     progress(source.position, source.size)
@@ -282,3 +255,7 @@ class XmlElements:
     def _doctype(self, name: str, system: str | None, public: str | None, declares: int) -> None:  # noqa: ARG002 - the parser's signature
         if declares:
             raise self.error("the file declares entities or elements of its own, which are not read; write it without")
+
+
+GRAPHML_NETWORK = Network(lambda path, *more: XmlElements(path, GRAPHML, *more), "name")
+GEXF_NETWORK = Network(lambda path, *more: XmlElements(path, GEXF, *more), "label")

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.ingest.names.texts import HashedTexts, gather_spans, hash_texts
 from longwall.storage.ingest.text.text_errors import MISSING
-from longwall.storage.lazy_kernel import lazy_kernel
 
 BYTES_PER_BYTE = 30
 """Of memory for a byte of text: spans, texts, hashes and lines of the shortest rows ("a b", 4 bytes)."""
@@ -69,7 +69,7 @@ class NamedRows:
         return NamedColumns(vertices, labels, missing)
 
 
-@lazy_kernel
+@compiled("u1[::1], i8[::1], const(u1[:,::1]), i8[::1]")
 def _first_missing(
     text: npt.NDArray[np.uint8],
     spans: npt.NDArray[np.int64],

@@ -22,6 +22,7 @@ from longwall.storage.ingest.text.text_kernel import BLANKS, OWN_SEPARATOR
 from longwall.storage.system.arguments import brief
 
 _LIKE_A_NUMBER = re.compile(r"[-+.]*\d[\d.eE+-]*|[-+]?\d{1,3}(?:[,_' ]\d{3})+")
+_MOST_LINES = 1000  # of a row, to see its fields
 _INTEGER = re.compile(r"\d+")
 
 
@@ -94,8 +95,11 @@ def look_at_rows(
         # Nothing in the line is a number: it names columns, unless the others are like it.
         likewise = not any(map(_LIKE_A_NUMBER.fullmatch, _fields(rows[1], separator_of(rows[1], text.tab_separates))))
         if likewise and request.ids != "integers":
-            request.notes.guess(_first_row_note(text, header[0]))
-            header = None
+            # The names of columns are no values of theirs; a vertex of an edge list has mostly other edges, too.
+            separated = separator_of(line, True) != BLANKS
+            names_columns = separated and not text.has_field([name for name in header[0] if name])
+            request.notes.guess(_first_row_note(text, header[0], names_columns))
+            header = header if names_columns else None
     names = header[0] if header is not None else []
     data = rows[1] if header is not None and len(rows) > 1 else line
     fields = _fields(data, separator_of(data, True))  # names may have blanks where tabs separate
@@ -147,9 +151,12 @@ def _tabs_separate(header: str, row: str, names: Sequence[str], wanted: tuple[in
     )
 
 
-def _first_row_note(text: TextFile, fields: Sequence[str]) -> str:
-    """Say that a line without numbers is read as a row, since the next one has none either."""
+def _first_row_note(text: TextFile, fields: Sequence[str], names_columns: bool) -> str:
+    """Say what a line without numbers is taken for, if the next one has none either."""
     shown = ", ".join(brief(field) for field in fields[:3]) + (", ..." if len(fields) > 3 else "")
+    if names_columns:
+        taken = "names the columns, as none of its words is in a row; if it is a row, set graph.header = false"
+        return f"{text.path}: the first line ({shown}) {taken} (--no-header, or header=False in Python)"
     if_not = "if it names the columns, set graph.header = true (--header, or header=True in Python)"
     return f"{text.path}: the first line ({shown}) is read as a row; {if_not}"
 
@@ -161,7 +168,24 @@ def _two_rows(text: TextFile, comments: bool) -> list[str]:
         _, second = text.peek(comments)
     except InputError:
         second = ""  # what is wrong is said when it is read
+    else:
+        second = _with_its_lines(text, second)
     return [row for row in (first, second) if row]
+
+
+def _with_its_lines(text: TextFile, row: str) -> str:
+    """Return a row with the lines after its first one, if a field in quotes has newlines."""
+    if row.count('"') % 2 == 0:
+        return row
+    whole = text.take()[1]
+    try:
+        for _ in range(_MOST_LINES):
+            whole = f"{whole}\n{text.take()[1]}"
+            if whole.count('"') % 2 == 0:
+                return row if separator_of(whole, True) == BLANKS else whole
+    except InputError:
+        pass  # what is wrong is said when it is read
+    return row
 
 
 def _wanted(

@@ -3,25 +3,43 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, BinaryIO
+from pathlib import Path, PurePath
+from typing import BinaryIO
 
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.text.compression import (
+    COMPRESSIONS,
+    DECOMPRESSION_BYTES,
+    decompressed,
+    member_name,
+    xz_bytes,
+)
+from longwall.storage.memory.sizes import round_size
 from longwall.storage.stored_files import SpecialFile, open_regular
 
+_LEAST_FOR_XZ = 2**24  # bytes: the preset that xz takes by itself needs less
 Progress = Callable[[int, int | None], None]
 """Called with (bytes of the file consumed, bytes of the file)."""
 
-_COMPRESSIONS = {".gz": "gzip", ".zst": "Zstandard"}
-_DECOMPRESSION_BYTES = {".gz": 2**18, ".zst": 9 * 2**20}
-
 
 def format_suffix(path: Path) -> str:
-    """Return the extension that names the format: lower case, below .gz or .zst; "" where there is none."""
+    """Return the extension that names the format: lower case, below .gz or the like; "" where there is none.
+
+    The format of a zip archive is that of the file in it.
+    """
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in _COMPRESSIONS:
-        suffixes.pop()
+    compression = suffixes.pop() if suffixes and suffixes[-1] in COMPRESSIONS else ""
+    if compression == ".zip" and (name := _name_inside(path)):
+        return PurePath(name).suffix.lower()
     return suffixes[-1] if suffixes else ""
+
+
+def _name_inside(path: Path) -> str:
+    try:
+        with open_input(path, buffering=0) as file:
+            return member_name(path, file)
+    except InputError:
+        return ""
 
 
 @contextmanager
@@ -58,12 +76,27 @@ def open_input(path: Path, buffering: int = -1) -> BinaryIO:
             raise InputError(f"{path}: cannot be read ({error}); check the path") from error
 
 
-def decompression_bytes(path: Path) -> int:
-    """Return what decompressing a file takes: its window and buffers.
+def decompression_bytes(path: Path, memory: int) -> int:
+    """Return the bytes that decompressing a file takes: its window and buffers; `memory` is what reading it has.
 
     Zstandard's window is 8 MiB at most, except for files compressed with --ultra or --long (up to 128 MiB).
+
+    Raises
+    ------
+    InputError
+        An xz file takes more than memory has room for.
     """
-    return _DECOMPRESSION_BYTES.get(path.suffix.lower(), 0)
+    suffix = path.suffix.lower()
+    if suffix != ".xz":
+        return DECOMPRESSION_BYTES.get(suffix, 0)
+    with open_input(path, buffering=0) as file:
+        taken = xz_bytes(path, file)
+    if taken > max(memory // 2, _LEAST_FOR_XZ):
+        raise InputError(
+            f"{path}: decompressing this file takes {round_size(taken)}, and reading it has {round_size(memory)}; "
+            "raise memory.host, or compress it with xz -6"
+        )
+    return taken
 
 
 class Source:
@@ -85,16 +118,11 @@ class Source:
         if self.size == 0:
             self._file.close()
             raise InputError(f"{path}: the file is empty; check that it was written completely")
-        self._stream = self._decompress()
-
-    def _decompress(self) -> Any:
-        if self._compression not in _COMPRESSIONS:
-            return self._file
-        import pyarrow as pa
-
-        # Arrow's decompression holds no lock of the interpreter, and reads files of several members.
-        codec = "gzip" if self._compression == ".gz" else "zstd"
-        return pa.CompressedInputStream(pa.PythonFile(self._file, mode="r"), codec)
+        try:
+            self._stream = decompressed(path, self._file)
+        except BaseException:
+            self._file.close()
+            raise
 
     @property
     def position(self) -> int:
@@ -114,9 +142,9 @@ class Source:
             while filled < len(view) and (read := self._stream.readinto(view[filled:])):
                 filled += read
         except OSError as error:
-            if self._compression in _COMPRESSIONS and error.errno is None:
+            if self._compression in COMPRESSIONS and error.errno is None:
                 raise InputError(
-                    f"{self.path}: the {_COMPRESSIONS[self._compression]} data is truncated or damaged; "
+                    f"{self.path}: the {COMPRESSIONS[self._compression]} data is truncated or damaged; "
                     "copy or download the file again"
                 ) from error
             with input_errors(self.path):

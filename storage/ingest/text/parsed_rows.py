@@ -12,7 +12,7 @@ from longwall.storage.ingest.text.text_kernel import OWN_SEPARATOR, count_newlin
 
 COMMENTS = b"#%"
 """Bytes that begin a comment, by default."""
-_SHORTEST_ROW = 4
+_SHORTEST_FIELD = 2  # bytes, with what ends it
 
 
 class Convert(Protocol):
@@ -94,7 +94,8 @@ def parse_block(block: Block, rows: Rows) -> Parsed:
     """Parse a block."""
     data = np.frombuffer(block.buffer, np.uint8)[: block.end]
     # Without blank lines and comments, the number of rows is the number of newlines.
-    most = min(count_newlines(data, block.start), (block.end - block.start) // _SHORTEST_ROW) + 1
+    shortest = _SHORTEST_FIELD * min(rows.needed, 2)
+    most = min(count_newlines(data, block.start), (block.end - block.start) // shortest) + 1
     columns = np.empty((rows.width, most), np.int64)
     tags, lines = np.empty(most if rows.letters else 0, np.uint8), np.empty(most, np.int32)
     letters, comments = np.frombuffer(rows.letters, np.uint8), np.frombuffer(rows.comments, np.uint8)

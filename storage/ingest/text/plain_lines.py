@@ -3,15 +3,15 @@
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.arrays.raw_memory import load_word
-from longwall.storage.lazy_kernel import lazy_kernel
 
 _LONGEST = 48  # bytes of a line that is looked at here, and of what is loaded behind its numbers
 _MOST_DIGITS = 18  # of a number; all of them fit 63 bits
 _OWN, _BLANKS, _BLANK, _SEPARATOR = 0, 32, 1, 2  # separators and kinds of bytes, as of `text_kernel`
 
 
-@lazy_kernel
+@compiled
 def parse_plain_lines(
     block: npt.NDArray[np.uint8],
     at: int,
@@ -63,7 +63,7 @@ def parse_plain_lines(
     return at, row, line
 
 
-@lazy_kernel
+@compiled
 def _number(block: npt.NDArray[np.uint8], address: int, at: int) -> tuple[int, int]:
     """Return the number that begins at a byte, and its end; -1 if it is too long, begins with 0s, or is no number."""
     word = np.uint64(load_word(address + at)) ^ np.uint64(0x3030303030303030)
@@ -93,7 +93,7 @@ def _number(block: npt.NDArray[np.uint8], address: int, at: int) -> tuple[int, i
     return int(np.int64(_eight(word << np.uint64(64 - 8 * digits)))), at + digits
 
 
-@lazy_kernel
+@compiled
 def _eight(word: np.uint64) -> np.uint64:
     """Return the number of eight digits, the first one in the lowest byte."""
     pairs = ((word * np.uint64(10 * 2**8 + 1)) >> np.uint64(8)) & np.uint64(0x00FF00FF00FF00FF)

@@ -56,7 +56,7 @@ def explain(
     if strange and not (in_token and _is_printable(word)):
         return (
             f"binary data (byte 0x{strange[0].hex()}), this is not a text file; "
-            "give a text file, or name it by its format (.gz, .zst, .parquet)"
+            "give a text file, or name it by its format (.gz, .zst, .bz2, .xz, .zip, .parquet)"
         )
     shown = _shorten(word)
     if line[:1] in (b"#", b"%") and code in (
@@ -91,7 +91,7 @@ def explain(
     if code == text_kernel.MIXED_SEPARATORS:
         return f"different separators in {_shorten(line)!r}; separate all fields of a line by the same one"
     if code == text_kernel.OPEN_QUOTE:
-        return f"a quote that the line does not close, in {_shorten(line)!r}; give every row one line"
+        return f"a quote that is not closed, in {_shorten(line)!r}; close it, or write a quote inside quotes twice"
     return _explain_word(code, line, shown, wide=wide)
 
 

@@ -71,7 +71,7 @@ class TextFile:
     Parameters
     ----------
     path
-        The file, compressed if it is named .gz or .zst.
+        The file, compressed if its extension says so.
     memory
         Bytes that may be held: decompression, blocks of text, and blocks of integers up to the last one yielded,
         with as much again for what the caller makes of that one. 2 MiB and decompression are needed in any case.
@@ -103,7 +103,7 @@ class TextFile:
         self._kinds = byte_kinds(self._tab_separates)
         self._passed = re.compile(_PASSED % (_BLANKS_BUT_TAB if self._tab_separates else _BLANKS))
         self._progress = progress
-        self._workers, self._block_bytes = _divide(memory - decompression_bytes(path), workers, bytes_per_byte)
+        self._workers, self._block_bytes = _divide(memory - decompression_bytes(path, memory), workers, bytes_per_byte)
         self._buffers: deque[mmap.mmap] = deque()
         self._source = Source(path)
         self._line, self.comments, self.padded = 1, 0, 0
@@ -159,6 +159,14 @@ class TextFile:
         """Whether the rest of the first block begins with a match of a pattern."""
         block = self._header
         return block is not None and pattern.match(block.buffer, block.start, block.end) is not None
+
+    def has_field(self, fields: Sequence[str]) -> bool:
+        """Whether the rest of the first block has one of some texts as a field, with any separator but blanks."""
+        if self._header is None:
+            return False
+        words = b"|".join(re.escape(field.encode()) for field in fields)
+        found = re.compile(rb"(?m)(?:^|[,;|\t\"])[ ]*(?:%b)[ ]*(?:[,;|\t\"\r]|$)" % words)
+        return found.search(self._header.buffer, self._header.start, self._header.end) is not None
 
     def look(self) -> str:
         """Return the next line, even if it is blank or a comment."""
@@ -413,11 +421,18 @@ class TextFile:
         with memoryview(buffer) as view, view[kept:] as capacity:
             end = kept + self._source.fill(capacity)
         self._ended = end < self._block_bytes
-        cut = end if self._ended else buffer.rfind(b"\n", 0, end) + 1
+        cut = end if self._ended else self._end_of_rows(buffer, end)
         if not self._ended and cut == 0:
             raise _EndlessLine
         self._rest = buffer[cut:end]
         return Block(buffer, 0, cut, self._source.position)
+
+    def _end_of_rows(self, buffer: mmap.mmap, end: int) -> int:
+        """Return where a block is cut: behind a newline, if possible one outside of a field in quotes."""
+        cut = 0
+        if buffer.find(b'"', 0, end) >= 0:
+            cut = text_kernel.end_of_rows(np.frombuffer(buffer, np.uint8)[:end], self._kinds)
+        return cut or buffer.rfind(b"\n", 0, end) + 1
 
 
 def whole_number(word: str) -> int | None:

@@ -3,8 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.jit.compile import compiled
 from longwall.storage.ingest.text.plain_lines import parse_plain_lines
-from longwall.storage.lazy_kernel import lazy_kernel
 
 (
     OK,
@@ -40,7 +40,10 @@ def byte_kinds(tab_separates: bool) -> npt.NDArray[np.uint8]:
     return kinds
 
 
-@lazy_kernel
+@compiled(
+    "u1[::1], i8, u1[::1], i8, i8[::1], i8, i8, const(u1[::1]), const(u1[::1]), b1[::1], b1[::1], i8[:,::1], "
+    "u1[::1], i4[::1], i8[::1]"
+)
 def parse_lines(
     block: npt.NDArray[np.uint8],
     start: int,
@@ -62,7 +65,8 @@ def parse_lines(
 
     The fields of a row are separated by blanks, or by one comma, semicolon, bar or tab each: by the separator after the
     first field of the row. One separator may end the row. Fields that are not read may be empty. Comments and blank
-    lines are skipped. A line ends with a newline; carriage returns may stand only before it.
+    lines are skipped. A line ends with a newline; carriage returns may stand only before it. A field in quotes may have
+    newlines, unless blanks separate the fields.
 
     Parameters
     ----------
@@ -152,7 +156,7 @@ def parse_lines(
                         at += 1
             for column in range(width):
                 columns[column, row] = -1
-            field = 0
+            field = inside = 0
             between = np.int64(separator)
             while at < size and kinds[block[at]] < NEWLINE:
                 token = at
@@ -209,9 +213,14 @@ def parse_lines(
                     # A separator may stand between quotes.
                     quotes = block[at] == 34 and (between != BLANKS or place >= 0)
                     quoted = False
-                    while at < size and kinds[block[at]] < NEWLINE:
+                    while at < size:
                         byte = block[at]
-                        if quotes and byte == 34:
+                        if kinds[byte] >= NEWLINE:
+                            ends = byte == 10 or (byte == 13 and at + 1 < size and block[at + 1] == 10)
+                            if not (quoted and ends and between != BLANKS):
+                                break
+                            inside += byte == 10
+                        elif quotes and byte == 34:
                             quoted = not quoted
                         elif not quoted and (byte == between or (between == BLANKS and kinds[byte] == BLANK)):
                             break
@@ -280,9 +289,32 @@ def parse_lines(
                 return row, line, OTHER_FIELDS, line_start, line_start, field
             lines[row] = line
             row += 1
+            line += inside
         at += 1
         line += 1
     return row, line, OK, 0, 0, field
+
+
+@compiled("u1[::1], u1[::1]")
+def end_of_rows(block: npt.NDArray[np.uint8], kinds: npt.NDArray[np.uint8]) -> int:
+    """Return the place behind the last newline outside of a field in quotes, 0 if there is none.
+
+    The block begins with a row. A tab may separate fields, whatever `kinds` says.
+    """
+    found = np.int64(0)
+    begins, quotes, quoted = True, False, False
+    for at in range(block.size):
+        byte = block[at]
+        if byte == 34 and (begins or quotes):
+            quotes, quoted = True, not quoted
+            begins = False
+        elif not quoted and (byte == 10 or byte == 9 or kinds[byte] == SEPARATOR):
+            begins, quotes = True, False
+            if byte == 10:
+                found = np.int64(at) + 1
+        elif kinds[byte] != BLANK:
+            begins = False
+    return int(found)
 
 
 def count_newlines(block: npt.NDArray[np.uint8], start: int) -> int:

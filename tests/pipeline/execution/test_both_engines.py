@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from breakable import EDGES, KINDS, LABELS, LIMIT, answer
+from explained import explain
 from run_configs import config_of, write_edges
 from sharing import share_every_phase
 
 import longwall
-from longwall.pipeline.explain import explain
 
 pytestmark = pytest.mark.gpu
 

@@ -23,13 +23,14 @@ from longwall.pipeline.execution.device_graph import (
     bring_ahead,
     load_edge_labels,
     load_graph,
+    loaded_edge_labels,
     release_graph,
 )
 from longwall.pipeline.execution.reads.oriented_reads import OrientedReads
 from longwall.pipeline.execution.reads.streamed_reads import column_ranges, streamed_columns
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
-from longwall.pipeline.phases.search_list import search_share
+from longwall.pipeline.phases.search_list import load_searched, search_share
 from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.stages.range_counting import CountCliques, CountTrianglesOfVertices
 from longwall.storage.errors import InputError
@@ -341,7 +342,9 @@ def test_searches_that_read_smaller_neighbours_alone_leave_no_room_for_copies(
     host, work = context.resources.host.used, context.resources.work.used
     rows = {}
     for name in ("diamond", "clique-4", "clique-3", "house"):
-        share = search_share(plan_match(parse_pattern(name), rmat().stats, counting=False), context)
+        search = plan_match(parse_pattern(name), rmat().stats, counting=False)
+        load_searched(search, context)
+        share = search_share(search, context)
         assert share.graph is context.device_graph.graph
         assert not share.graph.oriented
         assert (share.graph.pages.cache_arcs > 0) == (name in ("diamond", "house"))
@@ -430,7 +433,8 @@ def test_labels_of_edges_leave_the_device_with_the_graph(lab: SimpleNamespace) -
     before = work.used
     load_graph(context)
     with_graph = work.used
-    assert load_edge_labels(context) is not labels
+    load_edge_labels(context)
+    assert loaded_edge_labels(context) is not labels
     assert work.used == with_graph + labels.nbytes
     release_graph(context)
     assert work.used == before

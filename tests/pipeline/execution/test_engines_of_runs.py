@@ -12,7 +12,7 @@ from longwall.storage.errors import InputError
 
 
 def facts(engine: str) -> dict[str, Any]:
-    return {"engine": {"name": engine}, "graph": {"hash": "abc"}, "plan": {}}
+    return {"engine": {"name": engine}, "graph": {"hash": "abc"}, "question": {}}
 
 
 @pytest.mark.parametrize(

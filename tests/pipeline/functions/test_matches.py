@@ -24,8 +24,8 @@ def rows_of(table):
 def runs(monkeypatch):
     """The configs that were run."""
     seen = []
-    run = one_run.run
-    monkeypatch.setattr(one_run, "run", lambda config, **options: seen.append(config) or run(config, **options))
+    run = one_run.answer
+    monkeypatch.setattr(one_run, "answer", lambda spec, *others: seen.append(spec) or run(spec, *others))
     return seen
 
 
@@ -68,9 +68,9 @@ def test_nothing_is_searched_for_before_it_is_asked_for(graph, runs):
     assert "not searched for yet" in repr(found)
     assert not runs
     assert found.head(2).num_rows == 2
-    assert runs.pop()["export"]["limit"] == 2
+    assert runs.pop().export.limit == 2
     assert found.count() == 151
-    assert runs.pop()["workload"]["output"] == "count"
+    assert runs.pop().workload.output == "count"
     assert not list(Path().iterdir())
     found.to_arrow(), found.to_arrow(), found.count(), found.head()
     assert len(runs) == 1
@@ -123,16 +123,16 @@ def test_maximal_cliques_are_those_of_networkx(karate, graph):
 
 def test_an_interrupt_leaves_rows_that_can_be_asked_for_again(graph, monkeypatch):
     found = longwall.match(graph, "wedge")
-    run = one_run.run
+    run = one_run.answer
 
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt("a folder")
 
-    monkeypatch.setattr(one_run, "run", interrupted)
+    monkeypatch.setattr(one_run, "answer", interrupted)
     with pytest.raises(KeyboardInterrupt) as error:
         found.to_arrow()
     assert not error.value.args
     assert not list(Path().iterdir())
-    monkeypatch.setattr(one_run, "run", run)
+    monkeypatch.setattr(one_run, "answer", run)
     assert found.to_arrow().num_rows == found.count()
     found.close()

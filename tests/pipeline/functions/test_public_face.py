@@ -123,7 +123,7 @@ def test_other_errors_keep_their_frames(graph, monkeypatch):
     def failing(*_, **__):
         raise error
 
-    monkeypatch.setattr(one_run, "run", failing)
+    monkeypatch.setattr(one_run, "answer", failing)
     for error in (ZeroDivisionError("a fault"), KeyboardInterrupt(), longwall.RunError("no memory")):
         with pytest.raises(type(error)) as caught:
             longwall.count(graph, "triangle")

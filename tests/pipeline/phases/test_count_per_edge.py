@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from cases import each_case
+from explained import explain
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from motif_counts import mine
@@ -20,8 +21,7 @@ from strategies import graphs
 import longwall
 from longwall.pipeline.config import load_config
 from longwall.pipeline.execution.engine_errors import user_errors
-from longwall.pipeline.explain import explain
-from longwall.pipeline.phases import count_per_edge
+from longwall.pipeline.planning.methods import counts_of_edges
 from longwall.pipeline.run_store import commit_log
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.generators.kinds import generate
@@ -97,10 +97,10 @@ def test_edges_are_counted_in_pieces_where_memory_is_short(lab, engine_kind, sha
     graph = generate("rmat", seed=4, scale=6, edge_factor=4)
     whole = lab.context(graph, engine=engine_kind, workload=section(shape))
     expected = mine(whole)
-    monkeypatch.setattr(count_per_edge, "_HOST_SHARE", whole.resources.host.free // 8 // 40)
-    monkeypatch.setattr(count_per_edge, "_ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(counts_of_edges, "_HOST_SHARE", whole.resources.host.free // 8 // 40)
+    monkeypatch.setattr(counts_of_edges, "_ROWS_AT_ONCE", 7)
     context = lab.context(graph, engine=engine_kind, workload=section(shape))
-    assert len(list(count_per_edge._pieces(context, shape))) > 3
+    assert len(list(counts_of_edges._pieces(context, shape))) > 3
     assert mine(context) == expected
     assert table_of(context) == table_of(whole)
     assert pq.ParquetFile(context.results / "edges.parquet").num_row_groups > 3

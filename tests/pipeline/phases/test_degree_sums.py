@@ -10,13 +10,12 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from plans import plan_count
+from plans import motifs, plan_count
 
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases import degree_sums
 from longwall.pipeline.phases.degree_sums import add_tails, count_by_triangles, triangle_phase
 from longwall.pipeline.planning.methods import from_triangles
-from longwall.pipeline.planning.planner import PLANNER
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.build import build_graph
@@ -96,9 +95,7 @@ def test_where_the_budget_has_no_room_for_counts_of_vertices_rows_are_summed(
 
 @pytest.mark.gpu
 def test_motifs_of_a_graph_that_the_device_holds_in_part(lab: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
-    from longwall.pipeline.planning.motifs.by_counting import plan_counting
-
-    plan = plan_counting(4, GRAPHS["rmat"](), PLANNER)
+    plan = motifs("motif-counting", 4, GRAPHS["rmat"]())
     expected = plan.counts(lab.context(GRAPHS["rmat"]()))
     counted = []
     plain = count_by_triangles

@@ -9,7 +9,7 @@ import pkgutil
 import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from itertools import pairwise
@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 from cases import each_case
 from sharing import share_every_phase
+from stored import store_of
 
 import longwall.pipeline.phases
 import longwall.pipeline.workloads
@@ -31,7 +32,7 @@ from longwall.kernels.host.queries.candidate_space import QueryGraph
 from longwall.kernels.interface.homomorphism_program import CodegreePattern
 from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.execution.phase import MergingPhase, Phase
+from longwall.pipeline.execution.phase import MergingPhase, NotEnoughMemory, Phase, prepared_tasks
 from longwall.pipeline.execution.second_engine import SecondEngine
 from longwall.pipeline.execution.thread_executor import ThreadExecutor, begin_phase
 from longwall.pipeline.patterns.parse import parse_pattern
@@ -347,12 +348,15 @@ class Apart:
         shares = [ranges[number::PROCESSES] for number in range(PROCESSES)]
         assert all(shares)
         for share in shares:
-            with self._process(env) as apart, pickle.loads(pickled).open(apart) as make_worker:
-                worker = make_worker()
-                for first, last in share:
-                    worker.run(first, last)
-                found = worker.take_partial()
-                worker.close()
+            with self._process(env) as apart:
+                mine: Phase = pickle.loads(pickled)
+                mine.prepare(apart)
+                with mine.open(apart) as make_worker:
+                    worker = make_worker()
+                    for first, last in share:
+                        worker.run(first, last)
+                    found = worker.take_partial()
+                    worker.close()
                 apart.resources.disk.charge(-checkpoint_bytes(found.files), "")
             env.resources.disk.charge(checkpoint_bytes(found.files), "what the run has finished")
             record.commit(share, found)
@@ -370,8 +374,7 @@ class Apart:
                 spec=env.spec,
                 graph=env.graph,
                 resources=resources,
-                files=RunFiles(store, resources.disk, lambda prefix: self._numbers.getrandbits(60)),
-                results=env.results,
+                files=RunFiles(store, resources.disk, lambda prefix: self._numbers.getrandbits(60), env.results),
                 observer=NullObserver(),
                 cancel=threading.Event(),
                 alone=False,
@@ -398,7 +401,7 @@ def test_tasks_cover_the_roots(example: Example, graph: Graph, lab: Any, tmp_pat
     phase = example.make(lab.context(graph, folder=tmp_path))
     totals = set()
     for threads in (1, 3):
-        tasks = phase.tasks(lab.context(graph, threads=threads, folder=tmp_path))
+        tasks = prepared_tasks(phase, lab.context(graph, threads=threads, folder=tmp_path))
         assert [task.first for task in tasks] == [0, *(task.last for task in tasks[:-1])]
         assert all(task.first < task.last for task in tasks)
         assert all(task.size >= 0 for task in tasks)
@@ -406,10 +409,76 @@ def test_tasks_cover_the_roots(example: Example, graph: Graph, lab: Any, tmp_pat
     assert len(totals) == 1
 
 
+class Snapshot(NamedTuple):
+    """The state of a process that a phase can change."""
+
+    used: tuple[int, ...]
+    """Bytes of the budgets."""
+    on_engine: tuple[int, ...]
+    """The graphs on the engine: of the run, and the derived ones."""
+    derived: tuple[tuple[Any, int], ...]
+    files: tuple[tuple[str, int], ...]
+
+    @classmethod
+    def of(cls, env: Environment) -> Snapshot:
+        resources, environments = env.resources, [env]
+        environments += [one.env for one in env.derived.values() if getattr(one, "env", None) is not None]
+        return cls(
+            (resources.host.used, resources.work.used, resources.disk.used),
+            tuple(id(one.device_graph) for one in environments),
+            tuple((what, id(made)) for one in environments for what, made in one.derived.items()),
+            tuple((str(path), path.stat().st_size) for path in sorted(env.results.parent.rglob("*")) if path.is_file()),
+        )
+
+
+def demand_no_effects(phase: Phase, env: Coordinator) -> None:
+    before = Snapshot.of(env)
+    with suppress(AssertionError, KeyError):  # what it reads may be missing yet
+        phase.tasks(env)
+    assert Snapshot.of(env) == before
+    phase.prepare(env)
+    before = Snapshot.of(env)
+    tasks = phase.tasks(env)
+    assert tasks
+    assert phase.tasks(env) == tasks
+    assert Snapshot.of(env) == before
+    phase.prepare(env)  # again, as another phase may have been between
+    assert Snapshot.of(env).used == before.used
+    assert phase.tasks(env) == tasks
+
+
+@each_case("example", ALL, ids=NAMES)
+def test_asking_for_tasks_changes_nothing(example: Example, graph: Graph, lab: Any, tmp_path: Path) -> None:
+    env = lab.context(graph, threads=2, folder=tmp_path)
+    demand_no_effects(example.make(env), env)
+
+
+@pytest.mark.parametrize("count", [CountCliques(3), CountTrianglesOfVertices()], ids=lambda one: one.method)
+def test_asking_for_tasks_of_a_graph_that_stays_in_its_store_changes_nothing(
+    count: CountRanges, graph: Graph, lab: Any, tmp_path: Path
+) -> None:
+    env = lab.context(store_of(graph, tmp_path / "store"), threads=2, folder=tmp_path)
+    demand_no_effects(RangeCount(count, 1e6), env)
+
+
+@pytest.mark.gpu
+@each_case("example", ALL, ids=NAMES)
+@pytest.mark.parametrize("access", ["resident", "adaptive"])
+def test_asking_for_tasks_changes_nothing_on_a_device(
+    example: Example, access: str, graph: Graph, lab: Any, tmp_path: Path
+) -> None:
+    env = lab.context(graph, engine="cuda", folder=tmp_path, memory={"access": access})
+    phase = example.make(env)
+    try:
+        demand_no_effects(phase, env)
+    except NotEnoughMemory:
+        assert access == "adaptive"  # tables of arcs are for graphs that a device holds
+
+
 @each_case("count", COUNTS, ids=lambda one: one.method)
 def test_little_work_is_cut_into_few_tasks(count: CountRanges, graph: Graph, lab: Any, tmp_path: Path) -> None:
     env = lab.context(graph, threads=2, folder=tmp_path)
-    few, many = (RangeCount(count, cost).tasks(env) for cost in (1e3, 1e9))
+    few, many = (prepared_tasks(RangeCount(count, cost), env) for cost in (1e3, 1e9))
     assert len(few) <= 2 * (2 * graph.num_edges // 256)  # motifs: at equal lengths and at equal work
     assert len(many) > 30
     assert (few[0].first, few[-1].last) == (many[0].first, many[-1].last)

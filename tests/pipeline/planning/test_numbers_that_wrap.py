@@ -5,6 +5,7 @@ from functools import cache
 import naive
 import networkx as nx
 import pytest
+from budgets import table_memory
 
 from longwall.kernels.interface.homomorphism_program import FLOATING
 from longwall.pipeline.execution.device_graph import load_graph
@@ -36,11 +37,11 @@ def test_they_bound_every_table(lab, costs):
         nx.barabasi_albert_graph(20, 3, seed=2),
     ):
         run = lab.context(lab.graph(network.edges))
-        graph, memory = load_graph(run)
+        graph, _ = load_graph(run)
         sums = plan_homomorphisms(tuple(patterns()), costs) or plan_homomorphisms(tuple(patterns()[:8]), costs)
         assert sums is not None
         bounds = bound_program(sums.program, sizes_of(run.graph))
-        tables = make_tables(run.engine, graph, sums.program, FLOATING, memory)
+        tables = make_tables(run.engine, graph, sums.program, FLOATING, table_memory())
         for table, bound in zip(tables.vertices, bounds.vertices, strict=True):
             assert table.max() <= bound.most
             assert table.sum() <= bound.total

@@ -10,10 +10,10 @@ from typing import Any
 import networkx as nx
 import pyarrow.parquet as pq
 import pytest
+from explained import explain
 from plans import methods_of, plan_count
 
 import longwall
-from longwall.pipeline.explain import explain
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.kernel_plan import KernelPlan

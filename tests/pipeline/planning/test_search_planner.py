@@ -6,13 +6,13 @@ from itertools import combinations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plans import plan_count
+from plans import plan_count, proposed
 from strategies import graphs, queries
 
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import make_pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, restrictions
-from longwall.pipeline.phases.count_per_vertex import plan_triangles_per_vertex
+from longwall.pipeline.planning.query import Query
 from longwall.pipeline.planning.search.search_planner import plan_match
 
 
@@ -90,7 +90,7 @@ def test_cliques_and_four_cycles_have_kernels_of_their_own(lab):
 def test_plans_print_the_stages_that_run(lab):
     graph = lab.graph(combinations(range(12), 2))
     cliques, cycles = (plan_count(parse_pattern(name), graph) for name in ("clique-5", "cycle-4"))
-    triangles = plan_triangles_per_vertex(parse_pattern("triangle"), graph.stats)
+    triangles = proposed("triangles-of-vertices", Query(parse_pattern("triangle"), want="per_vertex"), graph)
     for plan in (cliques.best, cycles.best, triangles):
         source, count = plan.phase.stages
         assert plan.describe().splitlines()[1:] == [source.describe(), count.describe()]

@@ -251,6 +251,22 @@ def test_a_run_that_has_only_begun() -> None:
     check_page(comparison_page(bare, bare))
 
 
+@each_case(
+    ("progress", "said"),
+    [
+        ([], "It got to no commit: nothing of its work is kept."),
+        ([("count", 30, 1200)], "It got as far as: count, 2.5% of 1,200 roots."),
+        ([("one", 7, 7), ("two", 1, 4)], "It got as far as: two, 25% of 4 roots; 1 phase finished."),
+        ([("one", 7, 7), ("two", 4, 4)], "It got as far as: 2 phases finished."),
+    ],
+)
+def test_a_run_that_is_not_done_says_how_far_it_got(progress: list[tuple[str, int, int]], said: str) -> None:
+    manifest = {"status": "interrupted", "config_sha256": "", "reason": "interrupted by SIGTERM"}
+    bare = RunRecord("/runs/x", manifest, {}, {}, [], [], None, progress)
+    assert said in run_page(bare)
+    assert "It got" not in run_page(bare._replace(manifest=manifest | {"status": "done"}))
+
+
 def test_many_of_everything_is_cut_short() -> None:
     many = record(
         counts=[{"pattern": "0-1", "count": n, "labels": [n, n]} for n in range(500)],

@@ -230,6 +230,7 @@ def entry(ranges: Any, partial: PartialResult, **more: Any) -> dict[str, Any]:
     return {
         "phase": "count",
         "total": 100,
+        "answers": ["", ""],
         "ranges": ranges,
         "value": partial.value,
         "files": list(partial.files),
@@ -350,7 +351,7 @@ def test_a_run_of_an_earlier_version_is_refused_and_may_be_replaced(config: dict
     (run / "checkpoint" / name).write_text("12345678 {}\n")
     manifest = json.loads((run / "manifest.json").read_text())
     (run / "manifest.json").write_text(json.dumps(manifest | {"checkpoint_format": 2}))
-    with pytest.raises(InputError, match=r"its checkpoint has another format \(2, .*has 4\); start a new run"):
+    with pytest.raises(InputError, match=r"its checkpoint has another format \(2, .*has 5\); start a new run"):
         longwall.resume(run)
     config["run"]["overwrite"] = True
     assert longwall.run(config).table().num_rows
@@ -364,8 +365,8 @@ def test_a_run_of_an_earlier_version_is_refused_and_may_be_replaced(config: dict
         "[]",
         '{"status": 1}',
         '{"status": "failed"}',
-        '{"status": "failed", "config_sha256": "x", "plan": 1}',
-        '{"status": "failed", "config_sha256": "x", "plan": {}, "engine": [], "graph": {}}',
+        '{"status": "failed", "config_sha256": "x", "question": 1}',
+        '{"status": "failed", "config_sha256": "x", "question": {}, "engine": [], "graph": {}}',
         '{"status": "failed", "config_sha256": "x", "resumed": "x"}',
         "[" * 100_000,
         "\xff",

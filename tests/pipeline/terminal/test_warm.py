@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,7 +34,7 @@ class Counted(NullObserver):
 
 def test_a_process_that_ends_is_no_crash(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warm, "_SERVE", "raise SystemExit(3)")
-    assert warm.do_runs(["cpu"], NullObserver(), [TRIANGLES]) == ["a process that compiles has ended"]
+    assert warm.do_runs("cpu", NullObserver(), [TRIANGLES]) == ["a process that compiles has ended"]
 
 
 def test_every_run_is_a_config_and_every_workload_has_one(tmp_path: Path) -> None:
@@ -41,17 +43,28 @@ def test_every_run_is_a_config_and_every_workload_has_one(tmp_path: Path) -> Non
     assert kinds >= {"triangles", "cliques", "match", "motifs", "maximal-cliques", "quasi-cliques", "frequent"}
 
 
-@pytest.mark.slow
-def test_a_run_compiles_nothing_afterwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+def test_runs_tell_why_they_fail_each_reason_once() -> None:
     seen = Counted()
-    reasons = warm.do_runs(["cpu"], seen, [TRIANGLES, WRONG, WRONG])
+    reasons = warm.do_runs("cpu", seen, [TRIANGLES, WRONG, WRONG])
     assert (seen.total, seen.done) == (3, 3)
     assert len(reasons) == 1
     assert "missing.txt" in reasons[0]
+
+
+@pytest.mark.slow
+def test_runs_compile_nothing_afterwards(tmp_path: Path) -> None:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+    environment = kept | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    command = [sys.executable, "-m", "longwall", "doctor", "--warm", "--json"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["kernels"].startswith("compiled: "), done.stdout
     warm._write_graphs(tmp_path)
-    config = json.dumps(warm._config(tmp_path, TRIANGLES, "cpu"))
-    code = "import json, sys, longwall; longwall.run(json.loads(sys.argv[1])); print('numba' in sys.modules)"
-    done = subprocess.run([*python_words(code), config], capture_output=True, text=True, check=True)
-    assert done.stdout.split()[-1] == "False", "Numba was imported: a kernel was not on disk"
+    configs = json.dumps([warm._config(tmp_path, run, "cpu") for run in warm.RUNS])
+    code = """
+import json, sys, longwall
+for config in json.loads(sys.argv[1]):
+    longwall.run(config)
+    assert "numba" not in sys.modules, f"a kernel was not on disk: {config['workload']}"
+"""
+    done = subprocess.run([*python_words(code), configs], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

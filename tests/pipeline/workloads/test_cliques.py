@@ -14,12 +14,12 @@ import naive_cliques
 import networkx as nx
 import pyarrow as pa
 import pytest
+from explained import explain
 from run_configs import run_config, write_edges
 from typer.testing import CliRunner
 
 import longwall
 from longwall.pipeline.cli import app
-from longwall.pipeline.explain import explain
 from longwall.pipeline.workloads.cliques import results
 from longwall.stages.cliques import leaves as clique_leaves
 

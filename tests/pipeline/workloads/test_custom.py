@@ -330,7 +330,7 @@ def test_the_example_config_runs(tmp_path: Path) -> None:
 
 
 def test_explain_shows_the_stages(tmp_path: Path) -> None:
-    from longwall.pipeline.explain import explain
+    from explained import explain
 
     text = explain(EXAMPLES / "plexes.toml", overrides=["engine.kind=cpu"])
     assert "Plexes.roots" in text
@@ -346,7 +346,7 @@ def test_a_run_is_not_resumed_with_another_file(tmp_path: Path) -> None:
     manifest = json.loads((folder / "manifest.json").read_text())
     (folder / "manifest.json").write_text(json.dumps(manifest | {"status": "failed"}))
     (tmp_path / "plexes.py").write_text(source + "\n")
-    with pytest.raises(longwall.InputError, match="its plan is not the one"):
+    with pytest.raises(longwall.InputError, match="its question is not the one"):
         longwall.resume(folder)
     (tmp_path / "plexes.py").write_text(source)
     assert longwall.resume(folder).count == found.count

@@ -292,7 +292,7 @@ def config(**sections: Any) -> dict[str, Any]:
 
 
 def test_explain_predicts_levels() -> None:
-    from longwall.pipeline.explain import explain
+    from explained import explain
 
     lines = explain(config()).splitlines()
     at = lines.index("prediction   exact: the patterns are few enough to be mined for it")
@@ -304,7 +304,7 @@ def test_explain_predicts_levels() -> None:
 
 
 def test_explain_says_what_does_not_fit() -> None:
-    from longwall.pipeline.explain import explain
+    from explained import explain
 
     many = {"kind": "erdos-renyi", "vertices": 1500, "edges": 6000, "seed": 1, "num_labels": 400}
     wanted = {"kind": "frequent", "min_support": 1, "max_edges": 2, "output": "embeddings"}

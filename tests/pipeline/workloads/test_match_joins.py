@@ -9,10 +9,10 @@ import naive
 import pyarrow.parquet as pq
 import pytest
 from breakable import EDGES, LABELS
+from explained import explain
 from run_configs import run_config, write_edges
 
 import longwall
-from longwall.pipeline.explain import explain
 
 
 def config(folder: Path, **sections: Any) -> dict[str, Any]:

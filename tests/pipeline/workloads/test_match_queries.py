@@ -10,12 +10,12 @@ from typing import Any
 import networkx as nx
 import pyarrow.parquet as pq
 import pytest
+from explained import explain
 from networkx.algorithms.isomorphism import GraphMatcher
 from run_configs import run_config, write_edges
 
 import longwall
 from longwall.pipeline.cli_output import print_result
-from longwall.pipeline.explain import explain
 from longwall.pipeline.patterns.query_folder import queries_of
 from longwall.storage.errors import InputError
 

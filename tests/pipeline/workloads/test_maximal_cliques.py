@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from cases import each_case
+from explained import explain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_configs import run_config, write_edges
@@ -21,7 +22,6 @@ import longwall
 from longwall.kernels.interface.maximal_cliques import order_bytes
 from longwall.pipeline.cli import main
 from longwall.pipeline.execution.phase import equal_tasks
-from longwall.pipeline.explain import explain
 from longwall.pipeline.run_store.commit_log import PhaseRecord
 from longwall.pipeline.workloads.maximal_cliques import limited
 from longwall.pipeline.workloads.maximal_cliques.order import ordered_graph

@@ -11,9 +11,11 @@ import naive
 import numpy as np
 import pytest
 from cases import each_case
+from explained import explain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from motif_counts import brute_force, by_form, form, mine, pairs_of, per_vertex, published, run
+from plans import motifs
 from run_configs import run_config
 from strategies import graphs
 
@@ -21,11 +23,6 @@ import longwall
 from longwall.kernels.host.patterns.orbit_tables import orbits
 from longwall.kernels.host.patterns.pattern_codes import connected_codes, dictionary, growth, spanning_subgraphs
 from longwall.pipeline.config import load_config
-from longwall.pipeline.explain import explain
-from longwall.pipeline.planning.motifs.by_counting import plan_counting
-from longwall.pipeline.planning.motifs.by_enumeration import plan_enumeration
-from longwall.pipeline.planning.motifs.orbits import plan_orbits
-from longwall.pipeline.planning.planner import PLANNER
 from longwall.pipeline.run_store import commit_log
 from longwall.stages.source import host_arrays
 from longwall.storage.errors import FinalError, InputError
@@ -191,7 +188,7 @@ def test_graphs_in_pages_are_counted(lab, engine_kind, access):
     context = lab.context(
         graph, engine=engine_kind, workload={"kind": "motifs", "k": 4}, memory={"access": access, "device": "64MiB"}
     )
-    assert plan_enumeration(4, graph.stats).counts(context) == [one.count for one in run(lab, graph, 4, "cpu")]
+    assert motifs("motif-enumeration", 4, graph).counts(context) == [one.count for one in run(lab, graph, 4, "cpu")]
 
 
 class Interrupting(NullObserver):
@@ -236,7 +233,7 @@ def test_an_interrupted_run_is_resumed_where_it_was(lab, tmp_path, monkeypatch, 
 
 
 @pytest.mark.parametrize(
-    "make", [lambda graph: plan_enumeration(7, graph.stats), lambda graph: plan_counting(5, graph, PLANNER)]
+    "make", [lambda graph: motifs("motif-enumeration", 7, graph), lambda graph: motifs("motif-counting", 5, graph)]
 )
 def test_plans_are_printed_and_put_into_the_manifest(make):
     graph = generate("rmat", seed=1, scale=7)
@@ -320,11 +317,11 @@ def test_a_worker_without_room_says_so(lab):
     graph = generate("rmat", seed=1, scale=8)
     context = lab.context(graph, host=graph.nbytes + 40_000)
     with pytest.raises((InputError, longwall.RunError), match=r"memory\.host"):
-        plan_enumeration(6, graph.stats).counts(context)
+        motifs("motif-enumeration", 6, graph).counts(context)
 
 
 def test_orbit_plans_name_their_orbits():
-    stats = generate("rmat", seed=1, scale=7).stats
-    assert "0 to 3," in plan_orbits(3, stats).describe()
-    assert plan_orbits(4, stats).to_dict()["kind"] == "graphlet orbits"
+    graph = generate("rmat", seed=1, scale=7)
+    assert "0 to 3," in motifs("orbit-enumeration", 3, graph).describe()
+    assert motifs("orbit-enumeration", 4, graph).to_dict()["kind"] == "graphlet orbits"
     assert growth(3).ways.tolist() == [3, 2, 3, 4, 4, 4]

@@ -9,13 +9,13 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
+from explained import explain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_configs import run_config, write_edges
 from strategies import graphs
 
 import longwall
-from longwall.pipeline.explain import explain
 from longwall.pipeline.workloads.base import answer_pattern
 from longwall.pipeline.workloads.quasi_cliques import quasi_cliques
 

@@ -10,7 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from cases import each_case
+from typer.testing import CliRunner
 
+from longwall.pipeline.cli import app
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.ingest import load_graph
 from longwall.storage.ingest.tables.columns import TableOptions
@@ -50,7 +52,7 @@ def refusal(path: Path, labels: Path | None = None) -> str:
         ("g.txt", "# neighbours\n1 2 3\n2 1\n3 1\n", 3, "the number of fields changes from 3 to 2 in '2 1'"),
         ("g.txt", "1 2\n1 2,5\n", 2, "different separators in '1 2,5'"),
         ("g.txt", "1 2\n1,2 5\n", 2, "different separators in '1,2 5'"),
-        ("g.csv", '1,2,a\n1,2,"a\n', 2, "a quote that the line does not close"),
+        ("g.csv", '1,2,a\n1,2,"a\n', 2, "a quote that is not closed"),
         ("g.csv", "# c\r1,2\n3,4\n", 1, "carriage return"),
         ("g.csv", "3,4\n# c\r1,2\n", 2, "carriage return"),
         ("g.csv", "1,2,a\rb\n", 1, "carriage return"),
@@ -62,7 +64,6 @@ def refusal(path: Path, labels: Path | None = None) -> str:
         ("g.csv", "source\n1\n", 1, "two columns of integers or texts are needed"),
         ("g.txt", "<?xml version='1.0'?>\n<graphml/>\n", 1, "this looks like XML"),
         ("g.txt", '{"nodes": []}\n', 1, "this looks like JSON"),
-        ("g.graph", "3 2\n2 3\n1\n1\n", 1, "METIS"),
         ("g.graph", "t # 1 2\nv 0 1 1\nv 1 1 1\ne 0 1\n", 1, "not the header"),
         ("g.txt", "src 1\n1 2\n", 1, "'src' is not an integer"),
         ("g.csv", "src,dst\n1,2\nsrc,dst\n", 3, "'src' is not an integer"),
@@ -304,11 +305,9 @@ def test_bad_parquet(tmp_path: Path, columns: dict[str, list[int]], says: str) -
 @each_case(
     ("name", "says"),
     [
-        ("g.json", ".json files are not read; Longwall reads edge lists"),
-        ("g.txt.bz2", ".bz2 files are not read"),
-        ("g.txt.xz", ".xz files are not read"),
+        ("g.jsonl", ".jsonl files are not read; Longwall reads edge lists"),
+        ("g.tar.bz2", ".tar files are not read"),
         ("g.tar.gz", ".tar files are not read"),
-        ("g.metis", ".metis files are not read"),
         ("*.csv", "no file matches this pattern"),
         ("folder", "this is a folder without files, and no graph store"),
     ],
@@ -414,3 +413,27 @@ def test_edge_labels_that_disagree(tmp_path: Path) -> None:
     path = tmp_path / "g.lg"
     path.write_text("t # 1\nv 3 1\nv 8 1\ne 3 8 1\ne 8 3 2\n")
     assert "edge 3-8 is given twice with different labels (1 and 2)" in refusal(path)
+
+
+@each_case(
+    ("name", "content", "says"),
+    [
+        ("g.json", '{"links": [{"source": 1,\n"target": }]}', "g.json, line 2: this is not complete JSON"),
+        ("g.metis", "3 2\n2 3\n1 x\n1\n", "g.metis, line 3: 'x' is not an integer"),
+        ("g.graph", "3 2\n2 3\n4\n1\n", "g.graph, line 3: vertex 2 has the neighbour '4'"),
+        ("g.net", "*Vertices 3\n*Edges\n1 4\n", "g.net, line 3: vertex '4' is outside 1..3"),
+        ("g.col", "p edge 3 1\ne 1 4\n", "g.col, line 2: the edge 1 4 is outside 1..3"),
+        ("g.xz", "1 2\n", "g.xz: the xz data is truncated or damaged"),
+        ("g.bz2", "1 2\n", "g.bz2: the bzip2 data is truncated or damaged"),
+        ("g.zip", "1 2\n", "g.zip: this is not a complete zip archive"),
+        ("g.csv", 'source,target,a\n1,2,"b\n3,4,c\n', "g.csv, line 2: a quote that is not closed"),
+    ],
+)
+def test_a_command_ends_with_code_2_and_one_sentence(tmp_path: Path, name: str, content: str, says: str) -> None:
+    (tmp_path / name).write_text(content)
+    ran = CliRunner().invoke(app, ["info", str(tmp_path / name)])
+    assert ran.exit_code == 2
+    *notes, error = ran.stderr.strip().splitlines()
+    assert error.startswith("error: ")
+    assert says in error
+    assert len(notes) == (name == "g.csv"), "the columns that are read"

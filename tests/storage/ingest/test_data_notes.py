@@ -174,9 +174,32 @@ def test_a_note_is_one_sentence_with_its_number() -> None:
 
 
 @each_case(
+    ("name", "text"),
+    [
+        ("a.txt", "# a\n1 2\n% b\n2 3\n#\n"),
+        ("a.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n% a\n3 3 2\n% b\n2 1\n# c\n3 2\n"),
+        ("a.col", "c a\nc b\np edge 3 2\ne 1 2\nc\ne 2 3\n"),
+        ("a.gr", "c a\np sp 3 4\nc b\na 1 2 1\na 2 1 1\na 2 3 1\na 3 2 1\nc c\n"),
+        ("a.lg", "# a\nt # 1\nv 1 0\nv 2 0\n# b\nv 3 0\ne 1 2\n% c\ne 2 3\n"),
+        ("a.graph", "# a\nt 3 2\nv 1 0 1\nv 2 0 2\n# b\nv 3 0 1\ne 1 2\n% c\ne 2 3\n"),
+        ("a.gspan", "# a\nt # 1\nv 0 x\nv 1 x\n# b\nv 2 x\ne 0 1 y\n% c\ne 1 2 y\n"),
+        ("a.metis", "% a\n3 2\n2\n% b\n1 3\n2\n% c\n"),
+        ("a.net", "% a\n*Vertices 3\n% b\n*Edges\n1 2\n% c\n2 3\n"),
+    ],
+)
+def test_comments_of_every_format_are_counted(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    graphs: list[longwall.Graph] = []
+    assert not warned(lambda: graphs.append(longwall.open_graph(tmp_path / name)))
+    assert graphs[0].num_edges == 2
+    assert {note.kind: note.count for note in graphs[0].notes} == {"comments": 3}
+
+
+@each_case(
     ("name", "text", "said"),
     [
-        ("a.csv", "person,friend\nann,bob\n", "the first line ('person', 'friend') is read as a row"),
+        ("a.csv", "person,friend\nann,bob\n", "the first line ('person', 'friend') names the columns"),
+        ("a.txt", "ann bob\nbob cy\n", "the first line ('ann', 'bob') is read as a row"),
         ("out.a", "% bip unweighted\n1 1\n1 2\n", "vertex 7 of the second column is -7"),
         ("a.gml", "graph [ node [ id 1 ] node [ id 2 ] edge [ source 1 target 2 ] ]", "the ids of the nodes"),
         ("a.col", "p edge 2 9\ne 1 2\n", "9 edges are announced, and the file has 1"),

@@ -1,6 +1,7 @@
 """One random graph, written in every format and given as every object: vertices, neighbours and labels are the same."""
 
 import csv
+import json
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -109,7 +110,7 @@ def facts_of(graph: longwall.Graph) -> tuple[dict[Any, tuple[str, dict[Any, str]
         kinds = named(table["label"].to_pylist(), graph.edge_label_names)
     for u, v, kind in zip(table["source"].to_pylist(), table["target"].to_pylist(), kinds, strict=True):
         found[u][1][v] = found[v][1][u] = kind
-    return found, {note.kind: note.count for note in graph.notes if note.kind != "choice"}
+    return found, {note.kind: note.count for note in graph.notes if note.kind not in ("choice", "comments")}
 
 
 def delimited(content: Content, folder: Path, suffix: str, separator: str) -> longwall.Graph:
@@ -132,8 +133,14 @@ def parquet(content: Content, folder: Path) -> longwall.Graph:
     return longwall.open_graph(folder / "edges.parquet", folder / "vertices.parquet", edge_label="kind")
 
 
+def write_json(network: nx.MultiGraph, path: Path) -> None:
+    path.write_text(json.dumps(nx.node_link_data(network, edges="edges")))
+
+
 def network_file(content: Content, folder: Path, suffix: str) -> longwall.Graph:
-    write: Any = {".graphml": nx.write_graphml_xml, ".gexf": nx.write_gexf, ".gml": nx.write_gml}[suffix]
+    write: Any = {".graphml": nx.write_graphml_xml, ".gexf": nx.write_gexf, ".gml": nx.write_gml, ".json": write_json}[
+        suffix
+    ]
     write(content.network, folder / f"g{suffix}")
     kind: Any = "names" if isinstance(content.vertices[0], str) else "integers"
     if (suffix, kind) == (".gml", "integers"):  # their labels are the ids
@@ -174,6 +181,7 @@ FILES: dict[str, Callable[[Content, Path], longwall.Graph]] = {
     "graphml": lambda content, folder: network_file(content, folder, ".graphml"),
     "gexf": lambda content, folder: network_file(content, folder, ".gexf"),
     "gml": lambda content, folder: network_file(content, folder, ".gml"),
+    "json": lambda content, folder: network_file(content, folder, ".json"),
     "graphml of igraph": igraph_file,
 }
 LISTS = ("csv", "tsv", "semicolons", "parquet", "pandas", "polars", "arrow", "pairs", "tuples")
@@ -244,12 +252,28 @@ def dimacs(content: Content) -> str:
     return "\n".join(["c a graph", header, *(f"e {u} {v}" for u, v in content.edges), ""])
 
 
+def metis(content: Content) -> str:
+    others: dict[int, list[int]] = {vertex: [] for vertex in content.vertices}
+    for u, v in content.edges:
+        others[u].append(v)
+        others[v].append(u)
+    lines = [" ".join(map(str, others[vertex])) for vertex in sorted(others)]
+    return "\n".join(["% a graph", f"{len(others)} {len(content.edges)}", *lines, ""])
+
+
+def pajek(content: Content) -> str:
+    edges = [f"{u} {v} 0.5" for u, v in content.edges]
+    return "\n".join([f"*Vertices {len(content.vertices)}", "*Edges", *edges, ""])
+
+
 NUMBERED: dict[str, tuple[Callable[[Content], str], bool, bool]] = {
     "g.lg": (lg, True, True),
     "g.gspan": (lg, True, True),
     "g.graph": (graph_lines, True, False),
     "g.mtx": (matrix_market, False, False),
     "g.col": (dimacs, False, False),
+    "g.metis": (metis, False, False),
+    "g.net": (pajek, False, False),
 }
 """How a format without names is written, and whether it has labels of vertices and of edges."""
 
@@ -266,7 +290,7 @@ def test_every_format_of_numbers_is_the_graph(name: str, tmp_path: Path) -> None
         kinds=[words.get(kind, kind) if of_edges else "" for kind in content.kinds],
         groups={vertex: words.get(group, group) if of_vertices else "" for vertex, group in content.groups.items()},
     )
-    content = content.simple if name == "g.gspan" else content
+    content = content.simple if name in ("g.gspan", "g.metis") else content
     (tmp_path / name).write_text(write(content))
     assert facts_of(longwall.open_graph(tmp_path / name)) == content.facts
 

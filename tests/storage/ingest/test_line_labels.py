@@ -97,7 +97,7 @@ def test_dimacs(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
     graph = load_graph(tmp_path / name)
     assert (graph.num_vertices, graph.num_edges, longwall.count(graph, "triangle")) == (4, 4, 1)
-    assert {note.kind: note.count for note in graph.notes} == {"isolated": 1}
+    assert {note.kind: note.count for note in graph.notes} == {"isolated": 1, "comments": 3}
 
 
 @each_case(
@@ -123,7 +123,7 @@ def test_arcs_of_shortest_paths_are_edges(tmp_path: Path) -> None:
     (tmp_path / "d.gr").write_text(content)
     graph = load_graph(tmp_path / "d.gr")
     assert graph.num_edges == 3
-    assert {note.kind: note.count for note in graph.notes} == {"directions": 1, "isolated": 1}
+    assert {note.kind: note.count for note in graph.notes} == {"directions": 1, "isolated": 1, "comments": 2}
 
 
 def test_further_columns_of_dimacs_are_ignored(tmp_path: Path) -> None:

@@ -134,16 +134,32 @@ def test_what_text_means(tmp_path: Path, content: str, edges: Edges | None) -> N
         assert edges_of(graph) == expected(edges)
 
 
+@pytest.mark.parametrize("separator", [",", ";", "|", "\t", " "])
 @pytest.mark.parametrize("header", [None, True, False])
-def test_a_first_line_that_may_name_columns_is_mentioned(tmp_path: Path, header: bool | None) -> None:
-    """Nothing says whether it does where all fields are texts; the user is asked, unless the user has said it."""
-    path = tmp_path / "women.csv"
-    written_as_csv([("ann", "bob"), ("bob", "eve")], path, header=("woman", "friend"))
-    notes: list[str] = []
-    graph = load_graph(path, table=TableOptions(header=header), note=notes.append)
-    assert graph.num_edges == (2 if header else 3)
-    said = f"{path}: the first line ('woman', 'friend') is read as a row; if it names the columns, set graph.header"
-    assert [note for note in notes if note.startswith(said)] == notes[:1] * (header is None)
+def test_a_first_line_that_may_name_columns_is_mentioned(tmp_path: Path, header: bool | None, separator: str) -> None:
+    """If no word of the line is in a row, it names the columns; in lists with blanks, it is a row."""
+    path = tmp_path / "women.txt"
+    rows = [("woman", "friend"), ("ann", "bob"), ("bob", "eve")]
+    for names_columns, more in ((True, []), (False, [("eve", "friend")])):
+        path.write_text("\n".join(separator.join(row) for row in [*rows, *more]))
+        notes: list[str] = []
+        graph = load_graph(path, table=TableOptions(header=header), note=notes.append)
+        taken = header if header is not None else names_columns and separator != " "
+        assert graph.num_edges == 3 + len(more) - taken
+        said = "names the columns, as none of its words is in a row; if it is a row, set graph.header = false"
+        if not taken:
+            said = "is read as a row; if it names the columns, set graph.header = true"
+        beginning = f"{path}: the first line ('woman', 'friend') {said}"
+        assert [note for note in notes if note.startswith(beginning)] == notes[:1] * (header is None)
+
+
+def test_names_of_unknown_columns_are_asked_about(tmp_path: Path) -> None:
+    path = tmp_path / "g.csv"
+    path.write_text("payer,payee,currency\nann,bob,EUR\nbob,cy,USD\n")
+    with pytest.raises(InputError, match="line 1: it is not clear which columns are meant: payer, payee, currency"):
+        load_graph(path)
+    path.write_text("ann,bob,EUR\nbob,cy,USD\n")
+    assert edges_of(load_graph(path)) == expected([("ann", "bob"), ("bob", "cy")])
 
 
 def test_integers_may_be_names(tmp_path: Path) -> None:
@@ -233,7 +249,9 @@ def test_any_texts_are_names(edges: Edges, step: int) -> None:
 @settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
-        st.tuples(*[st.text(st.characters(codec="utf-8", min_codepoint=32), min_size=1, max_size=9)] * 2),
+        st.tuples(
+            *[st.text(st.characters(codec="utf-8", min_codepoint=32) | st.just("\n"), min_size=1, max_size=9)] * 2
+        ),
         min_size=2,
         max_size=20,
     )
@@ -253,7 +271,7 @@ REFUSED = {
     "the remedy": ("g.txt", "1 2\n2 x\n", TableOptions(), 'set graph.ids = "names"'),
     "an empty name": ("g.csv", "a,b\nb,\n", TableOptions(), "line 2: an empty field in 'b,'"),
     "an empty quoted name": ("g.csv", 'a,b\nb,""\n', TableOptions(), "line 2: an empty field"),
-    "an open quote": ("g.csv", 'a,b\nb,"c\n', TableOptions(), "line 2: a quote that the line does not close"),
+    "an open quote": ("g.csv", 'a,b\nb,"c\n', TableOptions(), "line 2: a quote that is not closed"),
     "a row with more fields": ("g.csv", "a,b\nb,c,d\n", TableOptions(), "line 2: the number of fields changes"),
     "no such column": ("g.csv", "source,target\na,b\n", TableOptions(edge_label="kind"), "there is no column kind"),
     "no such number": (

@@ -1,6 +1,7 @@
-"""GraphML, GEXF and GML: what networkx writes is read as networkx has it; whatever else is refused with its line."""
+"""GraphML, GEXF, GML and node-link JSON: files of networkx are its graphs; all else is refused with its line."""
 
 import gzip
+import json
 import tracemalloc
 import warnings
 from collections.abc import Callable
@@ -16,6 +17,7 @@ import longwall
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.ingest import ingest, load_graph
 from longwall.storage.ingest.readers import gml
+from longwall.storage.ingest.readers.json_elements import JsonElements
 from longwall.storage.ingest.readers.xml_elements import GRAPHML, XmlElements
 from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest, TableOptions
 
@@ -23,7 +25,12 @@ WRITERS: dict[str, Callable[[nx.Graph, Path], None]] = {
     ".graphml": lambda graph, path: nx.write_graphml_xml(graph, path),
     ".gexf": lambda graph, path: nx.write_gexf(graph, path),
     ".gml": lambda graph, path: nx.write_gml(graph, path),
+    ".json": lambda graph, path: _write_json(graph, path, "links"),
 }
+
+
+def _write_json(graph: nx.Graph, path: Path, links: str, **options: Any) -> None:
+    path.write_text(json.dumps(nx.node_link_data(graph, edges=links), **options))
 
 
 def edges_of(graph: longwall.Graph) -> set[frozenset[Any]]:
@@ -149,6 +156,7 @@ def test_a_directed_graph_of_a_config(tmp_path: Path) -> None:
 
 
 HEAD = '<?xml version="1.0"?>\n<graphml>\n<graph edgedefault="undirected">\n'
+LINK = '{"nodes": [],\n"links":\n[{"source": 1, "target": 2}]}'
 REFUSED = {
     "no XML": ("g.graphml", "1 2\n", "line 1: this is not complete XML"),
     "another format": ("g.graphml", "<gexf></gexf>", "line 1: this is <gexf>, not <graphml>"),
@@ -187,6 +195,42 @@ REFUSED = {
         f"graph[{'a[' * 9000}{']' * 9001}",
         "networkx cannot read this GML",
     ),
+    "no JSON": ("g.json", "1 2\n", "line 1: '1 2.n' stands in place of an object; write {"),
+    "an unknown word of JSON": (
+        "g.json",
+        '{"nodes": [],\n "links": [{"source": x}]}',
+        "line 2: this is not complete",
+    ),
+    "JSON cut off": ("g.json", LINK[:-2], "line 3: the end of the file stands in place of ',' or"),
+    "JSON without links": ("g.json", '{"nodes": [], "adjacency": [[]]}', "line 1: there is no list of links"),
+    "two lists of links": ("g.json", '{"links": [], "edges": []}', "has 'links' and 'edges'; give one list of links"),
+    "links that are no list": ("g.json", '{"links": 7}', "line 1: '7}' stands in place of a list"),
+    "a link that is no object": (
+        "g.json",
+        '{"links": [[1, 2]]}',
+        "a list stands in place of an object in the",
+    ),
+    "half a link": ("g.json", '{"links": [{"source": 1}]}', "line 1: an edge without source or target"),
+    "a node that is a list": (
+        "g.json",
+        '{"links": [{"source": [1], "target": 2}]}',
+        "a list is neither an integer",
+    ),
+    "a node that is a float": ("g.json", '{"links": [{"source": 1.0, "target": 2}]}', "1.0 is neither an integer nor"),
+    "a node that is true": ("g.json", '{"links": [{"source": true, "target": 2}]}', "True is neither an integer nor"),
+    "nodes of two types": (
+        "g.json",
+        '{"links": [{"source": "1", "target": 2}]}',
+        "some nodes are integers, and",
+    ),
+    "directions that are a text": ("g.json", '{"directed": "no", "links": []}', "'directed' is 'no'; write true or"),
+    "two graphs": ("g.json", f"{LINK}\n{LINK}", "line 4: something follows the graph"),
+    "half a surrogate pair": ("g.json", LINK.replace("1,", '"\\ud800",').replace("2", '"b"'), "a surrogate pair"),
+    "a number of many digits": ("g.json", LINK.replace("1,", f"{'1' * 5000},"), "this is no JSON that can be read"),
+    "lists of JSON in one another": ("g.json", '{"nodes": [' + "[" * 90_000, "lists in one another"),
+    "a long link": ("g.json", LINK.replace("1,", f'"{"a" * 600_000}",'), "a value of more than 262,144 characters"),
+    "binary JSON": ("g.json", b'{"a": "\xff"}', "line 1: this is not UTF-8"),
+    "UTF-16": ("g.json", LINK.encode("utf-16"), "line 1: this is not UTF-8"),
     "binary GML": ("g.gml", b"\xff\xfe", "this is not UTF-8"),
 }
 
@@ -199,6 +243,58 @@ def test_network_files_that_are_refused(tmp_path: Path, case: str) -> None:
         load_graph(tmp_path / name)
     assert str(tmp_path / name) in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_json_of_any_layout_is_the_graph(tmp_path: Path) -> None:
+    graph = network(False, nx.DiGraph)
+    graph.graph["notes"] = {"a": [1, {"links": []}, "]}"], "links": "x" * 500_000, "b": None}
+    expected = {frozenset(edge) for edge in graph.edges()}
+    for at, (links, options) in enumerate([("links", {"indent": 3}), ("edges", {"separators": (",", ":")})]):
+        path = tmp_path / f"{at}.json"
+        _write_json(graph, path, links, **options)
+        data = json.loads(path.read_text())
+        for keys in (list(data), sorted(data, reverse=True)):
+            path.write_text(json.dumps({key: data[key] for key in keys}, **options), "utf-8-sig")
+            found = load_graph(path)
+            assert edges_of(found) == expected
+            assert {note.kind: note.count for note in found.notes}["directions"] == graph.number_of_edges()
+
+
+def test_nodes_of_json_without_an_id_are_numbered_as_networkx_does(tmp_path: Path) -> None:
+    data = {"nodes": [{"name": name} for name in "abcd"], "links": [{"source": 0, "target": 2}]}
+    (tmp_path / "g.json").write_text(json.dumps(data))
+    graph = nx.node_link_graph(data, edges="links")
+    assert edges_of(load_graph(tmp_path / "g.json")) == {frozenset(edge) for edge in graph.edges()}
+    named = load_graph(tmp_path / "g.json", table=TableOptions(vertex_name="name"))
+    assert edges_of(named) == {frozenset("ac")}
+    assert {note.kind: note.count for note in named.notes} == {"isolated": 2}
+    noted = {note.kind: note.count for note in load_graph(tmp_path / "g.json").notes}
+    assert noted == {"isolated": 2, "names": 4}
+
+
+def test_texts_of_json_are_names_even_if_they_look_like_numbers(tmp_path: Path) -> None:
+    _write_json(nx.Graph([("1", "02")]), tmp_path / "g.json", "links")
+    assert edges_of(load_graph(tmp_path / "g.json")) == {frozenset(("1", "02"))}
+    integers = load_graph(tmp_path / "g.json", table=TableOptions(ids="integers"))
+    assert edges_of(integers) == {frozenset((1, 2))}
+    _write_json(nx.Graph([(1, -(2**63))]), tmp_path / "g.json", "links")
+    assert edges_of(load_graph(tmp_path / "g.json")) == {frozenset((1, -(2**63)))}
+    assert edges_of(load_graph(tmp_path / "g.json", table=TableOptions(ids="names"))) == {
+        frozenset(("1", str(-(2**63))))
+    }
+
+
+def test_a_part_of_a_json_file_is_in_memory(tmp_path: Path) -> None:
+    node = json.dumps({"id": 7, "text": "a" * 300, "list": [[]] * 50})
+    (tmp_path / "g.json").write_text(f'{{"nodes": [{",".join([node] * 20_000)}], "links": []}}')
+    reader = JsonElements(tmp_path / "g.json", "edge", None, 2**10)
+    tracemalloc.start()
+    try:
+        assert list(reader.read(None)) == []
+        assert tracemalloc.get_traced_memory()[1] < 2**21
+    finally:
+        tracemalloc.stop()
+    assert reader.nodes == 20_000
 
 
 @pytest.mark.slow
@@ -277,6 +373,6 @@ def test_elements_with_long_names_are_handed_over_sooner(tmp_path: Path) -> None
 def test_mutated_files_are_read_or_refused(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"g{suffix}"
     WRITERS[suffix](network(True), path)
-    refused = refusals(path, [b"<", b'"', b"\0", b"&x;", b"]]>", b"\xff", b"1", b"[", b" id "])
+    refused = refusals(path, [b"<", b'"', b"\0", b"&x;", b"]]>", b"\xff", b"{", b",", b"\\u", b"1", b"[", b" id "])
     assert refused
     assert not [message for message in refused if "\n" in message]

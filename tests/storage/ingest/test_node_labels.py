@@ -18,7 +18,7 @@ import longwall
 from longwall.pipeline.cli import app
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.ingest import ingest, load_graph
-from longwall.storage.ingest.readers import xml_edges
+from longwall.storage.ingest.readers import network_edges
 from longwall.storage.ingest.tables.columns import TableOptions
 
 WRITERS: dict[str, Callable[[nx.Graph, Path], None]] = {
@@ -67,8 +67,8 @@ def test_what_networkx_writes(tmp_path: Path, suffix: str, named: bool, texts: b
 
 @pytest.mark.parametrize("suffix", [".graphml", ".gexf"])
 def test_blocks_of_any_size_have_the_same_labels(tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(xml_edges, "_EDGES", 1)
-    monkeypatch.setattr(xml_edges, "_LEAST_EDGES", 1)
+    monkeypatch.setattr(network_edges, "_EDGES", 1)
+    monkeypatch.setattr(network_edges, "_LEAST_EDGES", 1)
     WRITERS[suffix](network(True, True), tmp_path / f"g{suffix}")
     assert labels_of(load_graph(tmp_path / f"g{suffix}", table=GROUP)) == expected(network(True, True))
 

@@ -17,6 +17,7 @@ from cases import each_case
 
 import longwall
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.objects import tables
 
 
 def edges_of(graph: longwall.Graph) -> set[frozenset[Any]]:
@@ -137,14 +138,47 @@ def test_two_columns_of_one_name_are_refused_by_name(suffix: str, tmp_path: Path
         read(source)
 
 
-def test_a_lazy_frame_is_refused_with_a_way_out() -> None:
+def test_a_lazy_frame_is_computed_part_by_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "_LARGEST_BATCH", 100)
+    table = pl.DataFrame({"source": range(1000), "target": [7 * row % 1000 for row in range(1000)]})
+    table.write_parquet(tmp_path / "g.parquet")
+    lazy = pl.scan_parquet(tmp_path / "g.parquet").filter(pl.col("source") > 9)
+    expected = longwall.graph(lazy.collect())
+    assert longwall.graph(lazy).content_hash == expected.content_hash
+    assert longwall.count(lazy, "0-1") == expected.num_edges
+    labels = table.lazy().select(vertex="source", label=pl.col("source") % 3)
+    labelled = longwall.graph(lazy, labels)
+    assert labelled.labels is not None
+    assert labelled.labels.tolist() == [vertex % 3 for vertex in labelled.original_ids.tolist()]
+    empty = longwall.graph(lazy.filter(pl.col("source") < 0))
+    assert empty.num_edges == 0
+
+
+@each_case(
+    "lazy",
+    [
+        pl.LazyFrame({"source": [1], "target": [2]}).filter(pl.col("other") > 1),
+        pl.scan_parquet("missing.parquet"),
+        pl.LazyFrame({"source": ["a"] * 999, "target": [2] * 999}).with_columns(pl.col("source").cast(pl.Int64)),
+    ],
+    ids=["column", "file", "cast"],
+)
+def test_a_lazy_frame_that_cannot_be_computed(lazy: pl.LazyFrame) -> None:
+    with pytest.raises(InputError, match=r"the edges: the table cannot be read \(") as refused:
+        longwall.graph(lazy)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_table_that_is_not_computed_is_refused_with_a_way_out() -> None:
+    class Plan:
+        def compute(self) -> None: ...
+
     table = pl.DataFrame({"source": ["a", "b"], "target": ["b", "c"]})
-    for refuse in (lambda: longwall.graph(table.lazy()), lambda: longwall.count(table.lazy(), "0-1")):
-        with pytest.raises(InputError, match=r"polars.*LazyFrame is no table yet; pass its result, \.collect\(\)"):
+    for refuse in (lambda: longwall.graph(Plan()), lambda: longwall.count(Plan(), "0-1")):
+        with pytest.raises(InputError, match=r"Plan is no table yet; pass its result, \.compute\(\)"):
             refuse()
-    with pytest.raises(InputError, match=r"labels: .*\.collect\(\)"):
-        longwall.graph(table, labels=table.lazy())
-    assert longwall.graph(table.lazy().collect()).num_edges == 2
+    with pytest.raises(InputError, match=r"labels: .*\.compute\(\)"):
+        longwall.graph(table, labels=Plan())
 
 
 WHOLE = pa.decimal128(38, 0)

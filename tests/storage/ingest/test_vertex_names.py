@@ -150,11 +150,11 @@ def test_other_formats_have_no_attributes(name: str, tmp_path: Path) -> None:
 
 def test_names_that_memory_has_no_room_for_are_refused(tmp_path: Path) -> None:
     from longwall.storage.ingest.readers.node_names import NodeNames
-    from longwall.storage.ingest.readers.xml_elements import GRAPHML
+    from longwall.storage.ingest.readers.xml_elements import GRAPHML_NETWORK
 
     path = written(tmp_path, ".graphml", network())
     with pytest.raises(InputError, match=r"raise memory\.host, or leave out graph\.vertex_name"):
-        NodeNames(path, GRAPHML, "name", 10, 900).read()
+        NodeNames(path, GRAPHML_NETWORK, "name", 10, 900).read()
 
 
 def igraph_of(graph: nx.Graph) -> igraph.Graph:

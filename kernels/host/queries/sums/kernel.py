@@ -175,7 +175,12 @@ def _keep(slot, v, epoch, key_ptr, key, key_first, cache_first, cache_keys):
         cache_keys[at + 1 + i] = key[key_ptr[v] + i]
 
 
-@compiled
+@compiled(
+    "i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], u8[::1], i8[::1], "
+    "i8[::1], i8[::1], i8[::1], i8[::1], i4[::1], i8[::1], i8[::1], i4[::1], u8[::1], i8[::1], i8[::1], i8[::1], "
+    "i8[::1], i8[::1], i8[::1], i8[::1], u8[::1], u8[::1], f8[::1], f8[::1], i4[::1], i4[::1], i4[::1], u8[::1], "
+    "f8[::1], i4, u8, i8"
+)
 def add_up(
     parents, con_ptr, con_var, con_base, not_ptr, not_var, child_ptr, child_var, key_ptr, key_var, key_bits,
     cache_first, cache_mask, key_first, all_first, all_last, everything, capacity, starts, lists, kinds, state, values,

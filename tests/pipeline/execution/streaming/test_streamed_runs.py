@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from breakable import CONSTANTS
+from explained import explain
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from kill import Fault, check_whole, finish, left_in
@@ -29,7 +30,6 @@ from stored import short_chunks
 import longwall
 from longwall.pipeline.execution.streaming import stream_phase
 from longwall.pipeline.execution.streaming.stream_worker import StreamWorker
-from longwall.pipeline.explain import explain
 from longwall.pipeline.run_store import commit_log
 from longwall.pipeline.workloads.cliques import results
 from longwall.storage.errors import InputError, RunError

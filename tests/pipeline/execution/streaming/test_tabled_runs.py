@@ -17,6 +17,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from budgets import make_budgets
+from explained import explain
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kill import left_in
@@ -32,7 +33,6 @@ from longwall.kernels.interface.workspaces import Targets
 from longwall.pipeline.execution.streaming import stream_phase, tabled_worker
 from longwall.pipeline.execution.streaming.part_sums import sums_of
 from longwall.pipeline.execution.streaming.tabled_worker import TabledWorker
-from longwall.pipeline.explain import explain
 from longwall.pipeline.run_store import commit_log
 from longwall.stages.range_counting import CountCliques
 from longwall.storage.generators.kinds import generate

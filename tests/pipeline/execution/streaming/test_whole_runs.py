@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from explained import explain
 from kill import left_in
 from run_configs import run_config
 from stored import short_chunks
@@ -16,7 +17,6 @@ import longwall
 from longwall.kernels.interface.engine import ShortOfMemory
 from longwall.pipeline.execution.streaming import stream_phase
 from longwall.pipeline.execution.streaming.whole_worker import WholeWorker
-from longwall.pipeline.explain import explain
 from longwall.storage.errors import RunError
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph

@@ -11,7 +11,7 @@ from typing import Any
 
 import naive
 import pytest
-from plans import methods_of, plan_count, tried_first
+from plans import methods_of, motifs, plan_count, tried_first
 from selection import on_device
 
 import longwall
@@ -19,7 +19,6 @@ from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.phases.hubs import part_counts
-from longwall.pipeline.planning.motifs.by_counting import plan_counting
 from longwall.pipeline.planning.plan import Choice
 from longwall.pipeline.planning.planner import PLANNER
 from longwall.pipeline.planning.rewrites import hub_removal
@@ -186,7 +185,7 @@ def test_motifs_around_hubs_equal_brute_force(lab: Any, engine_kind: str, k: int
         hubs = chance.randint(1, 3)
         edges = sorted(hubbed(chance, hubs, chance.randint(5, 8)))
         graph = lab.graph(edges)
-        wanted = plan_counting(k, graph, PLANNER)
+        wanted = motifs("motif-counting", k, graph)
         around = replace(wanted, cost=inf, hubs=min(hubs + chance.choice((-1, 0, 1)), 3) or 1)
         run = lab.context(graph, engine=engine_kind)
         for pattern, found in zip(around.patterns, around.counts(run), strict=True):
@@ -203,8 +202,8 @@ def test_motifs_of_a_few_hubs_with_the_same_neighbours(
     """Rows of all vertices would take as many steps as the square of the neighbours."""
     n = on_device(65_537, 300)
     graph = lab.graph((h, v) for h in range(shared) for v in range(shared, shared + n))
-    plan = replace(plan_counting(5, graph, PLANNER), cost=inf, hubs=shared)
-    assert on_device(plan_counting(5, graph, PLANNER).hubs, shared) == shared
+    plan = replace(motifs("motif-counting", 5, graph), cost=inf, hubs=shared)
+    assert on_device(motifs("motif-counting", 5, graph).hubs, shared) == shared
     assert f"the {shared} vertices" in plan.describe()
     monkeypatch.setattr(HomomorphismCount, "mappings", lambda *_: pytest.fail("rows were counted"))
     found = dict(zip(plan.patterns, plan.counts(lab.context(graph, engine=engine_kind)), strict=True))

@@ -11,6 +11,7 @@ from typing import Any
 import networkx as nx
 import pyarrow.parquet as pq
 import pytest
+from explained import explain
 from networkx.algorithms.isomorphism import GraphMatcher, categorical_node_match
 from plans import plan_count
 from run_configs import run_config
@@ -18,7 +19,6 @@ from run_configs import run_config
 import longwall
 from longwall.kernels.host.queries import matcher
 from longwall.pipeline.execution.thread_executor import ThreadExecutor
-from longwall.pipeline.explain import explain
 from longwall.pipeline.phases.queries import search, sums
 from longwall.pipeline.planning.methods import candidates
 

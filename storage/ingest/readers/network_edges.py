@@ -1,4 +1,4 @@
-"""GraphML and GEXF: the edges of graphs in XML, as a stream; and the labels of their nodes."""
+"""GraphML, GEXF and node-link JSON: edges as a stream, and the labels of nodes."""
 
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
@@ -8,11 +8,14 @@ from longwall.storage.errors import InputError
 from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.objects.listed_values import edges_between, label_numbers, vertex_block
 from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
+from longwall.storage.ingest.readers.elements import Element, Elements, Network, unknown_attribute
+from longwall.storage.ingest.readers.json_elements import NODE_LINK
 from longwall.storage.ingest.readers.node_names import NodeNames
-from longwall.storage.ingest.readers.xml_elements import GEXF, GRAPHML, Dialect, Element, XmlElements
+from longwall.storage.ingest.readers.xml_elements import GEXF_NETWORK, GRAPHML_NETWORK
 from longwall.storage.ingest.tables.columns import ColumnRequest
 from longwall.storage.ingest.text.input_file import Progress
 from longwall.storage.ingest.vertex_labels import Int64s, LabelBlock, LabelSource
+from longwall.storage.system.arguments import brief
 
 _EDGES, _LEAST_EDGES = 2**16, 2**10  # of a block
 _EDGE_BYTES = 1000  # both ends as texts of Python, a label, the element, and their arrays
@@ -28,12 +31,19 @@ def open_graphml(
     InputError
         From the iteration, with file and line: no XML, no GraphML, or an edge without its ends or its label.
     """
-    return _open(path, memory, workers, progress, request, GRAPHML)
+    return _open(path, memory, workers, progress, request, GRAPHML_NETWORK)
 
 
 def open_gexf(path: Path, memory: int, workers: int, progress: Progress | None, request: ColumnRequest) -> EdgeStream:
     """Read the edges of a GEXF file; parameters and errors are those of `open_graphml`."""
-    return _open(path, memory, workers, progress, request, GEXF)
+    return _open(path, memory, workers, progress, request, GEXF_NETWORK)
+
+
+def open_node_link(
+    path: Path, memory: int, workers: int, progress: Progress | None, request: ColumnRequest
+) -> EdgeStream:
+    """Read the links of a node-link JSON file; parameters and errors are those of `open_graphml`."""
+    return _open(path, memory, workers, progress, request, NODE_LINK)
 
 
 def _open(
@@ -42,23 +52,24 @@ def _open(
     workers: int,  # noqa: ARG001 - all readers have it
     progress: Progress | None,
     request: ColumnRequest,
-    dialect: Dialect,
+    network: Network,
 ) -> EdgeStream:
     labels = request.label_names or LabelNames(str(path))
     if request.vertex_name is not None:
         memory //= 2  # one half for the names, the other for edges
     most = max(_LEAST_EDGES, min(_EDGES, memory // _EDGE_BYTES))
-    reader = XmlElements(path, dialect, "edge", None if request.label is None else str(request.label), most)
-    declared, names = Declared(), NodeNames(path, dialect, request.vertex_name, most, memory)
-    blocks = _blocks(reader, progress, request, labels, declared, names)
+    reader = network.open(path, "edge", None if request.label is None else str(request.label), most)
+    declared, names = Declared(), NodeNames(path, network, request.vertex_name, most, memory)
+    blocks = _blocks(path, reader, progress, request, labels, declared, names)
     stream = EdgeStream(str(path), blocks, None, declared, edge_label_names=labels, notes=request.notes)
     if request.value is not None:
-        stream.vertex_labels = _NodeLabels(path, dialect, request.value, most, names)
+        stream.vertex_labels = _NodeLabels(path, network, request.value, most, names)
     return stream
 
 
 def _blocks(
-    reader: XmlElements,
+    path: Path,
+    reader: Elements,
     progress: Progress | None,
     request: ColumnRequest,
     label_names: LabelNames,
@@ -71,11 +82,12 @@ def _blocks(
     for edges in reader.read(progress):
         ends = [name for edge in edges for name in names.of_ends(_ends(edge, reader), edge.line)]
         if kind is None:
-            kind = int if all(map(_is_id, ends)) else str
+            texts = reader.texts and request.vertex_name is None
+            kind = str if texts or not all(map(_is_id, ends)) else int
         if kind is int and not all(map(_is_id, ends)):
             row = next(row for row, end in enumerate(ends) if not _is_id(end))
             raise reader.error(
-                f"the vertex {ends[row]:.40} is not an integer of 64 bits, as others are; set graph.ids = "
+                f"the vertex {_shown(ends[row])} is not an integer of 64 bits, as others are; set graph.ids = "
                 '"names" if vertices have names',
                 edges[row // 2].line,
             )
@@ -86,17 +98,22 @@ def _blocks(
                 raise reader.error(f"an edge without {request.label!s:.40}, its label; complete it", bare.line)
             numbers = labels.numbers(edges, reader.error)
         declared.directions += sum(edge.directed and edge.names[0] != edge.names[1] for edge in edges)
-        yield from edges_between(str(reader.path), list(map(kind, ends)), numbers)
+        yield from edges_between(str(path), list(map(kind, ends)), numbers)
+    declared.directed |= reader.directed
     if reader.nodes:
         declared.vertices, declared.may_be_empty = reader.nodes, True
     if request.vertex_name is None and request.ids != "integers":
         names.note_unread(request.notes, reader.nodes, request.value)
 
 
-def _ends(edge: Element, reader: XmlElements) -> tuple[str, ...]:
+def _ends(edge: Element, reader: Elements) -> tuple[str, ...]:
     if "" in edge.names:
         raise reader.error("an edge without source or target; complete it", edge.line)
     return edge.names
+
+
+def _shown(text: str) -> str:
+    return f"{text:.40}" if text.isprintable() else brief(text)
 
 
 def _is_id(text: str) -> bool:
@@ -130,7 +147,9 @@ class _ElementLabels:
             self._integers = all(map(_is_label, texts[:_LEAST_EDGES]))
         if self._integers and not all(map(_is_label, texts)):
             row = next(row for row, text in enumerate(texts) if not _is_label(text))
-            what = f"the label {texts[row]:.40} is no integer, as others are; give all {self._what} labels of one type"
+            what = (
+                f"the label {_shown(texts[row])} is no integer, as others are; give all {self._what} labels of one type"
+            )
             raise error(what, elements[row].line)
         return label_numbers(
             f"the labels of the {self._what}", list(map(int, texts)) if self._integers else texts, self._names
@@ -140,9 +159,9 @@ class _ElementLabels:
 class _NodeLabels(LabelSource):
     """An attribute of nodes, which is read once the edges are; nodes without it have no label."""
 
-    def __init__(self, path: Path, dialect: Dialect, attribute: str, most: int, vertices: NodeNames) -> None:
+    def __init__(self, path: Path, network: Network, attribute: str, most: int, vertices: NodeNames) -> None:
         self.source = str(path)
-        self._reading = partial(XmlElements, path, dialect, "node", attribute, most)
+        self._reading, self._attribute = partial(network.open, path, "node", attribute, most), attribute
         self._names, self._vertices = LabelNames(self.source), vertices
 
     @property
@@ -160,7 +179,7 @@ class _NodeLabels(LabelSource):
                 numbers = labels.numbers([node for node, _ in labelled], reader.error)
                 yield self._block([name for _, name in labelled], numbers, [node for node, _ in labelled])
         if not given:
-            raise InputError(f"{self.source}: {reader.unknown}")
+            raise InputError(f"{self.source}: {unknown_attribute('node', self._attribute, reader.attributes)}")
 
     def _may_be(self, name: str) -> bool:
         """Whether a vertex of the graph may have this name."""

@@ -1,0 +1,173 @@
+"""Compile kernels before they are called, in processes beside this one: what they compile stays on disk."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any, Protocol
+
+from longwall.kernels.jit.child_process import python_words
+from longwall.kernels.jit.compile import ELSEWHERE, KERNELS, Kernel
+from longwall.kernels.jit.compile_clock import COMPILING
+
+_SERVE = "from longwall.kernels.jit.compile_pool import serve; serve()"
+_PACKAGES = "kernels", "pipeline", "storage"
+
+
+class Progress(Protocol):
+    """Shows progress; see :class:`longwall.storage.observer.Observer`."""
+
+    def phase(self, name: str, total: int | None, unit: str) -> None:
+        """Begin something of `total` units."""
+        ...
+
+    def advance(self, n: int) -> None:
+        """Add `n` units to those that are done."""
+        ...
+
+
+def declared_kernels() -> Sequence[Kernel]:
+    """Return all kernels that declare the types of their arguments; their modules are imported."""
+    for name in _PACKAGES:
+        for folder in map(Path, import_module(f"longwall.{name}").__path__):
+            for path in sorted(folder.rglob("*.py")):
+                if b'\n@compiled("' in (source := path.read_bytes()) or b"\n@compiled(\n" in source:
+                    import_module(".".join(("longwall", name, *path.relative_to(folder).with_suffix("").parts)))
+    return KERNELS
+
+
+def kernels_called_by(function: Any) -> list[Kernel]:
+    """Return the kernels that a function of an engine calls, itself or by objects that it makes: in its code."""
+    found: list[Kernel] = []
+    seen, waiting = {id(function)}, [function]
+    while waiting:
+        one = waiting.pop()
+        others: Iterable[Any] = ()
+        if isinstance(one, Kernel):
+            found += [one] if one.signatures else []
+        elif str(getattr(one, "__module__", "")).startswith("longwall.kernels."):
+            if isinstance(one, type):
+                others = [member for base in one.__mro__ for member in vars(base).values()]
+            elif isinstance(one, FunctionType):
+                others = [one.__globals__[name] for name in _names(one.__code__) if name in one.__globals__]
+        for other in others:
+            if id(other) not in seen:
+                seen.add(id(other))
+                waiting.append(other)
+    return found
+
+
+def _names(code: CodeType) -> list[str]:
+    """Return the names that a function and those within it look up."""
+    inner = [name for one in code.co_consts if isinstance(one, CodeType) for name in _names(one)]
+    return [*code.co_names, *inner]
+
+
+class CompilePool:
+    """Processes that compile kernels, one kernel at a time each.
+
+    A kernel that is called while the pool is open waits for its machine code. If a process ends early, the caller
+    compiles what it left undone.
+
+    Parameters
+    ----------
+    processes
+        The most at a time; with fewer than two nothing is compiled here.
+    """
+
+    def __init__(self, processes: int):
+        self._threads = ThreadPoolExecutor(processes) if processes > 1 else None
+        self._futures: dict[tuple[Kernel, str], Future[None]] = {}
+        self._own = threading.local()
+        self._children: list[subprocess.Popen[str]] = []
+
+    def __enter__(self) -> CompilePool:
+        """Let kernels that are called ask the pool."""
+        ELSEWHERE.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the processes, whatever they compile."""
+        ELSEWHERE.remove(self)
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+        for child in self._children:
+            child.kill()
+        if self._threads is not None:
+            self._threads.shutdown()
+        for child in self._children:
+            child.communicate()
+
+    def add(self, kernels: Iterable[Kernel], *, every: bool = False) -> int:
+        """Begin to compile kernels that are not on disk, for the first or every signature; return their number."""
+        missing = [
+            (kernel, signature)
+            for kernel in dict.fromkeys(kernels)
+            for signature in kernel.signatures[: None if every else 1]
+            if (kernel, signature) not in self._futures and kernel.is_missing(signature)
+        ]
+        if self._threads is None or (len(missing) < 2 and not self._futures):
+            return 0
+        for key in missing:
+            self._futures[key] = self._threads.submit(self._compile, *key)
+        return len(missing)
+
+    def compile(self, kernel: Kernel, signature: str) -> None:
+        """Wait for a kernel; one that nobody has named is compiled here if a process has begun."""
+        if self._futures and (kernel, signature) not in self._futures and kernel.is_missing(signature):
+            assert self._threads is not None
+            with suppress(RuntimeError):  # the pool is closed
+                self._futures[kernel, signature] = self._threads.submit(self._compile, kernel, signature)
+        if (future := self._futures.get((kernel, signature))) is not None:
+            wait([future])
+
+    def show(self, observer: Progress) -> None:
+        """Wait until all are compiled, and show how far that is."""
+        left = [future for future in self._futures.values() if not future.done()]
+        observer.phase("compiling kernels", len(left), "kernels")
+        COMPILING.begin()
+        try:
+            for _ in as_completed(left):
+                observer.advance(1)
+        finally:
+            COMPILING.end()
+
+    def _compile(self, kernel: Kernel, signature: str) -> None:
+        with suppress(OSError, ValueError):  # the process has ended, or none can be started
+            child = self._child()
+            assert child.stdin is not None
+            assert child.stdout is not None
+            child.stdin.write(json.dumps([kernel.__module__, kernel.name, signature]) + "\n")
+            child.stdin.flush()
+            child.stdout.readline()
+
+    def _child(self) -> subprocess.Popen[str]:
+        """Return the process of a thread, which gets no signals from the terminal."""
+        if not hasattr(self._own, "child"):
+            pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+            self._own.child = subprocess.Popen(
+                python_words(_SERVE), stdin=pipe, stdout=pipe, stderr=nowhere, text=True, start_new_session=True
+            )
+            self._children.append(self._own.child)
+        child: subprocess.Popen[str] = self._own.child
+        return child
+
+
+def serve() -> None:
+    """Compile the kernels that lines name; a line goes back for each."""
+    answers, sys.stdout = sys.stdout, sys.stderr
+    for line in sys.stdin:
+        module, name, signature = json.loads(line)
+        kernel: Any = getattr(import_module(module), name)
+        with suppress(Exception):  # the caller compiles it again, and says what is wrong
+            kernel.load(signature)
+        answers.write("\n")
+        answers.flush()

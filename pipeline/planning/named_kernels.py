@@ -1,0 +1,75 @@
+"""The kernels that a run will call, as its plan and its source of the graph name them: they are compiled beforehand.
+
+What is not named is compiled when it is called; what is named and not called is compiled for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from longwall.kernels.jit.compile import Kernel
+from longwall.kernels.jit.compile_pool import kernels_called_by
+from longwall.pipeline.planning.plan import Choice
+
+if TYPE_CHECKING:
+    from longwall.kernels.interface.kernels import Kernels
+    from longwall.pipeline.config import RunSpec
+
+_BUILDING = (
+    "storage.ingest.edge_collector",
+    "kernels.cpu.sorting.buckets",
+    "storage.graph.degree_histogram",
+    "storage.ingest.build",
+    "storage.graph.stats",
+)
+_PARSING = "storage.ingest.text.text_kernel"
+_DRAWING = {"rmat": "kernels.host.philox", "barabasi-albert": "storage.generators.random_edges"}
+
+
+def kernels_of_source(spec: RunSpec) -> list[Any]:
+    """Return the kernels that read a text of edges, or draw them, and make a graph of them."""
+    from longwall.storage.arrays.xxh64 import hash_segments
+    from longwall.storage.ingest.ingest import detect_format
+
+    if (generator := spec.graph.generator) is not None:
+        first = _DRAWING.get(generator["kind"])
+    elif isinstance(source := spec.graph.source, list | tuple) or source is None:
+        first = None
+    else:
+        first = _PARSING if (spec.file_format or detect_format(source)) == "edge-list" else None
+    if first is None:
+        return []
+    return [kernel for name in (first, *_BUILDING) for kernel in _declared_in(name)] + [hash_segments]
+
+
+def kernels_of_plan(plan: Any, table: Kernels) -> list[Kernel]:
+    """Return the kernels that a plan names, for an engine's table of kernels."""
+    found: dict[Kernel, None] = {}
+    for one in _named(plan):
+        called = [one] if isinstance(one, Kernel) else kernels_called_by(getattr(table, one.__name__))
+        found |= dict.fromkeys(called)
+    return list(found)
+
+
+def _named(thing: Any) -> Iterator[Any]:
+    """Yield kernels, and functions of `Kernels`, that a part of a plan and its own parts name."""
+    parts: Iterable[Any] = ()
+    if isinstance(thing, Choice):  # of the plans for a query the others are tried if that one fails
+        parts = (*(plan for plan in thing.plans if plan.tried), thing.best)
+    elif is_dataclass(thing) and not isinstance(thing, type):
+        yield from getattr(thing, "kernels", ())
+        parts = [getattr(thing, one.name, None) for one in fields(thing) if one.repr]
+    elif isinstance(thing, tuple | list):
+        parts = thing
+    for part in parts:
+        yield from _named(part)
+
+
+def _declared_in(name: str) -> list[Any]:
+    """Return the kernels that a module declares."""
+    module = import_module(f"longwall.{name}")
+    found = [one for one in vars(module).values() if isinstance(one, Kernel) and one.__module__ == module.__name__]
+    return [one for one in found if one.signatures]

@@ -1,0 +1,207 @@
+"""Data sets of TU Dortmund: many graphs in `NAME_A.txt`, `NAME_graph_indicator.txt` and files of labels beside them.
+
+Line i of the indicator is the graph of vertex i; the graphs are transactions of one data graph. Each line of
+`NAME_A.txt` is an entry of the adjacency matrix, so that an edge has two.
+"""
+
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from longwall.storage.errors import InputError
+from longwall.storage.ingest.data_notes import DataNotes
+from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
+from longwall.storage.ingest.text.input_file import Progress
+from longwall.storage.ingest.text.text_file import Lines, TextFile
+from longwall.storage.ingest.transactions import TransactionSource
+from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
+
+_ENTRIES, _INDICATOR = "_A.txt", "_graph_indicator.txt"
+_NODE_LABELS, _EDGE_LABELS = "_node_labels.txt", "_edge_labels.txt"
+_LIMIT = 2**31
+
+Int64s = npt.NDArray[np.int64]
+
+
+def is_tu_data_set(path: Path) -> bool:
+    """Whether a file has the entries of a data set whose indicator is beside it."""
+    return path.name.endswith(_ENTRIES) and _beside(path, _INDICATOR).is_file()
+
+
+def entries_in(folder: Path) -> Path | None:
+    """Return the file of the entries, if a folder has exactly one data set; else None."""
+    found = [path for path in folder.glob(f"*{_ENTRIES}") if is_tu_data_set(path)]
+    return found[0] if len(found) == 1 else None
+
+
+def open_tu_data_set(
+    path: Path, memory: int, workers: int, progress: Progress | None = None, notes: DataNotes | None = None
+) -> EdgeStream:
+    """Read a data set by the file of its entries; attributes, and labels of graphs, are ignored.
+
+    See `edge_stream` for the parameters.
+
+    Raises
+    ------
+    InputError
+        From the iteration, with file and line: a vertex that the indicator has not, a label that is none, another
+        number of labels than of vertices or entries.
+    """
+    declared, notes = Declared(matrix=True, may_be_empty=True), notes or DataNotes()
+    indicator = _Graphs(_Column(_beside(path, _INDICATOR), memory, workers))
+    nodes = _beside(path, _NODE_LABELS)
+    return EdgeStream(
+        str(path),
+        _blocks(path, memory, workers, progress, declared, indicator),
+        vertex_labels=_Labels(_Column(nodes, memory, workers), indicator) if nodes.is_file() else None,
+        declared=declared,
+        transactions=indicator,
+        notes=notes,
+    )
+
+
+def _beside(path: Path, ending: str) -> Path:
+    return path.with_name(f"{path.name.removesuffix(_ENTRIES)}{ending}")
+
+
+class _Column:
+    """A file with one integer a line; opened anew by every method that reads it."""
+
+    def __init__(self, path: Path, memory: int, workers: int) -> None:
+        self.path = path
+        self._opening = path, memory, workers
+        self.rows = 0
+        """Lines of the file; known once it has been read."""
+
+    def lines(self) -> Generator[Lines, None, None]:
+        """Read the file."""
+        rows = 0
+        with TextFile(*self._opening) as text:
+            for lines in text.parse(places=(0,), fields=1):
+                rows += lines.columns.shape[1]
+                yield lines
+        self.rows = rows
+
+    def blocks(self) -> Iterator[LabelBlock]:
+        """Read the values of the vertices 1, 2, 3, ..."""
+        first = 1
+        for lines in self.lines():
+            count = lines.columns.shape[1]
+            yield LabelBlock(np.arange(first, first + count), lines.columns[0], lines.place)
+            first += count
+
+
+class _Graphs(TransactionSource):
+    """The graph of each vertex."""
+
+    def __init__(self, column: _Column) -> None:
+        self.source = str(column.path)
+        self._column = column
+
+    def count(self) -> int:
+        """Return the number of vertices."""
+        for _ in self._column.lines():
+            """Lines are counted."""
+        return self._column.rows
+
+    def blocks(self) -> Iterator[LabelBlock]:
+        """Read the graphs of the vertices."""
+        return self._column.blocks()
+
+    def transaction_ids(self) -> Iterator[Int64s]:
+        """Read the graphs of the vertices."""
+        return (block.values for block in self.blocks())
+
+
+class _Labels(LabelSource):
+    """The labels of the vertices."""
+
+    def __init__(self, column: _Column, graphs: _Graphs) -> None:
+        self.source = str(column.path)
+        self._column, self._graphs = column, graphs
+
+    def blocks(self) -> Iterator[LabelBlock]:
+        """Read the labels of the vertices."""
+        yield from self._column.blocks()
+        _require_as_many(self._column, self._graphs.count(), "vertices")
+
+
+def _require_as_many(column: _Column, wanted: int, what: str) -> None:
+    if column.rows != wanted:
+        raise InputError(
+            f"{column.path}, line {column.rows}: {column.rows:,} labels end here, and there are {wanted:,} {what}; "
+            "restore the file"
+        )
+
+
+def _blocks(
+    path: Path, memory: int, workers: int, progress: Progress | None, declared: Declared, graphs: _Graphs
+) -> Generator[EdgeBlock, None, None]:
+    size = graphs.count()
+    declared.id_range, declared.vertices = (1, size), size
+    labels = _beside(path, _EDGE_LABELS)
+    column = _Column(labels, memory // 2, workers) if labels.is_file() else None
+    following = _InOrder(column) if column is not None else None
+    entries = 0
+    with TextFile(path, memory if column is None else memory // 2, workers, progress) as text:
+        for lines in text.parse(fields=2):
+            ends = lines.columns
+            bad = ((ends < 1) | (ends > size)).any(axis=0)
+            if bad.any():
+                row = int(np.argmax(bad))
+                what = f"the entry {ends[0, row]} {ends[1, row]} is outside 1..{size}, the vertices of {graphs.source}"
+                raise text.error(lines.number(row), f"{what}; correct it")
+            count = ends.shape[1]
+            entries += count
+            taken = None if following is None else following.take(count)
+            if taken is not None and len(taken) < count:
+                break
+            yield EdgeBlock(ends[0].copy(), ends[1].copy(), taken)
+        else:
+            if following is None:
+                return
+            following.take_rest()
+    assert column is not None
+    if column.rows != entries:
+        for _ in column.lines():
+            """Lines are counted."""
+        with TextFile(path, memory // 2, workers) as text:
+            entries = sum(lines.columns.shape[1] for lines in text.parse(fields=2))
+        _require_as_many(column, entries, "entries")
+
+
+class _InOrder:
+    """Hands over the values of a column, as many as are wanted at a time."""
+
+    def __init__(self, column: _Column) -> None:
+        self._column, self._lines = column, column.lines()
+        self._left = np.empty(0, np.int32)
+
+    def take(self, count: int) -> npt.NDArray[np.int32]:
+        """Return int32[count]: the next values, fewer at the end."""
+        parts = [self._left]
+        while sum(map(len, parts)) < count and (lines := next(self._lines, None)) is not None:
+            parts.append(self._checked(lines))
+        values: npt.NDArray[np.int32] = np.concatenate(parts)
+        taken: npt.NDArray[np.int32] = values[:count]
+        self._left = values[count:]
+        return taken
+
+    def take_rest(self) -> None:
+        """Read the other values, to count them."""
+        for _ in self._lines:
+            """Lines are counted."""
+
+    def _checked(self, lines: Lines) -> npt.NDArray[np.int32]:
+        labels: Int64s = lines.columns[0]
+        bad = labels >= _LIMIT
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise InputError(
+                f"{self._column.path}, {lines.place(row)}: label {labels[row]} is out of range; use labels from 0 to "
+                "2147483647"
+            )
+        narrow: npt.NDArray[np.int32] = labels.astype(np.int32)
+        return narrow
