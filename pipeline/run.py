@@ -10,7 +10,7 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from functools import cache, partial
 from pathlib import Path
@@ -301,7 +301,6 @@ def _run(
 ) -> Result:
     from longwall.kernels.jit.kernel_cache import cache_note
     from longwall.pipeline.execution.engine_errors import user_errors
-    from longwall.pipeline.planning.named_kernels import kernels_of_plan, kernels_of_source
     from longwall.storage.memory.allocator import return_freed_memory
 
     return_freed_memory()
@@ -321,21 +320,17 @@ def _run(
         cluster = opened.enter_context(starting)
         say_compiling = cache(lambda: observer.note(COMPILING))
         pool = opened.enter_context(_compile_pool(resources, on_cluster=on_cluster))
-        if pool.add([*kernels_of_source(spec), *spec.workload.planned_by]):
-            say_compiling()
+        _compile_for_source(pool, spec, say_compiling)
         with engine.watch_compilation(say_compiling), user_errors(engine), observer.timed("graph"):
             graph = _graph(spec, observer, resources, cluster)
         with observer.timed("plan"):
             plan = plan_for(spec, graph)
-            if not resources.on_device and pool.add(kernels_of_plan(plan, engine.kernels)):
-                pool.show(observer)
+            _compile_for_plan(pool, plan, resources, observer)
         second = open_beside(spec, graph, resources)
         engines = engine_facts(spec, engine, devices, second)
-        how_to_go_on = ""
         if directory.recorded:
             facts = describe_graph(spec, graph) | {"degrees": graph.degree_powers()}
             _record(directory, {"engine": engines, "graph": facts}, plan, resources)
-            how_to_go_on = how_to_resume(spec, directory.where)
         env = _coordinator(directory, spec, graph, resources, observer, metrics, cancel, second)
         env.alone, env.device_graph = not on_cluster, None if kept is None else kept.device_graph
         opened.callback(env.end)
@@ -348,7 +343,10 @@ def _run(
                 engine.watch_compilation(say_compiling),
                 user_errors(engine),
                 observer.timed("mine"),
-                interrupted_by(partial(_stop, cancel, resources, second), how_to_go_on),
+                interrupted_by(
+                    partial(_stop, cancel, resources, second),
+                    how_to_resume(spec, directory.where) if directory.recorded else "",
+                ),
             ):
                 counts = with_label_names(spec.workload.execute(plan, env), graph)
                 sort_embeddings(env)
@@ -376,6 +374,21 @@ def _compile_pool(resources: Resources, *, on_cluster: bool) -> CompilePool:
     from longwall.storage.system.concurrency import core_count
 
     return CompilePool(0 if on_cluster else min(core_count(), resources.host.limit // _COMPILER_BYTES))
+
+
+def _compile_for_source(pool: CompilePool, spec: RunSpec, say_compiling: Callable[[], None]) -> None:
+    from longwall.pipeline.planning.named_kernels import kernels_of_source
+
+    if pool.add([*kernels_of_source(spec), *spec.workload.planned_by]):
+        say_compiling()
+
+
+def _compile_for_plan(pool: CompilePool, plan: Any, resources: Resources, observer: Observer) -> None:
+    """Compile the kernels that a plan names for the CPU, and show how far that is."""
+    from longwall.pipeline.planning.named_kernels import kernels_of_plan
+
+    if not resources.on_device and pool.add(kernels_of_plan(plan, resources.engine.kernels)):
+        pool.show(observer)
 
 
 def _cluster(

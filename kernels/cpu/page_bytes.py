@@ -24,7 +24,10 @@ def _is_shared(prefix, i):
     return shared
 
 
-@compiled("i8[::1], i8[::1], u4[:], u4[:,:], i8, i8, i8, i8[::1], i8[::1]")
+@compiled(
+    "const(i8[::1]), const(i8[::1]), const(u4[:]), const(u4[:,:]), i8, i8, i8, i8[::1], i8[::1]",
+    "const(i8[::1]), const(i8[::1]), const(i8[:]), const(u4[:,:]), i8, i8, i8, i8[::1], i8[::1]",
+)
 def _add_rows(indptr, split, vertices, prefix, part, times, page_arcs, ends, steps):
     """Add the bytes of rows to `ends` (of their first and last pages) and `steps` (of the pages between).
 

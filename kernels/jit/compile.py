@@ -100,8 +100,8 @@ class Kernel:
         for signature in self.signatures:
             if given is not None and accepts(signature, given):
                 return self.load(signature)
-        if self.signatures:  # it works, but nothing can compile it beforehand
-            warn(f"{self.name} is called with types that it does not declare: {given}", stacklevel=5)
+        if self.signatures and given is not None:  # it works, but nothing can compile it beforehand
+            warn(f"{self.name} is called with types that it does not declare: {given}", ResourceWarning, stacklevel=5)
         loaded = None if given is None else load_machine_code(self._function, given)
         return loaded or self.dispatcher
 

@@ -127,8 +127,8 @@ def _agreed(runs: Sequence[RemovableRun], total: int) -> bool:
         raise InputError(f"{whole}: there is no terminal to ask at: add --yes to remove them")
     for run in runs:
         write_stderr(f"{run.where}  {run.status}  {round_size(run.bytes)}")
-    print(f"remove {whole}? [y/N] ", end="", file=sys.stderr, flush=True)
     try:
+        print(f"remove {whole}? [y/N] ", end="", file=sys.stderr, flush=True)
         return sys.stdin.readline().strip().lower() in ("y", "yes")
     except KeyboardInterrupt:
         write_stderr("\ninterrupted: nothing was removed")

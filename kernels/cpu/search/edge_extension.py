@@ -83,7 +83,7 @@ def _collect_vertices(columns, vertices):
     return found
 
 
-@compiled("i8[::1], u4[::1], i8[:,::1], i8, i8, u4[:,:,::1], i8[::1]")
+@compiled("const(i8[::1]), const(u4[::1]), i8[:,::1], i8, i8, u4[:,:,::1], i8[::1]")
 def _count_edges(indptr, indices, columns, first, last, left_out, row_ends):
     """Count new edges, and find which positions of every list are left out.
 
@@ -130,7 +130,7 @@ def _count_edges(indptr, indices, columns, first, last, left_out, row_ends):
         row_ends[row - first] = total
 
 
-@compiled("i8[::1], u4[::1], i8[:,::1], i8, i8, i8, u4[:,:,::1], i8[::1]")
+@compiled("const(i8[::1]), const(u4[::1]), i8[:,::1], i8, i8, i8, u4[:,:,::1], i8[::1]")
 def _write_edges(indptr, indices, columns, offset, first, last, left_out, out):
     """Write the new edges of the rows first to last - 1, the row `offset` being the first that was counted."""
     ends = 2 * columns.shape[0]

@@ -21,7 +21,7 @@ def test_the_version_is_unknown_where_longwall_is_not_installed(monkeypatch: pyt
     def missing(name: str) -> str:
         raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr("longwall.storage.system.version.version", missing)
+    monkeypatch.setattr("importlib.metadata.version", missing)
     assert longwall_version.__wrapped__() == "unknown"
 
 
