@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from longwall.kernels.jit.compile_pool import CompilePool
     from longwall.pipeline.cluster.connect import ComingCluster
     from longwall.pipeline.execution.second_engine import SecondEngine
+    from longwall.pipeline.functions.kept_engine import KeptEngine
     from longwall.storage.graph.graph import Graph
     from longwall.storage.memory.resources import Resources
     from longwall.storage.memory.spill_folder import SpillFolder
@@ -299,20 +300,14 @@ def _run(
     later: ExitStack,
     began: float,
 ) -> Result:
-    from longwall.kernels.jit.kernel_cache import cache_note
     from longwall.pipeline.execution.engine_errors import user_errors
-    from longwall.storage.memory.allocator import return_freed_memory
 
-    return_freed_memory()
     devices = devices_of(spec)
     on_cluster = spec.scheduler.kind == "dask" or bool(devices)
     kept = None if directory.recorded else take_engine(spec)
     # The coordinator of a cluster does no tasks, and needs no device.
-    resources = open_resources(spec.on_host() if on_cluster else spec) if kept is None else kept.resources
+    resources = _resources(spec.on_host() if on_cluster else spec, kept, observer)
     engine = resources.engine
-    for note in filter(None, (cache_note(), resources.device_note())):
-        observer.note(note)
-    observer.watch_budgets(resources.usage)
     with resources, ExitStack() as opened, observer.watch(resources.in_use):
         resources.spill.check()
         # Before the graph is read: the workers of a cluster are started, or read it, at the same time.
@@ -359,6 +354,19 @@ def _run(
     if not directory.recorded:
         keep_engine(spec, env)
     return result
+
+
+def _resources(spec: RunSpec, kept: KeptEngine | None, observer: History) -> Resources:
+    """Return the engine and the budgets of a run, those that are kept if there are some; tell what to know of them."""
+    from longwall.kernels.jit.kernel_cache import cache_note
+    from longwall.storage.memory.allocator import return_freed_memory
+
+    return_freed_memory()
+    resources = open_resources(spec) if kept is None else kept.resources
+    for note in filter(None, (cache_note(), resources.device_note())):
+        observer.note(note)
+    observer.watch_budgets(resources.usage)
+    return resources
 
 
 def _note_unless_verified(spec: RunSpec, counts: Sequence[PatternCount], observer: Observer) -> None:

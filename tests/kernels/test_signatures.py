@@ -148,5 +148,5 @@ def test_a_call_with_other_types_is_told() -> None:
     kernel = Kernel(half, ["i8"])
     KERNELS.remove(kernel)
     assert kernel(9) == 4
-    with pytest.warns(UserWarning, match=r"half is called with types that it does not declare: f8"):
+    with pytest.warns(ResourceWarning, match=r"half is called with types that it does not declare: f8"):
         assert kernel(9.0) == np.float64(4)
