@@ -3,16 +3,16 @@
 
 extern "C" __global__ void __launch_bounds__(256, 4)
     count_tasks(const i64* indptr, const u32* indices, const i64* split, const int* labels, const u32* rows, i64 stride,
-                const Task* tasks, i64 num_tasks, u32* store, i64 room, i64 oriented_room, RingSlot* list,
+                const Task* tasks, i64 num_tasks, u32* store, i64 capacity, i64 oriented_capacity, RingSlot* list,
                 TaskControl* control, const u32* stop, u64* result) {
   const i64 warp = static_cast<i64>(blockIdx.x) * (blockDim.x >> 5) + warp_in_block();
   Search search;
   search.graph = {indptr, indices, split, labels};
   search.rows = rows;
   search.stride = stride;
-  search.store = store + warp * (kStored * room + kOrientedStored * oriented_room);
-  search.room = room;
-  search.oriented_room = oriented_room;
+  search.store = store + warp * (kStored * capacity + kOrientedStored * oriented_capacity);
+  search.capacity = capacity;
+  search.oriented_capacity = oriented_capacity;
   search.ring = list;
   search.control = control;
   search.stop = stop;

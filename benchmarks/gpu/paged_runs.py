@@ -69,7 +69,6 @@ class Loaded:
             graph=graph,
             resources=resources,
             files=nothing,
-            results=nothing,
             observer=NullObserver(),
             cancel=threading.Event(),
             device_graph=DeviceGraph(arrays, placement),

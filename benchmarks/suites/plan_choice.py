@@ -47,7 +47,6 @@ def timed(plan: Any, graph: Any, seconds: float, folder: Path) -> tuple[int | No
     from longwall.storage.observer import NullObserver
 
     own = Path(tempfile.mkdtemp(dir=folder))
-    (own / "results.partial").mkdir()
     engine = EngineChoice("cpu", 1)
     with open_resources(host=2 << 30, disk=1 << 30, device=None, spill=own / "spill", engine=engine) as resources:
         log = CommitLog(LocalStore(own))
@@ -57,7 +56,6 @@ def timed(plan: Any, graph: Any, seconds: float, folder: Path) -> tuple[int | No
             graph=graph,
             resources=resources,
             files=RunFiles(log.store, resources.disk, log.next_number),
-            results=own / "results.partial",
             observer=NullObserver(),
             cancel=threading.Event(),
             log=log,

@@ -336,8 +336,11 @@ def _enter_row(
 
 
 @compiled(
-    "i8[::1], u4[::1], i4[::1], u4[:,::1], u4[:,::1], i8, i8, i8[:,::1], i8[::1], i8[:,::1], i8[:,::1], "
-    "i8[:,::1], i8[:,::1], u4[::1], i8, u1[::1], i8[:,::1], u1[::1], i8, i8"
+    *(
+        f"i8[::1], u4[::1], i4[::1], u4[:,::1], {rows}, i8, i8, i8[:,::1], i8[::1], i8[:,::1], i8[:,::1], "
+        "i8[:,::1], i8[:,::1], u4[::1], i8, u1[::1], i8[:,::1], u1[::1], i8, i8"
+        for rows in ("u4[:,::1]", "u4[:,:]")
+    )
 )
 def count_rows(
     indptr, indices, labels, slices, rows, begin, end, sets, first_set, levels, blocks, members, terms, store,
@@ -462,8 +465,11 @@ def _clear_marks(sets, indices, start, stop, store, marks, num_vertices):
 
 
 @compiled(
-    "i8[::1], u4[::1], i4[::1], u4[:,::1], u4[:,::1], i8, i8, i8[:,::1], i8[::1], i8[:,::1], u4[::1], i8, "
-    "u1[::1], i8[:,::1], u1[::1], u4[::1], i8[::1], i8"
+    *(
+        f"i8[::1], u4[::1], i4[::1], u4[:,::1], {rows}, i8, i8, i8[:,::1], i8[::1], i8[:,::1], u4[::1], i8, "
+        "u1[::1], i8[:,::1], u1[::1], u4[::1], i8[::1], i8"
+        for rows in ("u4[:,::1]", "u4[:,:]")
+    )
 )
 def extend_rows(
     indptr, indices, labels, slices, rows, begin, end, sets, first_set, levels, store, set_capacity, marks, state,
