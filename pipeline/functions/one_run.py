@@ -1,4 +1,4 @@
-"""What all functions share: their options, and a run that nobody keeps when its answer is read."""
+"""What all functions share: their options, and a run that is not kept when its answer is read."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ class RunDirectory:
 
     @classmethod
     def transient(cls, spill: SpillFolder) -> RunDirectory:
-        """Return the directory of a run that nobody keeps; what it writes is in a spill folder."""
+        """Return the directory of a run that is not kept; what it writes is in a spill folder."""
         directory = cls(TransientPlace(spill))
         directory.manifest = {"status": "running", "config_sha256": ""}
         directory._log = CommitLog(directory.store)
@@ -217,7 +217,7 @@ class RunDirectory:
 
     @property
     def recorded(self) -> bool:
-        """Whether the run is recorded: one that nobody keeps is not."""
+        """Whether the run is recorded: one that is not kept is not."""
         return self.store.recorded
 
     @property

@@ -1,4 +1,4 @@
-"""The place and the files of a run that nobody keeps: a function's, whose answer is all that is wanted.
+"""The place and the files of a run that is not kept: a function's, whose answer is all that is wanted.
 
 It has no record, so nothing can resume it: no config, no manifest until it has tables, and commits are only in memory.
 Its tables, and files that phases hand on to each other, are in a spill folder, which is made with the first of them.

@@ -25,5 +25,5 @@ def make_budgets(host: int = 1 << 28, disk: int = 1 << 30) -> Budgets:
 
 
 def table_memory(size: int = 1 << 28) -> TableMemory:
-    """Return memory for tables in a budget of so many bytes."""
+    """Return memory for tables in a budget of a number of bytes."""
     return TableMemory(make_budgets(size).host, on_device=False)

@@ -1,4 +1,4 @@
-"""A run that nobody keeps has files only once it writes a table, and none that record it."""
+"""A run that is not kept has files only once it writes a table, and none that record it."""
 
 from __future__ import annotations
 
