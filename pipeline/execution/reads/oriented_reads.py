@@ -58,6 +58,11 @@ class OrientedReads:
         self.predicted, self._cancel = 0.0, env.cancel
         self._held: deque[list[Targets]] = deque(maxlen=_HELD)  # what kernels read that were launched last
 
+    @property
+    def _in_place(self) -> bool:
+        """Whether lists are read where they are, since the page cache has no room for blocks."""
+        return self._pages.cache_arcs < _LEAST_PAGES * self._pages.page_arcs
+
     def prepare(self) -> None:
         """Have the hottest pages of the phase in the page cache."""
         self._pages.prepare_all(_LEVEL, lambda: bytes_per_page(self._graph, self._starts, self._pages.page_arcs))
@@ -89,21 +94,21 @@ class OrientedReads:
         TablePiece
             The vertices that its arcs lead to are in parts, to be asked for when those before were read.
         """
-        too_few = self._pages.cache_arcs < _LEAST_PAGES * self._pages.page_arcs
-        if too_few:
+        in_place = self._in_place
+        if in_place:
             self.prepare()
-        owners = iter(self._owners_of(first, last)) if too_few and tables is None else self._owners(first, last, tables)
+        owners = self._owners_of(first, last) if in_place and tables is None else self._owners(first, last, tables)
         backwards = False
         self._held.clear()
         for low, high in pairwise(owners):
             if self._cancel.is_set():
                 return
             owned = int(self._starts[low]), int(self._starts[high])
-            if not too_few:  # the owners' lists come once, and all before their last one
+            if not in_place:  # the owners' lists come once, and all before their last one
                 self.predicted += _ARC_BYTES * float(2 * owned[1] - owned[0])
             # To and fro, since the last block is there already when the next owners come.
-            parts = [] if too_few else self._beside(owned, 0, high)[:: -1 if backwards else 1]
-            targets = iter([None]) if too_few else self._in_turn(owned, parts)
+            parts = [] if in_place else self._beside(owned, 0, high)[:: -1 if backwards else 1]
+            targets = iter([None]) if in_place else self._in_turn(owned, parts)
             yield TablePiece((max(first, owned[0]), min(last, owned[1])), (low, high), owned, targets, parts)
             backwards = not backwards
 
@@ -126,7 +131,7 @@ class OrientedReads:
             read where it is, since the page cache has no room for blocks.
         """
         capacity, page, starts = self._pages.cache_arcs, self._pages.page_arcs, self._starts
-        if capacity < _LEAST_PAGES * page:
+        if self._in_place:
             self.prepare()
             for begin in range(first, last, most):
                 if self._cancel.is_set():
@@ -213,6 +218,8 @@ class OrientedReads:
         low, high = self._owners_of(first, last)
         fits = starts[high] <= capacity - self._pages.page_arcs
         size = max(capacity if fits else int(_OWNERS_SHARE * capacity), 1)
+        if self._in_place:  # only the tables want room
+            size = int(starts[-1])
         if tables is None:
             yield from [low + begin for begin, _ in target_blocks(starts[low : high + 1], size)]
             yield high

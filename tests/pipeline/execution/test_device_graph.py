@@ -256,6 +256,26 @@ def test_cliques_are_counted_in_pieces_whose_tables_have_room(
 
 
 @pytest.mark.gpu
+def test_lists_that_are_read_in_place_do_not_cut_the_tables(
+    lab: SimpleNamespace, expected: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every piece costs launches: one for each vertex would take minutes in a graph of a million edges."""
+    set_page_size(monkeypatch, 128)
+    pieces = []
+    plain = OrientedReads.pieces
+
+    def watched(self: OrientedReads, *given: Any) -> Any:
+        for piece in plain(self, *given):
+            pieces.append(piece.arcs)
+            yield piece
+
+    monkeypatch.setattr(OrientedReads, "pieces", watched)
+    context = lab.context(rmat(), engine="cuda", device=4 << 20, memory={"access": "zero-copy"})
+    assert counted(context, "clique-4") == expected["clique-4"]
+    assert pieces == [(0, rmat().num_edges)]
+
+
+@pytest.mark.gpu
 @pytest.mark.parametrize("pattern", ["clique-3", "clique-4", "diamond", "cycle-4"])
 def test_a_run_that_is_cancelled_reads_no_more_pieces(
     lab: SimpleNamespace, pattern: str, monkeypatch: pytest.MonkeyPatch
