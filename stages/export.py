@@ -272,11 +272,12 @@ class EmbeddingWriter:
         """Return the rows of a table of all levels as they will be written; the writer stays as it is."""
         import pyarrow as pa
 
-        arrays = []
-        for level in self._levels.values():
-            column = table.column(level)
-            arrays.append(self._graph.ids_of(column if isinstance(column, np.ndarray) else column.get()))
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        ids, levels = self._graph.original_ids, self._levels.values()
+        if table.xp is np:
+            columns = [table.column(level, ids) for level in levels]
+        else:
+            columns = [ids[table.column(level).get()] for level in levels]
+        return pa.RecordBatch.from_arrays([self._graph.as_ids(column) for column in columns], schema=self._schema)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Append what `batch` gave, as far as the limit allows."""

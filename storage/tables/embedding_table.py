@@ -67,14 +67,22 @@ class EmbeddingTable:
         """
         return _operations(self.xp).columns(self.values, self.offsets)
 
-    def column(self, level: int) -> Array:
-        """One column of the rows, flat: array[len(self)]; a view of `values` for the last level.
+    def column(self, level: int, ids: Array | None = None) -> Array:
+        """One column of the rows, flat: array[len(self)].
 
         It takes at most 8 bytes per row beside the result.
+
+        Parameters
+        ----------
+        level
+            Which one; that of the last level is a view of `values`.
+        ids
+            What stands for each vertex, in an array of `xp` (int64 or uint64); None: itself.
         """
+        values = self.values if ids is None else (*self.values[:level], ids[self.values[level]])
         if level == self.num_levels - 1:
-            return self.values[level]
-        return _operations(self.xp).column(self.values, self.offsets, level, len(self))
+            return values[level]
+        return _operations(self.xp).column(values, self.offsets, level, len(self))
 
     def to(self, xp: Any) -> "EmbeddingTable":
         """The table in arrays of another module; itself where it is there already."""

@@ -93,15 +93,12 @@ def columns(values: Sequence[Array], offsets: Sequence[Array]) -> Array:
     return flat
 
 
-def column(values: Sequence[Array], offsets: Sequence[Array], level: int, rows: int) -> Array:
-    """Flatten a level above the last one: array[rows]. Takes 8 bytes per row beside the result."""
+def column(values: Sequence[Array], offsets: Sequence[Array], level: int, rows: int) -> Array:  # noqa: ARG001 - the device needs it
+    """Flatten a level above the last one: array[rows]. Takes 8 bytes per node of the level beside the result."""
     bounds = offsets[level]
     for below in offsets[level + 1 :]:
         bounds = below[bounds]
-    # Every node has a row, so each bound between the ends begins one more node.
-    node = np.zeros(rows, dtype=np.int64)
-    node[bounds[1:-1]] = 1
-    return values[level][np.cumsum(node, out=node)]
+    return np.repeat(values[level], np.diff(bounds))
 
 
 def filtered(values: Sequence[Array], offsets: Sequence[Array], mask: Array) -> Tree | None:
