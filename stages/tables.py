@@ -57,6 +57,10 @@ class AllVertices(Stage):
 
     verb = "source"
 
+    def describe(self) -> str:
+        """Return the stage as text."""
+        return "source       the vertices of the graph"
+
     def run(self, chunk: None, context: CallContext) -> Iterable[EmbeddingTable]:  # noqa: ARG002 - there are no roots
         """Yield the vertices."""
         return all_vertices(context.graph, context.xp, context.work)
@@ -67,6 +71,10 @@ class AllEdges(Stage):
 
     verb = "source"
 
+    def describe(self) -> str:
+        """Return the stage as text."""
+        return "source       the edges of the graph"
+
     def run(self, chunk: None, context: CallContext) -> Iterable[EmbeddingTable]:  # noqa: ARG002 - there are no roots
         """Yield the edges."""
         return all_edges(context.graph, context.xp, context.work)
@@ -76,6 +84,10 @@ class StoredRows(Stage):
     """The rows of a table, chunk by chunk."""
 
     verb = "source"
+
+    def describe(self) -> str:
+        """Return the stage as text."""
+        return "source       the rows of the level before"
 
     def run(self, chunk: ChunkedTable, context: CallContext) -> Iterator[EmbeddingTable]:  # noqa: ARG002 - a `Stage`
         """Yield the chunks of a table."""
@@ -110,6 +122,10 @@ class StoredChunks(Stage):
     """The chunks of a table, which the next stage reads."""
 
     verb = "source"
+
+    def describe(self) -> str:
+        """Return the stage as text."""
+        return "source       the rows of the level before, by the columns that are wanted"
 
     def run(self, chunk: ChunkedTable, context: CallContext) -> Iterator[UnreadChunk]:  # noqa: ARG002 - a `Stage`
         """Yield the chunks of a table."""

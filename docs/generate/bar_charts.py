@@ -1,7 +1,8 @@
 """Bar charts of tables of seconds, for pages of the site: a comment before a table names its columns.
 
 ``<!-- bars: Longwall; igraph -->`` becomes a drawing with a bar for each of these columns in each row. The axis is
-logarithmic; ``over 60`` is a bar with an open end, and an empty field has none.
+logarithmic; ``over 60`` is a bar with an open end, and an empty field has none. A figure is in seconds unless ``ms``
+stands behind it; of ``7.0 to 7.4`` the bar has the last. Letters keep their size on a narrow screen: it is HTML.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ from html import escape
 from math import ceil, floor, log10
 
 _MARK = re.compile(r"^<!-- bars: (.+) -->\n((?:\|.*\n)+)", re.MULTILINE)
-_SECONDS = re.compile(r"(over )?(\d[\d.,]*)")
-_LABELS, _WIDTH, _BAR, _GAP = 170, 720, 11, 10
+_FIGURE = re.compile(r"(?P<open>(?:over|more than) )?(?:\d[\d.,]* to )?(?P<number>\d[\d.,]*)(?P<unit> ms\b| s\b)?")
 
 
 def with_charts(markdown: str) -> str:
@@ -25,39 +25,38 @@ def chart(columns: str, table: str) -> str:
     head, _, *rows = ([cell.strip() for cell in line.strip()[1:-1].split("|")] for line in table.splitlines())
     names = columns.split("; ")
     at = [head.index(name) for name in names]
-    found = {row[0]: [_SECONDS.match(row[place]) for place in at] for row in rows}
-    values = [_value(one) for some in found.values() for one in some if one]
-    low, high = floor(log10(min(values))), ceil(log10(max(values)))
-    scale = (_WIDTH - _LABELS - 60) / (high - low)
-    top = 30
-    height = top + sum(len(names) * _BAR + _GAP for _ in found) + 20
-    parts = [
-        f'<text x="{_LABELS + 130 * number + 16}" y="14">{escape(name)}</text>'
-        f'<rect class="bar-{number}" x="{_LABELS + 130 * number}" y="5" width="{_BAR}" height="{_BAR}"/>'
-        for number, name in enumerate(names)
-    ]
-    for power in range(low, high + 1):
-        x = _LABELS + (power - low) * scale
-        parts.append(f'<line x1="{x:.1f}" y1="{top - 4}" x2="{x:.1f}" y2="{height - 18}"/>')
-        parts.append(f'<text x="{x:.1f}" y="{height - 4}" text-anchor="middle">{10**power:,g} s</text>')
-    y = top
-    for label, some in found.items():
-        middle = y + len(names) * _BAR / 2 + 4
-        parts.append(f'<text x="{_LABELS - 8}" y="{middle:.1f}" text-anchor="end">{escape(label)}</text>')
-        for number, one in enumerate(some):
-            if one:
-                length = max((log10(_value(one)) - low) * scale, 1)
-                kind = f"bar-{number} open" if one[1] else f"bar-{number}"
-                parts.append(
-                    f'<rect class="{kind}" x="{_LABELS}" y="{y + number * _BAR}" width="{length:.1f}" '
-                    f'height="{_BAR - 2}"><title>{escape(f"{names[number]}, {label}: {one[0]} s")}</title></rect>'
-                )
-        y += len(names) * _BAR + _GAP
+    found = [(row[0], [_FIGURE.match(row[place]) for place in at]) for row in rows]
+    seconds = [_seconds(one) for _, some in found for one in some if one]
+    low, high = floor(log10(min(seconds))), ceil(log10(max(seconds)))
+
+    def share(value: float) -> str:
+        return f"{100 * (value - low) / (high - low):.1f}%"
+
+    legend = "".join(f'<span><i class="bar-{at}"></i>{escape(name)}</span>' for at, name in enumerate(names))
+    parts = [f"<p>{legend}</p>"]
+    for label, some in found:
+        bars = "".join(
+            f'<i class="bar-{number}{" open" if one["open"] else ""}" style="width:{share(log10(_seconds(one)))}" '
+            f'title="{escape(f"{names[number]}, {label}: {_text(one)}")}"></i>'
+            for number, one in enumerate(some)
+            if one
+        )
+        parts.append(f"<div><b>{escape(label)}</b><span>{bars}</span></div>")
+    ticks = "".join(f'<u style="left:{share(power)}">{_tick(power)}</u>' for power in range(low, high + 1))
+    parts.append(f"<div><b></b><span>{ticks}</span></div>")
     return (
-        f'<svg class="bars" viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="Seconds, logarithmic: '
-        f'{escape(columns)}; the table below has the figures">{"".join(parts)}</svg>'
+        f'<div class="bars" style="--decades:{high - low}" role="img" aria-label="Time, logarithmic: '
+        f'{escape(columns)}; the table below has the figures">{"".join(parts)}</div>'
     )
 
 
-def _value(found: re.Match[str]) -> float:
-    return float(found[2].replace(",", ""))
+def _seconds(found: re.Match[str]) -> float:
+    return float(found["number"].replace(",", "")) / (1000 if found["unit"] == " ms" else 1)
+
+
+def _text(found: re.Match[str]) -> str:
+    return found[0] if found["unit"] else f"{found[0]} s"
+
+
+def _tick(power: int) -> str:
+    return f"{10**power:,g} s" if power > -2 else f"{10 ** (power + 3):,g} ms"

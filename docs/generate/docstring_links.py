@@ -24,9 +24,24 @@ def linked(text: str) -> str:
 
 
 class DocstringLinks(griffe.Extension):
-    """Changes every docstring once it is read."""
+    """Changes every docstring once it is read, and leaves a function one signature: that of the function itself."""
 
     def on_instance(self, *, obj: griffe.Object, **_: Any) -> None:
         """Replace the text of an object's docstring."""
         if obj.docstring is not None:
             obj.docstring.value = linked(obj.docstring.value)
+
+    def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
+        """Drop the overloads: they are for type checkers, and a reader would meet four signatures before a sentence."""
+        drop_overloads(pkg)
+
+
+def drop_overloads(parent: griffe.Module | griffe.Class) -> None:
+    """Drop the overloads of all functions of a module or class."""
+    for member in parent.members.values():
+        if member.is_alias:
+            continue
+        if isinstance(member, griffe.Function):
+            member.overloads = None
+        elif isinstance(member, griffe.Module | griffe.Class):
+            drop_overloads(member)

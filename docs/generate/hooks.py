@@ -6,11 +6,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+from mkdocs.structure.files import File, Files
+
 import bar_charts
 import cli_page
 import config_keys
 import graphlets_page
-from mkdocs.structure.files import File, Files
+import tables
 
 ROOT = Path(__file__).parents[2]
 
@@ -46,6 +48,11 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
         lambda link: f"]({up}examples.md{'#' + link[1] if link[1] else ''})",
         markdown,
     )
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Fit the tables to narrow screens."""
+    return tables.fitted(html)
 
 
 def configs_page() -> str:

@@ -91,6 +91,7 @@ class History:
             yield
             compiled = compile_seconds() - compiled
             if compiled:
+                part["compile"] = round(compiled, 4)
                 self.timings["compile"] = self.timings.get("compile", 0.0) + compiled
             self.timings[name] = self._now() - began - compiled
         finally:

@@ -107,7 +107,7 @@ def _budget_advice(facts: Facts) -> Iterator[str]:
 
 def _part_advice(facts: Facts) -> Iterator[str]:
     total = facts.seconds or 0.0
-    parts = {part.name: part.end - part.begin for part in facts.parts}
+    parts = facts.seconds_of
     path = facts.graph.get("path")
     if parts.get("graph", 0) > _SHARE * total:
         if facts.graph.get("kind") is not None:

@@ -106,8 +106,7 @@ def _ratios(
 
 
 def _seconds_of(facts: Facts) -> dict[str, float]:
-    found = {part.name: part.end - part.begin for part in facts.parts}
-    return ({"whole run": facts.seconds} if facts.seconds is not None else {}) | found
+    return ({"whole run": facts.seconds} if facts.seconds is not None else {}) | facts.seconds_of
 
 
 def _times(first: Facts, second: Facts) -> list[Row]:

@@ -110,6 +110,8 @@ class Facts(NamedTuple):
     plan_text: str
     levels: list[Level]
     parts: list[Span]
+    seconds_of: dict[str, float]
+    """Of each part of the run without the kernels that were compiled in it, and of these ("compile")."""
     phases: list[Span]
     phases_left_out: int
     tiers: list[Tier]
@@ -174,6 +176,7 @@ def facts_of(record: RunRecord) -> Facts:
         plan_text=str(manifest.get("plan_text", "")),
         levels=_levels(record.metrics, plan),
         parts=_spans(history.get("parts", []), "part") or _parts(manifest),
+        seconds_of=_seconds_of(history.get("parts", [])) or dict(manifest.get("timings", {})),
         phases=_longest(_spans(history.get("phases", []), "bar")),
         phases_left_out=max(len(history.get("phases", [])) - _MOST_SPANS, 0) + history.get("phases_left_out", 0),
         tiers=_tiers(memory, history),
@@ -297,6 +300,13 @@ def _estimated(plan: Mapping[str, Any]) -> dict[int, float]:
 
 def _spans(found: list[dict[str, Any]], style: str) -> list[Span]:
     return [Span(str(one["name"]), float(one["begin"]), float(one["end"]), style) for one in found]
+
+
+def _seconds_of(parts: list[dict[str, Any]]) -> dict[str, float]:
+    """Return how long each part of a history took; a part that was compiled in is shorter by that."""
+    compiled = sum(float(one.get("compile", 0)) for one in parts)
+    found = {str(one["name"]): float(one["end"]) - float(one["begin"]) - float(one.get("compile", 0)) for one in parts}
+    return ({"compile": compiled} if compiled else {}) | found
 
 
 def _parts(manifest: Mapping[str, Any]) -> list[Span]:

@@ -16,7 +16,13 @@ from longwall.storage.system.drawing import Drawing
 
 _MOST_DRAWN = 24  # patterns of a plan
 _HIDDEN = ("memory.spill", "run.directory", "run.overwrite", "run.report")
-_PART_NAMES = {"graph": "read or make the graph", "plan": "plan", "mine": "mine", "write": "write results"}
+_PART_NAMES = {
+    "compile": "compile kernels",
+    "graph": "read or make the graph",
+    "plan": "plan",
+    "mine": "mine",
+    "write": "write results",
+}
 _MEANING = {
     "done": "done",
     "running": "still running, or killed",
@@ -127,8 +133,8 @@ def _progress(facts: Facts) -> str:
     parts = [f"{name}, {numbers.percent(done / total)} of {total:,} roots" for name, done, total in open_ones]
     parts += [f"{whole:,} phase{'s' if whole != 1 else ''} finished"] if whole else []
     if not parts:
-        return "It got to no commit: nothing of its work is kept."
-    return f"It got as far as: {'; '.join(parts)}."
+        return "No part of its work was finished, so it begins anew."
+    return f"It got as far as: {'; '.join(parts)}. What is finished is kept."
 
 
 _STAGES = ("source", "extend", "verify", "filter", "aggregate", "count", "process", "export")
@@ -271,12 +277,17 @@ def _timeline(facts: Facts) -> Plot | None:
     parts = [part._replace(name=_PART_NAMES.get(part.name, part.name)) for part in facts.parts]
     if not parts:
         return None
+    if parts[0].begin > 0:
+        parts.insert(0, Span("start", 0.0, parts[0].begin, "part"))
     order = {"part": 0, "bar": 1}
     spans: list[Span] = sorted([*parts, *facts.phases], key=lambda span: (span.begin, order[span.style]))
     total = max(facts.seconds or 0, max(span.end for span in spans))
-    longest = max(parts, key=lambda part: part.end - part.begin)
-    took = longest.end - longest.begin
-    label = f"Of {numbers.seconds(total)}, {numbers.percent(took / max(total, 1e-9))} went to: {longest.name}."
+    longest, took = max(facts.seconds_of.items(), key=lambda part: part[1])
+    name = _PART_NAMES.get(longest, longest)
+    label = f"Of {numbers.seconds(total)}, {numbers.percent(took / max(total, 1e-9))} went to: {name}."
+    compiled = facts.seconds_of.get("compile", 0.0)
+    if compiled > 0.01 * total:
+        label += f" Bars include the {numbers.seconds(compiled)} in which kernels were compiled."
     if facts.phases_left_out:
         label += f" {facts.phases_left_out:,} shorter phases are not shown."
     if facts.resumed:

@@ -15,8 +15,8 @@ TABLE = """Before.
 | work | count | ours | theirs |
 |---|---:|---:|---:|
 | a & b | 5 | 0.01 | 1 |
-| c | 6 | 0.1 | over 10 |
-| d | 7 | 0.1 | |
+| c | 6 | 90 to 100 ms | over 10 |
+| d | 7 | 0.1 (another) | |
 """
 
 
@@ -24,16 +24,25 @@ def test_a_chart_has_a_bar_for_each_figure() -> None:
     drawn = with_charts(TABLE)
     assert drawn.endswith(TABLE.partition("-->\n")[2])
     assert "<!--" not in drawn
-    bars = re.findall(r'<rect class="(bar-\d(?: open)?)" x="170" y="\d+" width="([\d.]+)" height="9">', drawn)
+    bars = re.findall(r'<i class="(bar-\d(?: open)?)" style="width:([\d.]+)%"', drawn)
     assert [kind for kind, _ in bars] == ["bar-0", "bar-1", "bar-0", "bar-1 open", "bar-0"]
-    lengths = [float(length) for _, length in bars]
-    decade = (720 - 170 - 60) / 3
-    assert lengths == pytest.approx([1, 2 * decade, decade, 3 * decade, decade], abs=0.1)
+    decade = 100 / 3
+    assert [float(length) for _, length in bars] == pytest.approx([0, 2 * decade, decade, 3 * decade, decade], abs=0.1)
+    assert re.findall(r'<u style="left:([\d.]+)%">([^<]*)', drawn) == [
+        ("0.0", "10 ms"),
+        ("33.3", "0.1 s"),
+        ("66.7", "1 s"),
+        ("100.0", "10 s"),
+    ]
     assert "ours, a &amp; b: 0.01 s" in drawn
+    assert "ours, c: 90 to 100 ms" in drawn
 
 
-def test_pages_have_charts() -> None:
-    pages = [path for path in DOCS.rglob("*.md") if "<!-- bars:" in path.read_text()]
-    assert len(pages) >= 2
+def test_every_page_of_benchmarks_has_a_chart_before_its_details() -> None:
+    pages = [DOCS / "benchmarks.md", *(DOCS / "benchmarks").glob("*.md")]
+    assert len(pages) > 8
     for page in pages:
-        assert "<!-- bars:" not in with_charts(page.read_text()), page
+        text = page.read_text()
+        assert "<!-- bars:" not in with_charts(text), page
+        top = text if page.name == "benchmarks.md" else text.partition("\n## ")[0]
+        assert '<div class="bars"' in with_charts(top), page

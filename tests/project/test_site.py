@@ -105,6 +105,15 @@ def test_every_public_name_has_an_entry(pages: dict[Path, Links]) -> None:
     assert {f"longwall.{name}" for name in longwall.__all__ if name != "__version__"} <= anchors
 
 
+def test_a_function_has_one_signature_before_its_sentence(site: Path) -> None:
+    """Overloads are for type checkers."""
+    _, *functions = re.split(r"<h2\b", (site / "reference" / "functions.html").read_text())
+    assert len(functions) > 8
+    for function in functions:
+        before, _, _ = function.partition("<p>")
+        assert before.count("doc-signature") == (0 if 'id="longwall.Options"' in before else 1), function[:80]
+
+
 def test_docstrings_are_markdown(site: Path) -> None:
     """No roles of Sphinx, and no code whose backquotes are shown."""
     for path in (site / "reference").glob("*.html"):

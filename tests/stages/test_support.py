@@ -144,4 +144,5 @@ def test_a_plan_names_the_stages_of_its_passes(support: Any) -> None:
     verbs = [line.split()[0] for line in lines if line.split()[0] in ("source", "aggregate", "extend", "export")]
     marking = [] if support == "instances" else ["source", "aggregate"]
     assert verbs == ["source", "aggregate", *marking, "source", "extend", "export", "source", "export"]
+    assert all(len(line.split()) > 1 for line in lines), "a stage says what it works on"
     assert any("transactions, as sets" in line for line in lines) == (support == "transactions")

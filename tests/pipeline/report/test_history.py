@@ -75,6 +75,7 @@ def test_compiling_is_no_time_of_the_part_in_which_it_was(monkeypatch: pytest.Mo
         with history.timed(f"part of {seconds}"):
             clock[0] += seconds
             compiled[0] += compiling
+    assert [part.get("compile", 0) for part in history.facts()["parts"]] == [5.0, 0, 1.0]
     assert history.timings == {"compile": 6.0, "part of 8.0": 3.0, "part of 2.0": 2.0, "part of 4.0": 3.0}
 
 

@@ -243,6 +243,16 @@ def test_damaged_files_are_named(damage: dict[str, Any]) -> None:
         run_page(record(**damage))
 
 
+def test_compiling_is_no_time_of_the_graph() -> None:
+    """A run that compiled for most of its time is not told to make a store of its graph."""
+    parts = [{"name": "graph", "begin": 0.0, "end": 9.0, "compile": 8.0}, {"name": "mine", "begin": 9.0, "end": 10.0}]
+    compiled = record(history={"seconds": 10.0, "parts": parts})
+    text = check_page(run_page(compiled)).text()
+    assert "Of 10 s, 80% went to: compile kernels. Bars include the 8 s in which kernels were compiled." in text
+    assert "longwall ingest" not in text
+    assert facts_of(compiled).seconds_of == {"compile": 8.0, "graph": 1.0, "mine": 1.0}
+
+
 def test_a_run_that_has_only_begun() -> None:
     bare = RunRecord("/runs/x", {"status": "running", "config_sha256": ""}, {}, {}, [], [], None)
     text = check_page(run_page(bare)).text()
@@ -254,7 +264,7 @@ def test_a_run_that_has_only_begun() -> None:
 @each_case(
     ("progress", "said"),
     [
-        ([], "It got to no commit: nothing of its work is kept."),
+        ([], "No part of its work was finished, so it begins anew."),
         ([("count", 30, 1200)], "It got as far as: count, 2.5% of 1,200 roots."),
         ([("one", 7, 7), ("two", 1, 4)], "It got as far as: two, 25% of 4 roots; 1 phase finished."),
         ([("one", 7, 7), ("two", 4, 4)], "It got as far as: 2 phases finished."),
@@ -264,7 +274,7 @@ def test_a_run_that_is_not_done_says_how_far_it_got(progress: list[tuple[str, in
     manifest = {"status": "interrupted", "config_sha256": "", "reason": "interrupted by SIGTERM"}
     bare = RunRecord("/runs/x", manifest, {}, {}, [], [], None, progress)
     assert said in run_page(bare)
-    assert "It got" not in run_page(bare._replace(manifest=manifest | {"status": "done"}))
+    assert said not in run_page(bare._replace(manifest=manifest | {"status": "done"}))
 
 
 def test_many_of_everything_is_cut_short() -> None:

@@ -116,7 +116,7 @@ def test_a_run_without_commits_says_that_nothing_is_kept(run: Path) -> None:
     for path in (run / "checkpoint/commits").iterdir():
         path.unlink()
     assert CliRunner().invoke(app, ["report", str(run)]).exit_code == 0
-    assert "It got to no commit: nothing of its work is kept." in (run / "report.html").read_text()
+    assert "No part of its work was finished, so it begins anew." in (run / "report.html").read_text()
 
 
 def test_resume_of_a_finished_run_says_so_and_exits_0(run: Path) -> None:
