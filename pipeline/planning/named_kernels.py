@@ -25,7 +25,7 @@ _BUILDING = (
     "storage.ingest.build",
     "storage.graph.stats",
 )
-_PARSING = "storage.ingest.text.text_kernel"
+_PARSING = "storage.ingest.text.plain_lines"
 _DRAWING = {"rmat": "kernels.host.philox", "barabasi-albert": "storage.generators.random_edges"}
 
 

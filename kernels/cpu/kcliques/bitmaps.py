@@ -136,12 +136,11 @@ def _count_arc(table, i, missing, state, root, rooted, stop_flag):
         size += popcount(table[i, w])
     if size < missing:
         return
-    if rooted is not None:
-        if size <= root.apart.shape[0]:
-            edges = count_pairs(table, root.chosen[0], words)
-            if OF * edges >= ADJACENT * size * (size - 1):
-                count_in_root(table[i], words, size, table, missing, root, stop_flag)
-                return
+    if rooted is not None and size <= root.apart.shape[0]:
+        edges = count_pairs(table, root.chosen[0], words)
+        if OF * edges >= ADJACENT * size * (size - 1):
+            count_in_root(table[i], words, size, table, missing, root, stop_flag)
+            return
     add(root.total, _count_below(table, words, missing, root.chosen, root.left, state, stop_flag))
 
 
