@@ -62,7 +62,7 @@ class Motifs(Workload):
         return False
 
     @property
-    def planned_by(self) -> tuple[Any, ...]:
+    def kernels(self) -> tuple[Any, ...]:
         """Those that list the connected patterns."""
         from longwall.kernels.host.patterns.canonical_kernel import canonical_codes, count_removable
 
