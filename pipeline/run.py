@@ -315,7 +315,7 @@ def _run(
         cluster = opened.enter_context(starting)
         say_compiling = cache(lambda: observer.note(COMPILING))
         pool = opened.enter_context(_compile_pool(resources, on_cluster=on_cluster))
-        _compile_for_source(pool, spec, say_compiling)
+        _compile_beforehand(pool, spec, resources, say_compiling)
         with engine.watch_compilation(say_compiling), user_errors(engine), observer.timed("graph"):
             graph = _graph(spec, observer, resources, cluster)
         with observer.timed("plan"):
@@ -384,10 +384,14 @@ def _compile_pool(resources: Resources, *, on_cluster: bool) -> CompilePool:
     return CompilePool(0 if on_cluster else min(core_count(), resources.host.limit // _COMPILER_BYTES))
 
 
-def _compile_for_source(pool: CompilePool, spec: RunSpec, say_compiling: Callable[[], None]) -> None:
-    from longwall.pipeline.planning.named_kernels import kernels_of_source
+def _compile_beforehand(
+    pool: CompilePool, spec: RunSpec, resources: Resources, say_compiling: Callable[[], None]
+) -> None:
+    """Compile the kernels that the source and the workload name, while the graph is read."""
+    from longwall.pipeline.planning.named_kernels import kernels_of_source, kernels_of_workload
 
-    if pool.add([*kernels_of_source(spec), *spec.workload.planned_by]):
+    table = None if resources.on_device else resources.engine.kernels
+    if pool.add([*kernels_of_source(spec), *kernels_of_workload(spec.workload, table)]):
         say_compiling()
 
 

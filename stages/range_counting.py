@@ -283,7 +283,9 @@ class CountCliques(CountSubgraphs):
     @property
     def kernels(self) -> tuple[Callable[..., Any], ...]:
         """See `CountRanges`."""
-        return (Kernels.triangle_counter if self.k == 3 else Kernels.clique_counter,)
+        if self.k == 3:
+            return (Kernels.triangle_counter,)
+        return (Kernels.clique_counter if self.k < ROOTED_FROM else Kernels.large_clique_counter,)
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""

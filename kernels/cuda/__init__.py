@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from longwall.kernels.cuda.homomorphisms.tables import sum_neighbours as sum_neighbours
     from longwall.kernels.cuda.homomorphisms.wheels import wheel_counter as wheel_counter
     from longwall.kernels.cuda.kcliques.bitmaps import clique_counter as clique_counter
+    from longwall.kernels.cuda.kcliques.bitmaps import large_clique_counter as large_clique_counter
     from longwall.kernels.cuda.kcliques.leaves import clique_leaf_counter as clique_leaf_counter
     from longwall.kernels.cuda.kcliques.leaves import clique_vertex_counter as clique_vertex_counter
     from longwall.kernels.cuda.kcliques.tables import tabled_clique_counter as tabled_clique_counter

@@ -240,6 +240,10 @@ class KCliqueKernels(Protocol):
         """Workspace for counting k-cliques (k >= 3) one by one; roots are arcs."""
         ...
 
+    def large_clique_counter(self, device: Device, graph: GraphArrays, k: int, memory: int) -> RangeCounter:
+        """Workspace as `clique_counter` makes it for k >= `ROOTED_FROM`: other kernels count there."""
+        ...
+
     def clique_leaf_counter(self, device: Device, graph: GraphArrays, k: int, memory: int) -> LeafCounter:
         """Workspace for counting cliques by the leaves of pivot trees; roots are arcs.
 

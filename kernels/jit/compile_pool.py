@@ -6,10 +6,12 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from contextlib import suppress
 from importlib import import_module
+from inspect import unwrap
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, Protocol
@@ -71,11 +73,23 @@ def _names(code: CodeType) -> list[str]:
     return [*code.co_names, *inner]
 
 
-class CompilePool:
-    """Processes that compile kernels, one kernel at a time each.
+def _length(kernel: Kernel) -> int:
+    """Return the bytes of Python's code of a kernel and of those that it calls, as a guess at how long it compiles."""
+    found: dict[Kernel, int] = {}
+    waiting = [kernel]
+    while waiting:
+        function = unwrap(one := waiting.pop())
+        found[one] = len(function.__code__.co_code)
+        called = [function.__globals__.get(name) for name in function.__code__.co_names]
+        waiting += [other for other in called if isinstance(other, Kernel) and other not in found]
+    return sum(found.values())
 
-    A kernel that is called while the pool is open waits for its machine code. If a process ends early, the caller
-    compiles what it left undone.
+
+class CompilePool:
+    """Processes that compile kernels, one kernel at a time each: of those that are added together the longest first.
+
+    A kernel that is called while the pool is open is the next that is compiled, and waits for its machine code. If a
+    process ends early, the caller compiles what it left undone.
 
     Parameters
     ----------
@@ -86,6 +100,8 @@ class CompilePool:
     def __init__(self, processes: int):
         self._threads = ThreadPoolExecutor(processes) if processes > 1 else None
         self._futures: dict[tuple[Kernel, str], Future[None]] = {}
+        self._waiting: deque[tuple[Kernel, str]] = deque()
+        self._lock = threading.Lock()
         self._own = threading.local()
         self._children: list[subprocess.Popen[str]] = []
 
@@ -99,6 +115,9 @@ class CompilePool:
         ELSEWHERE.remove(self)
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            while self._waiting:  # those who wait for them go on
+                self._futures[self._waiting.popleft()].set_result(None)
         for child in self._children:
             child.kill()
         if self._threads is not None:
@@ -116,17 +135,21 @@ class CompilePool:
         ]
         if self._threads is None or (len(missing) < 2 and not self._futures):
             return 0
-        for key in missing:
-            self._futures[key] = self._threads.submit(self._compile, *key)
+        for key in sorted(missing, key=lambda key: -_length(key[0])):
+            self._put(key, self._waiting.append)
         return len(missing)
 
     def compile(self, kernel: Kernel, signature: str) -> None:
         """Wait for a kernel; one that nobody has named is compiled here if a process has begun."""
-        if self._futures and (kernel, signature) not in self._futures and kernel.is_missing(signature):
-            assert self._threads is not None
+        key = kernel, signature
+        if self._futures and key not in self._futures and kernel.is_missing(signature):
             with suppress(RuntimeError):  # the pool is closed
-                self._futures[kernel, signature] = self._threads.submit(self._compile, kernel, signature)
-        if (future := self._futures.get((kernel, signature))) is not None:
+                self._put(key, self._waiting.appendleft)
+        if (future := self._futures.get(key)) is not None:
+            with self._lock:
+                if key in self._waiting:
+                    self._waiting.remove(key)
+                    self._waiting.appendleft(key)
             wait([future])
 
     def show(self, observer: Progress) -> None:
@@ -139,6 +162,24 @@ class CompilePool:
                 observer.advance(1)
         finally:
             COMPILING.end()
+
+    def _put(self, key: tuple[Kernel, str], put: Callable[[tuple[Kernel, str]], None]) -> None:
+        """Let one more kernel wait for a process."""
+        assert self._threads is not None
+        with self._lock:
+            self._threads.submit(self._compile_first)
+            self._futures[key] = Future()
+            put(key)
+
+    def _compile_first(self) -> None:
+        """Compile the kernel that waits at the head."""
+        with self._lock:
+            key = self._waiting.popleft() if self._waiting else None
+        if key is not None:
+            try:
+                self._compile(*key)
+            finally:
+                self._futures[key].set_result(None)
 
     def _compile(self, kernel: Kernel, signature: str) -> None:
         with suppress(OSError, ValueError):  # the process has ended, or none can be started

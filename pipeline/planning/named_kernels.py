@@ -17,6 +17,7 @@ from longwall.pipeline.planning.plan import Choice
 if TYPE_CHECKING:
     from longwall.kernels.interface.kernels import Kernels
     from longwall.pipeline.config import RunSpec
+    from longwall.pipeline.workloads.base import Workload
 
 _BUILDING = (
     "storage.ingest.edge_collector",
@@ -25,7 +26,7 @@ _BUILDING = (
     "storage.ingest.build",
     "storage.graph.stats",
 )
-_PARSING = "storage.ingest.text.text_kernel"
+_PARSING = "storage.ingest.text.plain_lines"
 _DRAWING = {"rmat": "kernels.host.philox", "barabasi-albert": "storage.generators.random_edges"}
 
 
@@ -45,12 +46,24 @@ def kernels_of_source(spec: RunSpec) -> list[Any]:
     return [kernel for name in (first, *_BUILDING) for kernel in _declared_in(name)] + [hash_segments]
 
 
+def kernels_of_workload(workload: Workload, table: Kernels | None) -> list[Kernel]:
+    """Return the kernels that a workload names; those of the host only, if no engine's table is given."""
+    return _found(workload.kernels, table)
+
+
 def kernels_of_plan(plan: Any, table: Kernels) -> list[Kernel]:
     """Return the kernels that a plan names, for an engine's table of kernels."""
+    return _found(_named(plan), table)
+
+
+def _found(named: Iterable[Any], table: Kernels | None) -> list[Kernel]:
+    """Return kernels, and those that functions of `Kernels` call."""
     found: dict[Kernel, None] = {}
-    for one in _named(plan):
-        called = [one] if isinstance(one, Kernel) else kernels_called_by(getattr(table, one.__name__))
-        found |= dict.fromkeys(called)
+    for one in named:
+        if isinstance(one, Kernel):
+            found[one] = None
+        elif table is not None:
+            found |= dict.fromkeys(kernels_called_by(getattr(table, one.__name__)))
     return list(found)
 
 

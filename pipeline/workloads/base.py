@@ -79,8 +79,8 @@ class Workload(Section, ABC):
         return None
 
     @property
-    def planned_by(self) -> tuple[Any, ...]:
-        """Kernels that the plan itself calls."""
+    def kernels(self) -> tuple[Any, ...]:
+        """What is called whatever the graph is: kernels of the host, and functions of `Kernels`."""
         return ()
 
     def with_absolute_paths(self) -> Workload:

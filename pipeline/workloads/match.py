@@ -162,6 +162,14 @@ class Match(Workload):
         """Number of columns of the embeddings."""
         return None if self._several else read_query(self._queries[0].source).num_vertices
 
+    @property
+    def kernels(self) -> tuple[Any, ...]:
+        """That of canonical forms, by which the counts of patterns of 5 vertices or more are planned."""
+        from longwall.kernels.host.patterns.canonical_kernel import canonical_codes
+
+        counts = self.output == "count" and not self.induced and self.limit is None
+        return (canonical_codes,) if counts and (self.num_columns or 0) > 4 else ()
+
     def with_absolute_paths(self) -> Match:
         """Return the section with absolute paths of the patterns that are in files, or in a folder."""
         absolute = tuple(map(_absolute, self._sources))

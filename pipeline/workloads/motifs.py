@@ -62,11 +62,11 @@ class Motifs(Workload):
         return False
 
     @property
-    def planned_by(self) -> tuple[Any, ...]:
+    def kernels(self) -> tuple[Any, ...]:
         """Those that list the connected patterns."""
-        from longwall.kernels.host.patterns.canonical_kernel import canonical_codes, canonical_order, fill_dictionary
+        from longwall.kernels.host.patterns.canonical_kernel import canonical_codes, count_removable
 
-        return (fill_dictionary, canonical_order, canonical_codes) if self.k > 3 else ()
+        return (canonical_codes, count_removable) if self.k > 3 else ()
 
     def plan(self, graph: Graph, planner: Planner | None = None) -> Choice:
         """Plan for this size and method; the cheaper method where `method` leaves the choice."""

@@ -15,6 +15,7 @@ from selection import on_device
 
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.cuda.frequent.pattern_growth import growth_header
+from longwall.kernels.cuda.homomorphisms.pairs import pair_header
 from longwall.kernels.cuda.homomorphisms.rows import row_header
 from longwall.kernels.cuda.homomorphisms.tables import table_header
 from longwall.kernels.cuda.kcliques.bitmaps import clique_header
@@ -30,7 +31,7 @@ from longwall.kernels.exact_numbers import PRIMES
 from longwall.kernels.interface.engine import EngineUnavailable, WorkspaceTooLarge
 from longwall.kernels.interface.frontier import row_lists
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, Domain, RowProgram
+from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, CodegreePattern, Domain, RowProgram
 from longwall.kernels.interface.search_program import emitted_set, to_extend
 from longwall.kernels.interface.sorting import KeyLayout
 from longwall.pipeline.patterns.parse import parse_pattern
@@ -442,7 +443,6 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         "homomorphisms/diamonds",
         "homomorphisms/five_cycles",
         "homomorphisms/inner_counts",
-        "homomorphisms/pairs",
         "homomorphisms/wheels",
         "kcliques/heavy_tasks",
         "kcliques/tables",
@@ -467,6 +467,8 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
     )
     for name in alone:
         yield name, *source_text(f"{name}.cu")
+    for codegree in CodegreePattern:
+        yield f"homomorphisms/pairs-{codegree.name}", *source_text("homomorphisms/pairs.cu", pair_header(codegree))
     for k in (4, 5, 6, 7, 9):
         yield f"kcliques/bitmaps-{k}", *source_text("kcliques/bitmaps.cu", clique_header(k))
     for limbs in (0, 1, 3):

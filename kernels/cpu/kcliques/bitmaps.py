@@ -5,11 +5,13 @@ Set operations on local numbers are AND and population count (the idea of GLUMIN
 member with the largest id.
 """
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from longwall.kernels.cpu.device import CpuDevice, fitting
 from longwall.kernels.cpu.kcliques.roots import Root, add, count_in_root
-from longwall.kernels.cpu.local_counts.triangles import CpuTriangleCounter
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.kcliques import ADJACENT, MOST_ROOTED, OF, ROOTED_FROM
 from longwall.kernels.interface.workspaces import NARROW
@@ -17,20 +19,26 @@ from longwall.kernels.jit.bisect import first_above
 from longwall.kernels.jit.bits import popcount, trailing_zeros
 from longwall.kernels.jit.compile import compiled
 
+if TYPE_CHECKING:
+    from longwall.kernels.cpu.kcliques.large import CpuLargeCliqueCounter
+    from longwall.kernels.cpu.local_counts.triangles import CpuTriangleCounter
+
 
 def clique_counter(
     device: CpuDevice, graph: GraphArrays, k: int, memory: int
-) -> "CpuCliqueCounter | CpuTriangleCounter":
+) -> "CpuCliqueCounter | CpuLargeCliqueCounter | CpuTriangleCounter":
     """Make a counter of k-cliques."""
-    if k > 3:
+    if 3 < k < ROOTED_FROM:
         return CpuCliqueCounter(device, graph, k, memory)
-    from longwall.kernels.cpu.local_counts.triangles import triangle_counter  # larger cliques name no kernel of these
+    # Cliques of other sizes name no kernel of these, nor these one of theirs.
+    from longwall.kernels.cpu.kcliques.large import large_clique_counter
+    from longwall.kernels.cpu.local_counts.triangles import triangle_counter
 
-    return triangle_counter(device, graph, memory)
+    return large_clique_counter(device, graph, k, memory) if k > 3 else triangle_counter(device, graph, memory)
 
 
-class CpuCliqueCounter:
-    """Bitmap tables of one worker."""
+class CliqueTables:
+    """Bitmap tables, and root subgraphs, of one worker."""
 
     def __init__(self, device: CpuDevice, graph: GraphArrays, k: int, memory: int):
         most, words = graph.max_out_degree, (graph.max_out_degree + 63) // 64
@@ -58,15 +66,23 @@ class CpuCliqueCounter:
         )
         self._stop_flag = device.stop_flag
 
-    def count(self, first: int, last: int) -> int:
-        """Count the cliques of a range of arcs."""
+    def count_by(self, kernel: Callable[..., None], first: int, last: int) -> int:
+        """Count the cliques of a range of arcs by a kernel."""
         g, total = self._graph, self._root.total
         total[:] = 0
-        count_cliques(
+        kernel(
             g.indptr, g.indices, g.split, self._k, first, last, self._local, self._table, self._state, self._root,
             self._stop_flag,
         )  # fmt: skip
         return int(total[0]) + (int(total[1]) << 64)
+
+
+class CpuCliqueCounter(CliqueTables):
+    """Counts cliques of fewer than `ROOTED_FROM` vertices."""
+
+    def count(self, first: int, last: int) -> int:
+        """Count the cliques of a range of arcs."""
+        return self.count_by(count_cliques, first, last)
 
 
 @compiled(
@@ -74,6 +90,12 @@ class CpuCliqueCounter:
     "i8[::1], u8[:,::1], u8[:,::1], i8[::1], u8[::1]), u1[::1]"
 )
 def count_cliques(indptr, indices, split, k, first, last, local, table, state, root, stop_flag):
+    """Count cliques as `count_roots` does, in no root subgraph: k is below `ROOTED_FROM`."""
+    count_roots(indptr, indices, split, k, first, last, local, table, state, root, None, stop_flag)
+
+
+@compiled
+def count_roots(indptr, indices, split, k, first, last, local, table, state, root, rooted, stop_flag):
     """Count the cliques of k >= 4 vertices whose two largest vertices are joined by the arcs first to last - 1.
 
     Parameters
@@ -90,6 +112,8 @@ def count_cliques(indptr, indices, split, k, first, last, local, table, state, r
         Workspace.
     root : Root
         Workspace; the count is added to its total.
+    rooted
+        None: no root subgraphs are made, and the code for them is not compiled.
     """
     v = first_above(indptr, first) - 1
     while v < indptr.size - 1 and indptr[v] < last and not stop_flag[0]:
@@ -99,12 +123,12 @@ def count_cliques(indptr, indices, split, k, first, last, local, table, state, r
         if begin < end and degree >= k - 1:
             build_table(indptr, indices, split, a, degree, local, table)
             for i in range(begin - a, end - a):
-                _count_arc(table, i, k - 2, state, root, stop_flag)
+                _count_arc(table, i, k - 2, state, root, rooted, stop_flag)
         v += 1
 
 
 @compiled
-def _count_arc(table, i, missing, state, root, stop_flag):
+def _count_arc(table, i, missing, state, root, rooted, stop_flag):
     """Count the cliques of `missing` vertices among the neighbours in row i of the table."""
     words, size = (i + 63) >> 6, np.int64(0)
     for w in range(words):
@@ -112,7 +136,7 @@ def _count_arc(table, i, missing, state, root, stop_flag):
         size += popcount(table[i, w])
     if size < missing:
         return
-    if size <= root.apart.shape[0]:
+    if rooted is not None and size <= root.apart.shape[0]:
         edges = count_pairs(table, root.chosen[0], words)
         if OF * edges >= ADJACENT * size * (size - 1):
             count_in_root(table[i], words, size, table, missing, root, stop_flag)

@@ -194,7 +194,7 @@ def count_motifs(
     first, last
         Range of arcs; a set begins with the arc of its first two vertices, of which the first is smaller.
     entries : uint32[2 ** ((k - 1) (k - 2) / 2)]
-        The dictionary of k - 1 vertices; see :func:`longwall.kernels.host.patterns.canonical_kernel.fill_dictionary`.
+        The dictionary of k - 1 vertices; see :func:`longwall.kernels.host.patterns.pattern_codes.dictionary`.
     members : int64[k]
     cursors : int64[k, 3]
         Workspace.

@@ -5,15 +5,13 @@
 // with a row each read different banks.
 #include "common.cuh"
 
+// constexpr int kCodegree, kSymmetric (only pairs with b < a), kCommon (the fewest common neighbours of a pair): of the
+// formulas one is compiled.
+#include "generated.cuh"
+
 struct Graph {
   const i64* indptr;
   const u32* indices;
-};
-
-struct Question {
-  int codegree;
-  bool symmetric;  // only pairs with b < a
-  u32 common;      // the fewest common neighbours of a pair
 };
 
 // What the blocks have of their own: `slots`, `counts` and `tally` are all zero between vertices.
@@ -63,7 +61,7 @@ DEVICE i64 around(const Pair& pair, int x) {
 }
 
 // The four are common neighbours; each lane returns its part.
-DEVICE i64 common_sum(const Pair& pair, int codegree) {
+DEVICE i64 common_sum(const Pair& pair) {
   const int words = pair.words(), c = pair.common;
   i64 total = 0;
   for (int k = lane_id(); k < c; k += 32) {
@@ -72,20 +70,20 @@ DEVICE i64 common_sum(const Pair& pair, int codegree) {
     total += size * (size - 1) * (c - 3);
   }
   __syncwarp();
-  if (codegree == CHERRY) return total;
+  if (kCodegree == CHERRY) return total;
   total = 0;
   for (i64 place = lane_id(); place < static_cast<i64>(c) * c; place += 32) {
     const int k = static_cast<int>(place / c), m = static_cast<int>(place % c);
     if (m >= k) continue;
     const int x = pair.both[k], y = pair.both[m];
     const i64 first = pair.sizes[k], second = pair.sizes[m];
-    if (first < 2 || second < 2 || (codegree != CYCLE && !pair.joined(x, y))) continue;
+    if (first < 2 || second < 2 || (kCodegree != CYCLE && !pair.joined(x, y))) continue;
     const i64 seen = bits_of(pair.row(x), pair.row(y), pair.mask, words);
-    if (codegree == CYCLE) {
+    if (kCodegree == CYCLE) {
       total += 2 * seen * (seen - 1);
-    } else if (codegree == PATH) {
+    } else if (kCodegree == PATH) {
       total += 2 * ((first - 1) * (second - 1) - seen);
-    } else if (codegree == PAW) {
+    } else if (kCodegree == PAW) {
       total += seen * (first + second - 4);
     } else {
       total += 2 * seen * (c - 3);
@@ -144,18 +142,18 @@ DEVICE i64 path_ends(const Pair& pair, const u64* closed) {
 }
 
 // Some of the four are adjacent to a alone; each lane returns its part.
-DEVICE i64 neighbour_sum(const Pair& pair, int codegree, const u64* closed) {
+DEVICE i64 neighbour_sum(const Pair& pair, const u64* closed) {
   const int words = pair.words(), c = pair.common;
   i64 total = 0;
   for (int x = lane_id(); x < pair.degree; x += 32) {
     const i64 size = x == pair.slot ? 0 : bits_of(pair.row(x), pair.mask, words);
     pair.sizes[x] = static_cast<u32>(size);
-    if (codegree == FORK) total += size * (size - 1) * (c - 2 - pair.in_common(x));
+    if (kCodegree == FORK) total += size * (size - 1) * (c - 2 - pair.in_common(x));
   }
   __syncwarp();
-  if (codegree == FORK) return total;
-  if (codegree == ENDS) return path_ends(pair, closed);
-  return codegree == ZIGZAG ? zigzags(pair) : tails(pair);
+  if (kCodegree == FORK) return total;
+  if (kCodegree == ENDS) return path_ends(pair, closed);
+  return kCodegree == ZIGZAG ? zigzags(pair) : tails(pair);
 }
 
 // Find the common neighbours of a and b: they are bits of `mask`, and places in `both`. Returns how many.
@@ -181,7 +179,7 @@ DEVICE int find_common(const Graph& g, i64 own, int degree, u32 b, u32* mask, u3
 }
 
 // Make the table of a, and list the vertices b with enough common neighbours in buffers.ends; control[1] says how many.
-DEVICE void list_pairs(const Graph& g, i64 a, const Question& asked, const Buffers& buffers, int width, u32* table) {
+DEVICE void list_pairs(const Graph& g, i64 a, const Buffers& buffers, int width, u32* table) {
   const i64 own = g.indptr[a];
   const int degree = static_cast<int>(g.indptr[a + 1] - own), warp = warp_in_block(), warps = blockDim.x >> 5;
   for (i64 w = threadIdx.x; w < static_cast<i64>(degree) * width; w += blockDim.x) table[w] = 0;
@@ -192,7 +190,7 @@ DEVICE void list_pairs(const Graph& g, i64 a, const Question& asked, const Buffe
     for (i64 at = g.indptr[y] + lane_id(); at < g.indptr[y + 1]; at += 32) {
       const u32 z = g.indices[at], slot = buffers.slots[z];
       if (slot) atomicOr(&table[static_cast<i64>(i) * width + ((slot - 1) >> 5)], 1u << ((slot - 1) & 31));
-      if ((z < a || (z > a && !asked.symmetric)) && atomicAdd(&buffers.counts[z], 1u) + 1 == asked.common) {
+      if ((z < a || (z > a && !kSymmetric)) && atomicAdd(&buffers.counts[z], 1u) + 1 == kCommon) {
         buffers.ends[atomicAdd(&dynamic_shared[1], 1u)] = z;
       }
     }
@@ -251,7 +249,7 @@ DEVICE void splits(int degree, int width, const u32* table, const u32* codegrees
 }
 
 // What needs the codegrees of a's neighbours: the warps count these first.
-DEVICE void codegree_sums(const Graph& g, i64 own, int degree, int width, const Question& asked, const Buffers& buffers,
+DEVICE void codegree_sums(const Graph& g, i64 own, int degree, int width, const Buffers& buffers,
                           u32* both, u32* mask, const u32* table, WideSum& sum) {
   const u32 number = dynamic_shared[1];
   for (i64 i = threadIdx.x; i < static_cast<i64>(degree) * degree; i += blockDim.x) buffers.codegrees[i] = 0;
@@ -264,7 +262,7 @@ DEVICE void codegree_sums(const Graph& g, i64 own, int degree, int width, const 
     __syncwarp();
   }
   __syncthreads();
-  if (asked.codegree == SPLIT) {
+  if (kCodegree == SPLIT) {
     splits(degree, width, table, buffers.codegrees, sum);
     return;
   }
@@ -304,14 +302,14 @@ DEVICE void stars(const Graph& g, i64 own, int degree, const Buffers& buffers, u
 }
 
 // Count the maps of a, with a table that has room for it, and vectors for each warp; `sum` is the lane's.
-DEVICE void count_at(const Graph& g, i64 a, const Question& asked, const Buffers& buffers, u32* vectors, i64 longest,
+DEVICE void count_at(const Graph& g, i64 a, const Buffers& buffers, u32* vectors, i64 longest,
                      u32* table, WideSum& sum) {
   const i64 own = g.indptr[a];
   const int degree = static_cast<int>(g.indptr[a + 1] - own), warp = warp_in_block(), warps = blockDim.x >> 5;
   const int width = (degree + 31) >> 5 | 1, words = (degree + 31) >> 5;
-  list_pairs(g, a, asked, buffers, width, table);
+  list_pairs(g, a, buffers, width, table);
   const u32 number = dynamic_shared[1];
-  if (number && asked.codegree == ENDS) {
+  if (number && kCodegree == ENDS) {
     for (int i = warp; i < degree; i += warps) {
       const u32* row = table + static_cast<i64>(i) * width;
       i64 walks = 0;
@@ -324,10 +322,10 @@ DEVICE void count_at(const Graph& g, i64 a, const Question& asked, const Buffers
     __syncthreads();
   }
   u32 *both = vectors + warp * 3 * longest, *sizes = both + longest, *mask = sizes + longest;
-  const bool by_pairs = asked.codegree < STAR;
-  if (number && asked.codegree == STAR) stars(g, own, degree, buffers, asked.common, both, mask, sum);
-  if (number && asked.codegree > STAR) {
-    codegree_sums(g, own, degree, width, asked, buffers, both, mask, table, sum);
+  const bool by_pairs = kCodegree < STAR;
+  if (number && kCodegree == STAR) stars(g, own, degree, buffers, kCommon, both, mask, sum);
+  if (number && kCodegree > STAR) {
+    codegree_sums(g, own, degree, width, buffers, both, mask, table, sum);
   }
   while (by_pairs) {
     const u32 turn = take(&dynamic_shared[2], 1);
@@ -336,7 +334,7 @@ DEVICE void count_at(const Graph& g, i64 a, const Question& asked, const Buffers
     const int common = find_common(g, own, degree, b, mask, both);
     const Pair pair{table, mask, both, sizes, degree, width, common, static_cast<int>(buffers.slots[b]) - 1};
     const i64 part =
-        asked.symmetric ? common_sum(pair, asked.codegree) : neighbour_sum(pair, asked.codegree, buffers.closed);
+        kSymmetric ? common_sum(pair) : neighbour_sum(pair, buffers.closed);
     sum.add_signed(part);
     __syncwarp();
   }
@@ -349,12 +347,10 @@ DEVICE void count_at(const Graph& g, i64 a, const Question& asked, const Buffers
 // most neighbours; codegrees: u32[blocks][square]; store: u32[blocks][store_words], for tables that have no room in the
 // `words` of shared memory.
 extern "C" __global__ void __launch_bounds__(256)
-    count_pairs(const i64* indptr, const u32* indices, i64 num_vertices, i64 codegree, i64 symmetric, i64 common,
-                i64 first, i64 last, u32* ends, i64 arrays, u64* closed, i64 closed_longest, u32* vectors, i64 longest,
+    count_pairs(const i64* indptr, const u32* indices, i64 num_vertices, i64 first, i64 last, u32* ends, i64 arrays, u64* closed, i64 closed_longest, u32* vectors, i64 longest,
                 u32* codegrees, i64 square, i64 words, u32* store, i64 store_words, u32* next, const u32* stop,
                 u64* result) {
   const Graph g{indptr, indices};
-  const Question asked{static_cast<int>(codegree), symmetric != 0, static_cast<u32>(common)};
   u32* own_ends = ends + static_cast<i64>(blockIdx.x) * arrays * num_vertices;
   const Buffers buffers{own_ends,
                         own_ends + num_vertices,
@@ -374,12 +370,12 @@ extern "C" __global__ void __launch_bounds__(256)
     const i64 a = first + dynamic_shared[0];
     if (a >= last) break;
     const i64 degree = indptr[a + 1] - indptr[a];
-    if (degree < common) continue;
+    if (degree < kCommon) continue;
     // The same code twice, so that the compiler knows which of the two memories it reads.
     if (degree * ((degree + 31) >> 5 | 1) <= words) {
-      count_at(g, a, asked, buffers, own_vectors, longest, dynamic_shared + 4, sum);
+      count_at(g, a, buffers, own_vectors, longest, dynamic_shared + 4, sum);
     } else {
-      count_at(g, a, asked, buffers, own_vectors, longest, store + blockIdx.x * store_words, sum);
+      count_at(g, a, buffers, own_vectors, longest, store + blockIdx.x * store_words, sum);
     }
   }
   sum.add_lanes_to(result);

@@ -1,6 +1,7 @@
 """What is beside pairs of vertices on the device: bitmap tables, and launches of ``pairs.cu``."""
 
 from longwall.kernels.cuda.device import THREADS, WARP, Device, fetch_sum, units_that_fit
+from longwall.kernels.cuda.runtime.compile import constants
 from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import CodegreePattern, largest_part
@@ -12,6 +13,11 @@ _CONTROL_BYTES = 16
 def pair_counter(device: Device, graph: GraphArrays, codegree: CodegreePattern, memory: int) -> "CudaPairCounter":
     """Make a counter of pairs."""
     return CudaPairCounter(device, graph, codegree, memory)
+
+
+def pair_header(codegree: CodegreePattern) -> str:
+    """Write the ``generated.cuh`` that ``pairs.cu`` includes."""
+    return constants({"kCodegree": codegree, "kSymmetric": int(codegree.symmetric), "kCommon": codegree.common})
 
 
 class CudaPairCounter:
@@ -42,7 +48,7 @@ class CudaPairCounter:
 
     def count(self, first: int, last: int) -> int:
         """Count the maps whose a lies in a range of vertices."""
-        device, graph, codegree = self._device, self._graph, self._codegree
+        device, graph = self._device, self._graph
         ends, closed, vectors, codegrees, store = self._arrays
         result = device.result()
         if first < last:
@@ -53,9 +59,6 @@ class CudaPairCounter:
                     graph.indptr,
                     graph.indices,
                     graph.num_vertices,
-                    int(codegree),
-                    int(codegree.symmetric),
-                    codegree.common,
                     first,
                     last,
                     ends,
@@ -76,5 +79,6 @@ class CudaPairCounter:
                 blocks=min(self._blocks, last - first),
                 threads=THREADS,
                 shared=_CONTROL_BYTES + 4 * self._words,
+                generated=pair_header(self._codegree),
             )
         return fetch_sum(result)

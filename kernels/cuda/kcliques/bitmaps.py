@@ -30,6 +30,9 @@ def clique_counter(
     return triangle_counter(device, graph, memory) if k == 3 else CudaCliqueCounter(device, graph, k, memory)
 
 
+large_clique_counter = clique_counter  # its source is compiled for the size
+
+
 def clique_header(k: int) -> str:
     """Write the ``generated.cuh`` that ``bitmaps.cu`` includes."""
     return constants(

@@ -11,28 +11,9 @@ from longwall.kernels.jit.compile import compiled
 MAX_VERTICES = 8  # four bits per colour class count the neighbours there
 
 
-@compiled("i8[::1], i8[::1], i8, i8[::1], i8[:,::1]")
-def canonical_order(rows, colours, k, order, work):
-    """Find the canonical numbering of a pattern.
-
-    Parameters
-    ----------
-    rows : int64[>= k]
-        Neighbours of each vertex, as bits.
-    colours : int64[>= k]
-        Colours, 0 to k - 1; smaller ones come first. They are refined in place.
-    k
-        Number of vertices, at most 8.
-    order : int64[>= k]
-        Receives the vertex at every canonical position.
-    work : int64[6, >= k]
-        Workspace.
-
-    Returns
-    -------
-    int
-        A key: of two numberings of patterns with as many edges, the larger key has the smaller sorted edge list.
-    """
+@compiled
+def _canonical_order(rows, colours, k, order, work):
+    """Write the vertex at every canonical position to `order`; refine the colours; return a key of the pattern."""
     _refine(rows, colours, k, work)
     twins, class_at, choice, placed = work[2], work[3], work[4], work[5]
     for v in range(k):
@@ -137,30 +118,28 @@ def is_connected(rows, k, left_out):
         reached = more
 
 
-@compiled("i8[::1], i8, i8[::1], i8[::1], i8[:,::1]")
-def canonical_codes(codes, k, found, keys, work):
+@compiled("i8[::1], i8[:,::1], i8, i8[::1], i8[::1], i8[:,::1]")
+def canonical_codes(codes, colours, k, found, keys, work):
     """Bring patterns of k vertices to their canonical form.
 
     Parameters
     ----------
     codes : int64[n]
         Codes.
+    colours : int64[n, k]
+        The colour of each vertex, 0 to k - 1; smaller ones come first. They are refined in place.
     k
-        Number of vertices.
+        Number of vertices, at most 8.
     found, keys : int64[n]
-        Receive the codes of the canonical forms, and the keys of `canonical_order`; -1 for patterns that are not
-        connected.
-    work : int64[9, 8]
+        Receive the codes of the canonical forms, and their keys: of two patterns with as many edges, the one with the
+        larger key has the smaller sorted edge list.
+    work : int64[8, 8]
         Workspace.
     """
-    rows, colours, order = work[6], work[7], work[8]
+    rows, order = work[6], work[7]
     for i in range(codes.size):
         rows_of(codes[i], k, rows)
-        if not is_connected(rows, k, 0):
-            found[i] = keys[i] = -1
-            continue
-        colours[:k] = 0
-        keys[i] = canonical_order(rows, colours, k, order, work)
+        keys[i] = _canonical_order(rows, colours[i], k, order, work)
         found[i] = _ordered_code(rows, k, order)
 
 
@@ -171,61 +150,6 @@ def _ordered_code(rows, k, order):
         for u in range(v):
             code |= (rows[order[v]] >> order[u] & 1) << (v * (v - 1) // 2 + u)
     return code
-
-
-@compiled("i8, i8[:,::1], u4[::1], i8[::1], i8[::1], i8[:,::1]")
-def fill_dictionary(k, permutations, entries, representatives, keys, work):
-    """Number the connected patterns of k vertices, and say of every code which of them it is.
-
-    Parameters
-    ----------
-    k
-        Number of vertices, at most 7.
-    permutations : int64[k!, k]
-        All of them.
-    entries : uint32[2 ** (k (k - 1) / 2)]
-        Receives, for the code of a connected pattern, its class in the lowest 10 bits, and above them, 3 bits per
-        vertex, the vertex of the class' canonical form that it is; all bits are set where the pattern is not connected.
-    representatives, keys : int64[classes]
-        Receive the code of every class' canonical form, and its key.
-    work : int64[9, 8]
-        Workspace.
-
-    Returns
-    -------
-    int
-        The number of classes.
-    """
-    rows, colours, order = work[6], work[7], work[8]
-    none = 0xFFFFFFFF
-    entries[:] = none
-    classes = 0
-    for code in range(entries.size):
-        if entries[code] != none:
-            continue
-        rows_of(code, k, rows)
-        if not is_connected(rows, k, 0):
-            continue
-        colours[:k] = 0
-        keys[classes] = canonical_order(rows, colours, k, order, work)
-        representative = _ordered_code(rows, k, order)
-        representatives[classes] = representative
-        rows_of(representative, k, rows)
-        for p in range(permutations.shape[0]):
-            image = 0
-            entry = classes
-            for v in range(k):
-                to = permutations[p, v]
-                entry |= v << (10 + 3 * to)
-                for u in range(v):
-                    if rows[v] >> u & 1:
-                        other = permutations[p, u]
-                        high, low = max(to, other), min(to, other)
-                        image |= 1 << (high * (high - 1) // 2 + low)
-            if entries[image] == none:
-                entries[image] = entry
-        classes += 1
-    return classes
 
 
 @compiled("i8[::1], i8, i8[::1], i8[:,::1]")
@@ -240,7 +164,7 @@ def count_removable(codes, k, counts, work):
         Number of vertices.
     counts : int64[n]
         Receives the numbers.
-    work : int64[9, 8]
+    work : int64[8, 8]
         Workspace.
     """
     rows = work[6]

@@ -8,7 +8,7 @@ edge list of the canonical form. What is made once is kept for as long as the pr
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import combinations, permutations
-from math import factorial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ CLASS_BITS = 10
 """Bits of a dictionary's entry that number the class."""
 UNCONNECTED = np.uint32(0xFFFFFFFF)
 """The entry of a code that is no connected pattern."""
-_MOST_CLASSES = 1 << CLASS_BITS
+_CLASS = np.uint32((1 << CLASS_BITS) - 1)
 PatternCode = tuple[tuple[tuple[int, int], ...], tuple[int, ...] | None]
 """Edges and labels of a canonical pattern."""
 
@@ -91,58 +91,43 @@ def canonical_pattern(edges: tuple[tuple[int, int], ...], labels: tuple[int, ...
     labels : tuple of int or None
         Ascending.
     """
-    from longwall.kernels.host.patterns.canonical_kernel import canonical_order
-
-    rows, colours = np.zeros(MAX_VERTICES, np.int64), np.zeros(MAX_VERTICES, np.int64)
-    for u, v in edges:
-        rows[u] |= 1 << v
-        rows[v] |= 1 << u
+    code = sum({1 << _bit(min(pair), max(pair)) for pair in edges})
+    colours = np.zeros((1, vertices), np.int64)
     if labels is not None:
-        colours[:vertices] = np.unique(labels, return_inverse=True)[1]
-    order = np.empty(MAX_VERTICES, np.int64)
-    canonical_order(rows, colours, vertices, order, _work())
-    place = np.argsort(order[:vertices]).tolist()
-    pairs = {(min(place[u], place[v]), max(place[u], place[v])) for u, v in edges}
-    return tuple(sorted(pairs)), None if labels is None else tuple(sorted(labels))
+        colours[0] = np.unique(labels, return_inverse=True)[1]
+    found, _ = _canonical(np.array([code]), vertices, colours)
+    return code_edges(int(found[0]), vertices), None if labels is None else tuple(sorted(labels))
 
 
 @cache
 def dictionary(vertices: int) -> Dictionary:
     """The dictionary of the patterns of 2 to 7 vertices; the largest takes 8 MiB and part of a second."""
-    from longwall.kernels.host.patterns.canonical_kernel import fill_dictionary
-
     if not 1 < vertices <= MAX_DICTIONARY_VERTICES:
         raise ValueError(f"no dictionary of {vertices} vertices")
-    entries = np.empty(1 << vertices * (vertices - 1) // 2, np.uint32)
-    found, keys = np.empty(_MOST_CLASSES, np.int64), np.empty(_MOST_CLASSES, np.int64)
-    orders = np.array(list(permutations(range(vertices))), np.int64).reshape(factorial(vertices), vertices)
-    number = fill_dictionary(vertices, orders, entries, found, keys, _work())
-    rank = _ranks(found[:number], keys[:number])
-    renumbered = np.full(_MOST_CLASSES, _MOST_CLASSES - 1, np.uint32)
-    renumbered[:number] = rank
-    low = np.uint32(_MOST_CLASSES - 1)
-    for part in np.split(entries, range(1 << 18, len(entries), 1 << 18)):  # small temporaries
-        there = part != UNCONNECTED
-        part[there] = (part[there] & ~low) | renumbered[part[there] & low]
-    codes = np.empty(number, np.int64)
-    codes[rank] = found[:number]
+    codes = connected_codes(vertices)
+    pairs = np.array(list(combinations(range(vertices), 2)))
+    orders = np.array(list(permutations(range(vertices))))
+    ends = orders[:, pairs]  # of each edge of a canonical form, where each permutation puts its vertices
+    images = np.int64(1) << _bit(ends.min(axis=2), ends.max(axis=2))
+    places = (np.arange(vertices) << CLASS_BITS + 3 * orders).sum(axis=1)
+    entries = np.full(1 << len(pairs), UNCONNECTED)
+    for number, edges in enumerate((codes[:, None] >> _bit(*pairs.T) & 1).astype(bool)):
+        entries[images[:, edges].sum(axis=1)] = places | number
     return Dictionary(entries, codes)
 
 
 @cache
 def growth(vertices: int) -> ClassGrowth:
     """How the connected patterns of 2 to 7 vertices grow by one vertex."""
-    from longwall.kernels.host.patterns.canonical_kernel import canonical_codes, count_removable
+    from longwall.kernels.host.patterns.canonical_kernel import count_removable
 
-    smaller = dictionary(vertices).codes
-    grown = (smaller[:, None] | np.arange(1 << vertices) << vertices * (vertices - 1) // 2).reshape(-1)
-    found, keys = np.empty_like(grown), np.empty_like(grown)
-    canonical_codes(grown, vertices + 1, found, keys, _work())
-    distinct, first, number = np.unique(found, return_index=True, return_inverse=True)
-    # Without neighbours a vertex is not connected: these come first, as -1.
-    codes = distinct[1:]
-    rank = _ranks(codes, keys[first[1:]])
-    classes = np.concatenate([[-1], rank])[number].reshape(len(smaller), 1 << vertices)
+    smaller = connected_codes(vertices)
+    neighbours = np.arange(1, 1 << vertices) << vertices * (vertices - 1) // 2
+    found, keys = _canonical((smaller[:, None] | neighbours).reshape(-1), vertices + 1)
+    codes, first, number = np.unique(found, return_index=True, return_inverse=True)
+    rank = _ranks(codes, keys[first])
+    classes = np.full((len(smaller), 1 << vertices), -1)
+    classes[:, 1:] = rank[number].reshape(len(smaller), -1)
     ordered = np.empty_like(codes)
     ordered[rank] = codes
     ways = np.empty_like(codes)
@@ -152,8 +137,8 @@ def growth(vertices: int) -> ClassGrowth:
 
 @cache
 def connected_codes(vertices: int) -> NDArray[np.int64]:
-    """The codes of all connected patterns of 3 to 8 vertices, int64[classes]."""
-    return growth(vertices - 1).codes
+    """The codes of all connected patterns of 2 to 8 vertices, int64[classes]."""
+    return growth(vertices - 1).codes if vertices > 2 else np.ones(1, np.int64)
 
 
 @cache
@@ -167,14 +152,28 @@ def spanning_subgraphs(vertices: int) -> NDArray[np.int64]:
     """
     book = dictionary(vertices)
     codes = np.arange(len(book.entries))
-    classes = (book.entries & np.uint32(_MOST_CLASSES - 1)).astype(np.int64)
+    classes = (book.entries & _CLASS).astype(np.int64)
     connected = book.entries != UNCONNECTED
     columns = [np.bincount(classes[connected & (codes & ~code == 0)], minlength=len(book.codes)) for code in book.codes]
     return np.stack(columns, axis=1).astype(np.int64)
 
 
-def _bit(u: int, v: int) -> int:
+def _bit(u: Any, v: Any) -> Any:
+    """Return the bit of a pair u < v, or those of arrays of pairs."""
     return v * (v - 1) // 2 + u
+
+
+def _canonical(
+    codes: NDArray[np.int64], vertices: int, colours: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the codes of the canonical forms of patterns, and their keys; see `canonical_kernel.canonical_codes`."""
+    from longwall.kernels.host.patterns.canonical_kernel import canonical_codes
+
+    found, keys = np.empty_like(codes), np.empty_like(codes)
+    if colours is None:
+        colours = np.zeros((len(codes), vertices), np.int64)
+    canonical_codes(codes, colours, vertices, found, keys, _work())
+    return found, keys
 
 
 def _ranks(codes: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -185,4 +184,4 @@ def _ranks(codes: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int6
 
 
 def _work() -> NDArray[np.int64]:
-    return np.zeros((9, MAX_VERTICES), np.int64)
+    return np.zeros((8, MAX_VERTICES), np.int64)

@@ -21,9 +21,9 @@ class EnumerationPlan(CensusPlan):
     @property
     def kernels(self) -> tuple[Any, ...]:
         """Those that list the connected patterns, and what counts them."""
-        from longwall.kernels.host.patterns.canonical_kernel import canonical_codes, count_removable, fill_dictionary
+        from longwall.kernels.host.patterns.canonical_kernel import canonical_codes, count_removable
 
-        return (fill_dictionary, canonical_codes, count_removable, *self.phase.count.kernels)
+        return (canonical_codes, count_removable, *self.phase.count.kernels)
 
     @property
     def phase(self) -> RangeCount:

@@ -31,6 +31,11 @@ class OrbitPlan(CensusPlan):
         """What counts them: one phase for each size from 3 on."""
         return tuple(CountPerVertex(CountOrbits(size), self.cost) for size in range(3, self.k + 1))
 
+    @property
+    def kernels(self) -> tuple[Any, ...]:
+        """What counts them."""
+        return CountOrbits.kernels
+
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
         return {"kind": "graphlet orbits", "k": self.k, "estimated_cost": self.cost}

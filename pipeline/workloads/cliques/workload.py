@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
@@ -67,6 +67,15 @@ class Cliques(Workload):
     def num_columns(self) -> int | None:
         """Number of columns of the embeddings."""
         return self.k if isinstance(self.k, int) else None
+
+    @property
+    def kernels(self) -> tuple[Any, ...]:
+        """That of small cliques, which are always counted one by one."""
+        from longwall.kernels.interface.kcliques import ROOTED_FROM
+        from longwall.kernels.interface.kernels import Kernels
+
+        small = isinstance(self.k, int) and 3 < self.k < ROOTED_FROM
+        return (Kernels.clique_counter,) if small and self.output == "count" else ()
 
     def plan(self, graph: Graph, planner: Planner | None = None) -> CountPlan | CliquePlan:
         """Plan for this size, or for every size."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
@@ -100,6 +100,14 @@ class Frequent(Workload):
     def adds_up(self) -> bool:
         """The answer is a table of patterns."""
         return False
+
+    @property
+    def kernels(self) -> tuple[Any, ...]:
+        """Those that grow patterns, and tell whether they are minimal."""
+        from longwall.kernels.host.patterns.dfs_code_kernel import check
+        from longwall.kernels.interface.kernels import Kernels
+
+        return (check, Kernels.grower)
 
     def plan(self, graph: Graph, planner: Planner | None = None) -> FrequentPlan:  # noqa: ARG002
         """Plan for this support and threshold."""

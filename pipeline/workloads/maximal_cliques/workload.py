@@ -79,6 +79,16 @@ class MaximalCliques(Workload):
         """See `Workload`."""
         return self.limit
 
+    @property
+    def kernels(self) -> tuple[Any, ...]:
+        """Those of the order, and of the search."""
+        from longwall.kernels.interface.kernels import Kernels
+
+        if self.output == "vertices":
+            return (Kernels.degeneracy_order, Kernels.maximal_clique_vertex_counter)
+        counted = self.output == "count" and self.limit is None
+        return (Kernels.degeneracy_order, Kernels.maximal_clique_counter if counted else Kernels.maximal_clique_lister)
+
     def plan(self, graph: Graph, planner: Planner | None = None) -> MaximalCliquePlan:  # noqa: ARG002  # noqa: ARG002 - every graph has the same plan
         """Plan the search."""
         return MaximalCliquePlan(self.min_size, self.output, self.limit)

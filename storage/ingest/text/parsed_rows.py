@@ -8,7 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.ingest.text.text_kernel import OWN_SEPARATOR, count_newlines, parse_lines
+from longwall.storage.ingest.text.plain_lines import parse_plain_block
+from longwall.storage.ingest.text.text_kernel import OK, OWN_SEPARATOR, count_newlines, parse_lines
 
 COMMENTS = b"#%"
 """Bytes that begin a comment, by default."""
@@ -59,6 +60,12 @@ class Rows:
         """The number of columns."""
         return int(self.places.max()) + 1
 
+    @property
+    def are_pairs(self) -> bool:
+        """Each row is two integers, and has perhaps more fields."""
+        plain = not self.letters and self.fields in (0, 2) and self.places.tolist() == [0, 1]
+        return plain and (self.convert is None or not self.convert.texts)
+
     def roles_of(self, names: Sequence[str]) -> list[str]:
         """Return the name in messages of each of the first fields, "" for ends of edges."""
         return [names[place] if 0 <= place < len(names) else "" for place in self.places.tolist()]
@@ -99,12 +106,16 @@ def parse_block(block: Block, rows: Rows) -> Parsed:
     columns = np.empty((rows.width, most), np.int64)
     tags, lines = np.empty(most if rows.letters else 0, np.uint8), np.empty(most, np.int32)
     letters, comments = np.frombuffer(rows.letters, np.uint8), np.frombuffer(rows.comments, np.uint8)
-    beyond, wide = np.empty(4, np.int64), np.arange(rows.width) < rows.wide
+    beyond, wide = np.array([-1, -1, 0, 0]), np.arange(rows.width) < rows.wide
     texts = np.zeros(rows.width, bool)
     if rows.convert is not None:
         texts[list(rows.convert.texts)] = True
     layout = rows.kinds, rows.separator, rows.places, rows.fields, rows.needed, letters, comments, texts, wide
-    found, count, *fault = parse_lines(data, block.start, *layout, columns, tags, lines, beyond)
+    at, found, count, fault = block.start, 0, 0, [OK, 0, 0, 2]
+    if rows.are_pairs:  # of these most files consist, and the kernel for all others takes long to compile
+        at, found, count, beyond[2] = parse_plain_block(data, at, rows.kinds, rows.separator, comments, columns, lines)
+    if at < data.size or not rows.are_pairs:
+        found, count, *fault = parse_lines(data, at, *layout, columns, tags, lines, beyond, found, count)
     columns = columns[:, :found]
     converted = rows.convert.make(data, columns, tags[:found]) if rows.convert is not None else None
     return Parsed(converted, columns, tags[:found], lines[:found], beyond, count, *fault)

@@ -8,7 +8,77 @@ from longwall.storage.arrays.raw_memory import load_word
 
 _LONGEST = 48  # bytes of a line that is looked at here, and of what is loaded behind its numbers
 _MOST_DIGITS = 18  # of a number; all of them fit 63 bits
-_OWN, _BLANKS, _BLANK, _SEPARATOR = 0, 32, 1, 2  # separators and kinds of bytes, as of `text_kernel`
+_OWN, _BLANKS, _BLANK, _SEPARATOR, _NEWLINE = 0, 32, 1, 2, 3  # separators and kinds of bytes, as of `text_kernel`
+_NEITHER = ord("x")  # begins no plain line and no comment
+
+
+def parse_plain_block(
+    block: npt.NDArray[np.uint8],
+    at: int,
+    kinds: npt.NDArray[np.uint8],
+    separator: int,
+    comments: npt.NDArray[np.uint8],
+    columns: npt.NDArray[np.int64],
+    lines: npt.NDArray[np.int32],
+) -> tuple[int, int, int, int]:
+    """Parse lines of a block while each is plain, a comment or empty.
+
+    Parameters
+    ----------
+    block, kinds, separator, comments, columns, lines
+        As of `text_kernel.parse_lines`.
+    at
+        Where a line begins.
+
+    Returns
+    -------
+    at, row, line, number of comments
+        Of the first line that is something else.
+    """
+    layout = kinds, separator, comments, columns, lines
+    at, row, line, found = skim_lines(block, at, *layout, 0, 0)
+    rest = block[at:]
+    if 0 < rest.size < _LONGEST:  # behind its last line there is not enough to load
+        end = rest.size + (rest[-1] != 10)
+        padded = np.full(end + _LONGEST, _NEITHER, np.uint8)
+        padded[end - 1] = 10
+        padded[: rest.size] = rest
+        ahead, row, line, more = skim_lines(padded, 0, *layout, row, line)
+        at, found = at + min(ahead, rest.size), found + more
+    return at, row, line, found
+
+
+@compiled("u1[::1], i8, u1[::1], i8, const(u1[::1]), i8[:,::1], i4[::1], i8, i8")
+def skim_lines(
+    block: npt.NDArray[np.uint8],
+    at: int,
+    kinds: npt.NDArray[np.uint8],
+    separator: int,
+    comments: npt.NDArray[np.uint8],
+    columns: npt.NDArray[np.int64],
+    lines: npt.NDArray[np.int32],
+    row: int,
+    line: int,
+) -> tuple[int, int, int, int]:
+    """Parse lines as `parse_plain_block` does, `row` rows and `line` lines after the first, but for the last few."""
+    found = 0
+    while True:
+        at, row, line = parse_plain_lines(block, at, kinds, separator, columns, lines, row, line)
+        if at == block.size:
+            break
+        is_comment = False
+        for byte in comments:
+            is_comment |= block[at] == byte
+        end = at
+        while is_comment and end < block.size and kinds[block[end]] < _NEWLINE:
+            end += 1
+        end += end < block.size and block[end] == 13
+        if end == block.size or block[end] != 10:
+            break
+        found += is_comment
+        at = end + 1
+        line += 1
+    return at, row, line, found
 
 
 @compiled

@@ -42,7 +42,7 @@ def byte_kinds(tab_separates: bool) -> npt.NDArray[np.uint8]:
 
 @compiled(
     "u1[::1], i8, u1[::1], i8, i8[::1], i8, i8, const(u1[::1]), const(u1[::1]), b1[::1], b1[::1], i8[:,::1], "
-    "u1[::1], i4[::1], i8[::1]"
+    "u1[::1], i4[::1], i8[::1], i8, i8"
 )
 def parse_lines(
     block: npt.NDArray[np.uint8],
@@ -60,6 +60,8 @@ def parse_lines(
     tags: npt.NDArray[np.uint8],
     lines: npt.NDArray[np.int32],
     beyond: npt.NDArray[np.int64],
+    row: int,
+    line: int,
 ) -> tuple[int, int, int, int, int, int]:
     """Parse whole lines of integers, which may stand in quotes, and texts.
 
@@ -102,8 +104,10 @@ def parse_lines(
     lines : int32[rows]
         Receives the line of each row, counted from 0 within the block.
     beyond : int64[4]
-        Receives the first row with an integer below 0, and the first one with an integer from 2^63 on; -1: none; the
-        number of comments; and the number of wide integers that begin with a zero and have further digits.
+        Receives the first row with an integer below 0, and the first one with an integer from 2^63 on, where they are
+        -1; added to it are the number of comments, and of wide integers that begin with a zero and have further digits.
+    row, line
+        Rows and lines of the block ahead of `start`.
 
     Returns
     -------
@@ -113,10 +117,7 @@ def parse_lines(
     width = columns.shape[0]
     tagged = letters.size > 0
     limit = np.uint64(0x7FFF_FFFF_FFFF_FFFF)
-    beyond[:2], beyond[2:] = -1, 0
     at = start
-    row = 0
-    line = 0
     field = 0
     plain = not tagged and width == 2 and places.size == 2 and places[0] == 0 and places[1] == 1
     plain = plain and (fields == 0 or fields == 2) and not texts[0] and not texts[1]

@@ -15,12 +15,7 @@ from longwall.kernels.jit.compile_pool import CompilePool, kernels_called_by
 from longwall.pipeline.terminal import warm
 
 TEXT = {"path": "edges.txt"}
-PLANNING = {
-    "canonical_order",
-    "canonical_codes",
-    "count_removable",
-    "fill_dictionary",
-}  # by the pattern, and once in a process
+PLANNING = {"canonical_codes", "count_removable"}  # by the pattern, and once in a process
 RMAT = {"generator": {"kind": "rmat", "scale": 11, "edge_factor": 8, "seed": 1}}
 
 
@@ -31,6 +26,10 @@ RMAT = {"generator": {"kind": "rmat", "scale": 11, "edge_factor": 8, "seed": 1}}
         (TEXT, {"kind": "cliques", "k": 4}),
         (TEXT, {"kind": "motifs", "k": 3}),
         (TEXT, {"kind": "match", "pattern": "house"}),
+        (TEXT, {"kind": "maximal-cliques"}),
+        (TEXT, {"kind": "maximal-cliques", "output": "vertices"}),
+        (TEXT, {"kind": "maximal-cliques", "output": "embeddings"}),
+        (TEXT, {"kind": "motifs", "k": 4, "output": "vertices"}),
         (RMAT, {"kind": "match", "pattern": "diamond"}),
         (RMAT, {"kind": "motifs", "k": 4}),
         (RMAT, {"kind": "cliques", "k": 7}),
