@@ -78,7 +78,7 @@ def test_what_is_dropped_is_counted(tmp_path: Path) -> None:
         graph = longwall.open_graph(tmp_path / "g.graph")
     assert edges_of(graph) == {frozenset((1, 2)), frozenset((1, 3))}
     numbers = {note.kind: note.count for note in graph.notes if note.kind != "guess"}
-    assert numbers == {"loops": 1, "isolated": 1}  # the arc (1, 3) and the second (2, 1) make up for one another
+    assert numbers == {"directions": 1, "loops": 1, "repeated": 1, "isolated": 1}
     said = "3 edges are announced; the file has 5 neighbours, not twice as many"
     assert [said in str(one.message) for one in caught] == [True, False]
 
