@@ -13,7 +13,7 @@ import numpy.typing as npt
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.data_notes import DataNotes
 from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
-from longwall.storage.ingest.text.input_file import Progress
+from longwall.storage.ingest.text.input_file import Progress, paths_within, within_zip
 from longwall.storage.ingest.text.text_file import Lines, TextFile
 from longwall.storage.ingest.transactions import TransactionSource
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
@@ -27,13 +27,19 @@ Int64s = npt.NDArray[np.int64]
 
 def is_tu_data_set(path: Path) -> bool:
     """Whether a file has the entries of a data set whose indicator is beside it."""
-    return path.name.endswith(_ENTRIES) and _beside(path, _INDICATOR).is_file()
+    return path.name.endswith(_ENTRIES) and _exists(_beside(path, _INDICATOR))
 
 
-def entries_in(folder: Path) -> Path | None:
-    """Return the file of the entries, if a folder has exactly one data set; else None."""
-    found = [path for path in folder.glob(f"*{_ENTRIES}") if is_tu_data_set(path)]
+def entries_in(place: Path) -> Path | None:
+    """Return the file of the entries, if a folder or a zip archive has exactly one data set; else None."""
+    paths = paths_within(place) if place.suffix.lower() == ".zip" else place.glob(f"*{_ENTRIES}")
+    found = [path for path in paths if is_tu_data_set(path)]
     return found[0] if len(found) == 1 else None
+
+
+def _exists(path: Path) -> bool:
+    archive, name = within_zip(path)
+    return path in paths_within(archive) if name else path.is_file()
 
 
 def open_tu_data_set(
@@ -55,7 +61,7 @@ def open_tu_data_set(
     return EdgeStream(
         str(path),
         _blocks(path, memory, workers, progress, declared, indicator),
-        vertex_labels=_Labels(_Column(nodes, memory, workers), indicator) if nodes.is_file() else None,
+        vertex_labels=_Labels(_Column(nodes, memory, workers), indicator) if _exists(nodes) else None,
         declared=declared,
         transactions=indicator,
         notes=notes,
@@ -142,7 +148,7 @@ def _blocks(
     size = graphs.count()
     declared.id_range, declared.vertices = (1, size), size
     labels = _beside(path, _EDGE_LABELS)
-    column = _Column(labels, memory // 2, workers) if labels.is_file() else None
+    column = _Column(labels, memory // 2, workers) if _exists(labels) else None
     following = _InOrder(column) if column is not None else None
     entries = 0
     with TextFile(path, memory if column is None else memory // 2, workers, progress) as text:

@@ -1,6 +1,7 @@
 """Data sets of TU Dortmund: the graphs that were written are the transactions; all else is refused with its line."""
 
 import random
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,46 @@ def test_a_store_has_the_transactions(tmp_path: Path) -> None:
     ingest(tmp_path / "SET", tmp_path / "g.zarr")
     made, read = longwall.open_graph(tmp_path / "g.zarr"), load_graph(tmp_path / "SET")
     assert (made.num_transactions, made.content_hash) == (read.num_transactions, read.content_hash)
+
+
+def zipped(folder: Path, path: Path, root: str = "SET/") -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(folder.iterdir()):
+            archive.write(file, f"{root}{file.name}")
+    return path
+
+
+@each_case("root", ["SET/", "", "a/b c/"])
+def test_a_data_set_in_a_zip_archive(tmp_path: Path, root: str) -> None:
+    write(random_graphs(2), tmp_path / "SET", random.Random(1), nodes=True, edges=True)
+    made, read = load_graph(zipped(tmp_path / "SET", tmp_path / "g.zip", root)), load_graph(tmp_path / "SET")
+    assert (made.num_transactions, made.content_hash) == (read.num_transactions, read.content_hash)
+    ingest(tmp_path / "g.zip", tmp_path / "g.zarr")
+    assert longwall.open_graph(tmp_path / "g.zarr").content_hash == read.content_hash
+    config: dict[str, Any] = {"graph": {"path": tmp_path / "g.zip"}, "run": {"directory": tmp_path / "runs"}}
+    config["workload"] = {"kind": "transactions", "min_support": 2, "max_edges": 2}
+    assert longwall.run(config).patterns
+
+
+def test_a_damaged_file_in_a_zip_archive_is_named(tmp_path: Path) -> None:
+    (small(tmp_path) / "SET_node_labels.txt").write_text("1\nx\n1\n")
+    files = [path for path in tmp_path.iterdir() if path.is_file()]
+    with zipfile.ZipFile(tmp_path / "g.zip", "w") as archive:
+        for file in files:
+            archive.write(file, f"SET/{file.name}")
+    with pytest.raises(InputError) as refused:
+        load_graph(tmp_path / "g.zip")
+    assert f"{tmp_path}/g.zip/SET/SET_node_labels.txt, line 2: 'x' is not an integer" in str(refused.value)
+
+
+@each_case("root", ["/", "../", "a/../", "a//"])
+def test_paths_in_an_archive_lead_nowhere_else(tmp_path: Path, root: str) -> None:
+    small(tmp_path)
+    with zipfile.ZipFile(tmp_path / "g.zip", "w") as archive:
+        for name, content in SMALL.items():
+            archive.writestr(f"{root}SET_{name}.txt", content)
+    with pytest.raises(InputError, match=r"the archive has (no file|4 files); give an archive of one file"):
+        load_graph(tmp_path / "g.zip")
 
 
 REFUSED = {
