@@ -27,6 +27,7 @@ from longwall.storage.sorting.key_sorter import ScratchSorter
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
 from longwall.storage.sorting.sorted_keys import KeyBlock, Keys, SortedKeys, merging_memory, sort_distinct
 from longwall.storage.system.concurrency import core_count, map_ordered
+from longwall.storage.system.plain_text import visible
 
 _SHIFT = np.uint64(32)
 _LOW = np.uint64(0xFFFF_FFFF)
@@ -353,7 +354,7 @@ class EdgeCollector:
                 return self._repeated(*(int(positions.ids(end, end + 1)[0]) for end in ends))
             u, v = map(positions.show, ends)
             texts = self._label_names.names if self._label_names is not None else None
-            labels = " and ".join(str(label) if texts is None else texts[label] for label in (one, other))
+            labels = " and ".join(str(label) if texts is None else visible(texts[label]) for label in (one, other))
             return InputError(
                 f"{self._source}: edge {u}-{v} is given twice with different labels ({labels}); keep one of them"
             )
@@ -438,7 +439,7 @@ def _drop_directions(arcs: Keys, labels: Int32s | None, last: np.uint64, last_la
         again = edge == last
         if labels is not None:
             again = again and labels[at] == last_label
-            last_label = np.int64(labels[at])
+            last_label = int(labels[at])
             labels[count] = labels[at]
         last = edge
         arcs[count] = edge

@@ -33,9 +33,9 @@ def describe_source(source: Source) -> str:
 def files_of(paths: Sequence[Path]) -> list[Path]:
     """Return the files that paths mean; a graph store, or what is not there, stands for itself.
 
-    A folder or a zip archive with a data set of TU Dortmund is the file of its entries. Below another folder these are all files, in the
-    order of their names, but for those that are hidden or begin with ``_``, which Hadoop, Spark and Hive put beside
-    their tables.
+    A folder or a zip archive with a data set of TU Dortmund is the file of its entries. Below another folder these are
+    all files, in the order of their names, but for those that are hidden or begin with ``_``, which Hadoop, Spark and
+    Hive put beside their tables.
 
     Raises
     ------

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.text.tar_stream import TarStream, is_aside, is_tar
 from longwall.storage.memory.sizes import round_size
+from longwall.storage.system.plain_text import visible
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "Zstandard", ".bz2": "bzip2", ".xz": "xz", ".zip": "zip"}
 """The compression that an extension names."""
@@ -188,5 +189,5 @@ def _open_member(path: Path, file: BinaryIO, name: str) -> Any:
             raise InputError(f"{path}: the archive is compressed by another method than deflate; unpack it")
         return archive.open(member)
     except _DAMAGE as error:
-        reason = " ".join(str(error).split())
+        reason = visible(" ".join(str(error).split()))
         raise InputError(f"{path}: this is not a complete zip archive ({reason:.80}); copy it again") from None

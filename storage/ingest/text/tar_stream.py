@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from longwall.storage.errors import InputError
+from longwall.storage.system.plain_text import visible
 
 _BLOCK = 512
 _ASIDE = ("readme", "license", "__macosx")
@@ -97,7 +98,7 @@ class TarStream:
             padding = -member.size % _BLOCK
             if member.type in _FILES and not self._is_aside(member.name):
                 self._left, self._padding = member.size, padding
-                return "".join(one if one.isprintable() else "?" for one in member.name)
+                return visible(member.name)
             if member.type not in _EMPTY:
                 self._skip(member.size + padding)
 
