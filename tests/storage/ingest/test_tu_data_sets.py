@@ -8,7 +8,6 @@ from typing import Any
 import networkx as nx
 import pytest
 from cases import each_case
-from mutations import refusals
 
 import longwall
 from longwall.storage.errors import InputError
@@ -201,13 +200,3 @@ def test_a_folder_of_other_files_is_a_list_of_tables(tmp_path: Path) -> None:
     (tmp_path / "x_A.txt").write_text("1 2\n")
     (tmp_path / "y_A.txt").write_text("2 3\n")
     assert load_graph(tmp_path).num_edges == 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SMALL)
-def test_mutated_files_are_read_or_refused(tmp_path: Path, name: str) -> None:
-    write(random_graphs(3), tmp_path / "SET", random.Random(1), nodes=True, edges=True)
-    path = tmp_path / "SET" / f"SET_{name}.txt"
-    messages = refusals(path, [b",", b"\n", b"1", b" ", b"\0", b"\xff", b"-", b"9" * 30])
-    assert messages
-    assert not [message for message in messages if "\n" in message]
