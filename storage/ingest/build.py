@@ -171,9 +171,9 @@ def _note_dropped(stream: EdgeStream, collected: EdgeCollector, num_vertices: in
     kept, edges, notes, declared = collected.kept, len(collected.edges), stream.notes, stream.declared
     notes.add("loops", collected.rows - kept)
     if declared.matrix:
-        # Of k entries that make m edges, k - m are the second one of their edge.
-        notes.add("directions", max(0, 2 * edges - kept))
-        notes.add("repeated", max(0, kept - 2 * edges))
+        # Of k arcs that make m edges, k - m are the second one of their edge.
+        notes.add("directions", 2 * edges - collected.arcs)
+        notes.add("repeated", kept - collected.arcs)
     else:
         notes.add("directions", kept if declared.directed else declared.directions)
         notes.add("repeated", kept - edges)

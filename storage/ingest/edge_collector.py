@@ -6,6 +6,7 @@ are spread over a wide range, the distinct ids are sorted and every id is replac
 
 from collections.abc import Callable, Iterator
 from enum import Enum
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
@@ -24,8 +25,9 @@ from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
 from longwall.storage.ingest.tables.columns import EDGES
 from longwall.storage.sorting.key_sorter import ScratchSorter
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
-from longwall.storage.sorting.sorted_keys import KeyBlock, SortedKeys, merging_memory, sort_distinct
+from longwall.storage.sorting.sorted_keys import KeyBlock, Keys, SortedKeys, merging_memory, sort_distinct
 from longwall.storage.system.concurrency import core_count, map_ordered
+from longwall.storage.system.plain_text import visible
 
 _SHIFT = np.uint64(32)
 _LOW = np.uint64(0xFFFF_FFFF)
@@ -33,6 +35,8 @@ _TOP = np.uint64(1 << 63)
 _EDGE_BYTES = 64  # of temporaries, for an edge whose ids are looked at
 _WORTH_A_THREAD = 2**14  # edges
 _KEY_BYTES = 12  # of a key and its label
+_ARC_IDS = 2**31  # below it a key has room for the direction of an edge
+_NO_EDGE = np.uint64(0)  # as a key it would be a loop
 _LABELLED, _LABELLED_ONCE = KeyLayout(2, reduce="distinct"), KeyLayout(2)  # words: the edge, its label
 
 Int64s = npt.NDArray[np.int64]
@@ -137,6 +141,9 @@ class EdgeCollector:
         Distinct edges: the ends' positions plus `positions.key_base`, the smaller in the high half.
     rows, kept
         The number of edges that were read, and the number of these that are no loops.
+    arcs
+        Of entries of a matrix: the number of distinct ones, loops excepted; an estimate if there are 2^31 vertices or
+        more, as keys have no room for directions then. Otherwise 0.
 
     Parameters
     ----------
@@ -162,8 +169,11 @@ class EdgeCollector:
         self._source, self._scratch, self._repeated = stream.source, scratch, stream.repeated
         self._declared = stream.declared
         self._wide, self._wide_labels = scratch.array(np.int64), scratch.array(np.int32)
-        self.rows = self.kept = 0
+        self.rows = self.kept = self.arcs = 0
+        self._keep_directions = False
         self._collect(stream)
+        if self._declared.matrix and not self._keep_directions:
+            self.arcs = min(self.kept, 2 * len(self.edges))
 
     def _collect(self, stream: EdgeStream) -> None:
         blocks = iter(stream.blocks)
@@ -172,6 +182,8 @@ class EdgeCollector:
             self._collect_named(chain((first,), blocks))
             return
         memory, step = self._scratch.work * 3 // 4, self._step()
+        size = self._declared.vertices  # known from the first block on
+        self._keep_directions = self._declared.matrix and size is not None and size < _ARC_IDS
         keys = self._keys(chain(() if first is None else (first,), blocks), step)
         narrow = self._sorted(keys, memory, self._clash_of(Positions(0, 2**32, None, 0)))
         self._require_edges()
@@ -230,7 +242,8 @@ class EdgeCollector:
         first = next(blocks, KeyBlock(np.empty(0, np.uint64), None))
         blocks = chain((first,), blocks)
         if first.labels is None:
-            return sort_distinct((keys for keys, _ in blocks), scratch, memory)
+            made = sort_distinct((keys for keys, _ in blocks), scratch, memory)
+            return self._without_directions(made) if self._keep_directions else made
         made = SortedKeys.empty(scratch, labelled=True)
         with ScratchSorter(scratch, _LABELLED_ONCE if self._repeated else _LABELLED, memory) as sorter:
             for keys, labels in blocks:
@@ -240,17 +253,40 @@ class EdgeCollector:
             last_key, last_label = np.empty(0, np.uint64), np.empty(0, np.int32)
             for (keys, words), _ in sorter.blocks(merging_memory(scratch)):
                 labels = words.astype(np.int32)
+                if self._keep_directions:
+                    self.arcs, keys = self.arcs + len(keys), keys.copy()
+                    last = (last_key[0], int(last_label[0])) if len(last_key) else (_NO_EDGE, 0)
+                    count = _drop_directions(keys, labels, *last)
+                    keys, labels = keys[:count], labels[:count]
                 _check_distinct(np.append(last_key, keys[:1]), np.append(last_label, labels[:1]), clash)
                 _check_distinct(keys, labels, clash)
                 made.append(KeyBlock(keys, labels))
                 scratch.settle()
-                last_key, last_label = keys[-1:].copy(), labels[-1:].copy()
+                if len(keys):
+                    last_key, last_label = keys[-1:].copy(), labels[-1:].copy()
+        return made
+
+    def _without_directions(self, arcs: SortedKeys) -> SortedKeys:
+        """Return the edges of arcs, which are counted and dropped."""
+        self.arcs = len(arcs)
+        if arcs.keys.is_whole:
+            arcs.keys.shrink(lambda keys: int(_drop_directions(keys, None, _NO_EDGE, 0)))
+            return arcs
+        made, last = SortedKeys.empty(self._scratch, labelled=False), _NO_EDGE
+        for keys, _ in arcs.blocks(self._step() * _KEY_BYTES):
+            edges = keys.copy()
+            edges = edges[: _drop_directions(edges, None, last, 0)]
+            made.append(KeyBlock(edges, None))
+            self._scratch.settle()
+            last = keys[-1] >> np.uint64(1)
+        arcs.drop()
         return made
 
     def _keys(self, blocks: Iterator[EdgeBlock], step: int) -> Iterator[KeyBlock]:
         """Yield the edges between ids below 2^32 as keys, which threads make; the others go to scratch arrays."""
         workers = max(1, min(core_count(), step // _WORTH_A_THREAD))
-        for packed in map_ordered(_pack, _parts(blocks, max(1, step // (workers + 1))), workers):
+        pack = partial(_pack, directions=self._keep_directions)
+        for packed in map_ordered(pack, _parts(blocks, max(1, step // (workers + 1))), workers):
             self.rows += packed.rows
             low, high = packed.low, packed.high
             if low < 0:
@@ -318,7 +354,7 @@ class EdgeCollector:
                 return self._repeated(*(int(positions.ids(end, end + 1)[0]) for end in ends))
             u, v = map(positions.show, ends)
             texts = self._label_names.names if self._label_names is not None else None
-            labels = " and ".join(str(label) if texts is None else texts[label] for label in (one, other))
+            labels = " and ".join(str(label) if texts is None else visible(texts[label]) for label in (one, other))
             return InputError(
                 f"{self._source}: edge {u}-{v} is given twice with different labels ({labels}); keep one of them"
             )
@@ -350,17 +386,17 @@ def _parts(blocks: Iterator[EdgeBlock], step: int) -> Iterator[tuple[Int64s, Int
             yield block.src[part], block.dst[part], labels, block.unsigned
 
 
-def _pack(edges: tuple[Int64s, Int64s, Int32s | None, bool]) -> _Packed:
+def _pack(edges: tuple[Int64s, Int64s, Int32s | None, bool], directions: bool = False) -> _Packed:
     src, dst, labels, unsigned = edges
     keys, kept = np.empty(len(src), np.uint64), np.empty(len(src), np.int32) if labels is not None else None
     bounds = np.empty(2, np.int64)
-    count = _pack_edges(src, dst, labels, keys, kept, bounds)
+    count = _pack_edges(src, dst, labels, int(directions), keys, kept, bounds)
     low, high = bounds.tolist()
     block = KeyBlock(keys[:count], kept[:count] if kept is not None else None)
     return _Packed(block, low, high, edges[:3] if high > _LOW or low < 0 else None, unsigned, len(src))
 
 
-def _check_distinct(keys: npt.NDArray[np.uint64], labels: Int32s, clash: Clash) -> None:
+def _check_distinct(keys: Keys, labels: Int32s, clash: Clash) -> None:
     """Raise the error of the first edge that stands twice among sorted ones."""
     again = np.flatnonzero(keys[1:] == keys[:-1])
     if len(again):
@@ -368,21 +404,44 @@ def _check_distinct(keys: npt.NDArray[np.uint64], labels: Int32s, clash: Clash) 
         raise clash(int(keys[at]), int(labels[at]), int(labels[at + 1]))
 
 
-@compiled("i8[:], i8[:], none, u8[::1], none, i8[::1]", "i8[:], i8[:], i4[::1], u8[::1], i4[::1], i8[::1]")
+@compiled("i8[:], i8[:], none, i8, u8[::1], none, i8[::1]", "i8[:], i8[:], i4[::1], i8, u8[::1], i4[::1], i8[::1]")
 def _pack_edges(
-    src: Int64s, dst: Int64s, labels: Int32s | None, keys: npt.NDArray[np.uint64], kept: Int32s | None, bounds: Int64s
+    src: Int64s, dst: Int64s, labels: Int32s | None, directions: int, keys: Keys, kept: Int32s | None, bounds: Int64s
 ) -> int:
     """Write each edge that is no loop as a word, the smaller end high, and its label; return their number.
 
-    Edges with an end below 0, or of 2^32 or more, are left out. The smallest and the largest end go to `bounds`.
+    `directions` of 1 keeps the direction in the lowest bit: ends are below 2^31 then. Edges with an end below 0, or of
+    2^32 or more, are left out. The smallest and the largest end go to `bounds`.
     """
     count, smallest, largest = 0, np.int64(2**63 - 1), np.int64(-(2**63))
+    shift = np.uint64(directions)
     for at in range(src.size):
         low, high = min(src[at], dst[at]), max(src[at], dst[at])
         smallest, largest = min(smallest, low), max(largest, high)
         if labels is not None and kept is not None:
             kept[count] = labels[at]
-        keys[count] = np.uint64(low) << np.uint64(32) | np.uint64(high)
+        backwards = shift & np.uint64(src[at] > dst[at])
+        keys[count] = np.uint64(low) << np.uint64(32) + shift | np.uint64(high) << shift | backwards
         count += low != high and low >= 0 and high < 2**32
     bounds[0], bounds[1] = smallest, largest
+    return count
+
+
+@compiled("u8[::1], none, u8, i8", "u8[::1], i4[::1], u8, i8")
+def _drop_directions(arcs: Keys, labels: Int32s | None, last: np.uint64, last_label: int) -> int:
+    """Replace sorted arcs by edges, those with the same label by one; return their number.
+
+    `last` and `last_label` are the edge ahead of them, which is not written again.
+    """
+    count = 0
+    for at in range(arcs.size):
+        edge = arcs[at] >> np.uint64(1)
+        again = edge == last
+        if labels is not None:
+            again = again and labels[at] == last_label
+            last_label = int(labels[at])
+            labels[count] = labels[at]
+        last = edge
+        arcs[count] = edge
+        count += not again
     return count

@@ -84,7 +84,7 @@ _SUFFIXES = {
     ".net": "pajek",
     ".pajek": "pajek",
 }
-_OTHER_COMPRESSIONS = (".lzma", ".lz4", ".br", ".snappy", ".7z", ".rar", ".tar", ".tgz", ".tbz2", ".txz")
+_OTHER_COMPRESSIONS = (".lzma", ".lz4", ".br", ".snappy", ".7z", ".rar", ".tgz", ".tbz2", ".txz")
 _OTHER_FORMATS = (
     *(".xml", ".jsonl", ".ndjson", ".paj", ".dot", ".rdf", ".nt"),
     *(".ttl", ".npz", ".npy", ".mat", ".h5", ".hdf5", ".xlsx", ".feather", ".arrow", ".orc", ".avro"),
@@ -92,7 +92,7 @@ _OTHER_FORMATS = (
 _WHAT_IS_READ = (
     "Longwall reads edge lists (.txt, .csv, .tsv, .edges, ...), .mtx, .parquet, .lg, .graph, .metis, .net, .gspan, "
     ".col, .graphml, .gexf, .gml and node-link .json files, plain or "
-    "compressed as .gz, .zst, .bz2, .xz or .zip, and graph stores"
+    "compressed as .gz, .zst, .bz2, .xz or .zip, or in a .tar archive, and graph stores"
 )
 _MOST_READING = 64 * 2**20  # bytes for a reader, per core
 

@@ -33,9 +33,9 @@ def describe_source(source: Source) -> str:
 def files_of(paths: Sequence[Path]) -> list[Path]:
     """Return the files that paths mean; a graph store, or what is not there, stands for itself.
 
-    A folder with a data set of TU Dortmund is the file of its entries. Below another folder these are all files, in the
-    order of their names, but for those that are hidden or begin with ``_``, which Hadoop, Spark and Hive put beside
-    their tables.
+    A folder or a zip archive with a data set of TU Dortmund is the file of its entries. Below another folder these are
+    all files, in the order of their names, but for those that are hidden or begin with ``_``, which Hadoop, Spark and
+    Hive put beside their tables.
 
     Raises
     ------
@@ -53,10 +53,10 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
 
 
 def _files(path: Path) -> Iterator[Path]:
-    if path.is_dir() and not is_store(path):
-        if (entries := entries_in(path)) is not None:
-            yield entries
-            return
+    folder = path.is_dir() and not is_store(path)
+    if (folder or path.suffix.lower() == ".zip") and (entries := entries_in(path)) is not None:
+        yield entries
+    elif folder:
         below = sorted(_below(path))
         if not below:
             raise InputError(f"{path}: this is a folder without files, and no graph store; give a file, or another one")

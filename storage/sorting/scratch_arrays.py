@@ -265,6 +265,13 @@ class ScratchArray:
         self._held[len(self._segments)] = reserved
         self._add(values, len(values))
 
+    def shrink(self, change: Callable[[Array], int]) -> None:
+        """Let the only segment, in memory, be changed in place, and keep as many items as `change` returns."""
+        (segment,) = self._segments
+        assert not isinstance(segment, int)
+        self._length = change(segment)
+        self._segments = [segment[: self._length]]
+
     def _add(self, segment: Array | int, length: int) -> None:
         self._starts.append(self._length)
         self._segments.append(segment)

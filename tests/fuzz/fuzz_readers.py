@@ -11,6 +11,7 @@ import json
 import lzma
 import random
 import re
+import tarfile
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -52,8 +53,8 @@ _COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
     ".bz2": bz2.compress,
     ".xz": lzma.compress,
     ".zst": lambda content: pa.compress(content, codec="zstd", asbytes=True),
-    ".zip": lambda content: content,
 }
+_ARCHIVES = (".zip", ".tar", ".tar.gz", ".tar.bz2")
 _HEADERS = [["source", "target"], ["u", "v"], ["id_1", "id_2"], ["a", "b"], ["From", "To"], ["v", "label"]]
 
 Pairs = list[tuple[int, int]]
@@ -179,7 +180,7 @@ def read_table(state: State, rng: random.Random, folder: Path) -> None:
 def read_damaged_compression(state: State, rng: random.Random, folder: Path) -> None:
     """Read a compressed list with changed bytes."""
     plain = "".join(f"{u} {v}\n" for u, v in ROWS).encode() * rng.choice([1, 50])
-    suffix = rng.choice([*_COMPRESSIONS])
+    suffix = rng.choice([*_COMPRESSIONS, *_ARCHIVES])
     content = bytearray(_compressed(plain, suffix))
     for _ in range(rng.choice([0, 1, 1, 2])):
         content[rng.randrange(len(content))] = rng.randrange(256)
@@ -188,7 +189,7 @@ def read_damaged_compression(state: State, rng: random.Random, folder: Path) -> 
     path = folder / f"g.txt{suffix}"
     path.write_bytes(bytes(content))
     graph = _graph(path, folder)
-    if suffix in (".gz", ".bz2", ".xz"):  # they have checksums; a zip archive may name another format
+    if suffix in (".gz", ".bz2", ".xz"):  # they have checksums; an archive may name another format
         _compare(graph, ROWS)
 
 
@@ -248,8 +249,37 @@ def read_data_set(state: State, rng: random.Random, folder: Path) -> None:
         content = text.encode() if name != changed else mutated(text.encode(), rng)
         (folder / f"S_{name}.txt").write_bytes(content)
         files[name] = content.decode("utf-8", "replace")
-    found = _graph(folder / "S_A.txt", folder)
+    path = folder / rng.choice(["S_A.txt", "S.zip"])
+    if path.suffix == ".zip":
+        path.write_bytes(_zipped({f"S/{file.name}": file.read_bytes() for file in folder.glob("S_*")}))
+    found = _graph(path, folder)
     _compare(found, [(int(line[0]), int(line[1])) for line in map(_words, files["A"].split("\n")) if line])
+
+
+def read_dimacs(state: State, rng: random.Random, folder: Path) -> None:
+    """Read a graph of DIMACS."""
+    kind, tag, more = rng.choice([("edge", "e", ""), ("col", "e", ""), ("sp", "a", " 3")])
+    rows = [f"{tag} {u + 1} {v + 1}{more}" for u, v in ROWS[: rng.randrange(12)]]
+    content = mutated("\n".join(["c a", f"p {kind} 60 {len(rows)}", *rows, "c b", ""]).encode(), rng)
+    graph = _graph(_written(folder, rng.choice(["g.col", "g.gr", "g.dimacs"]), content, rng), folder)
+    lines = map(str.split, content.decode("utf-8-sig", "replace").split("\n"))
+    _compare(graph, [(int(words[1]), int(words[2])) for words in lines if words[:1] in (["e"], ["a"])])
+
+
+def read_network(state: State, rng: random.Random, folder: Path) -> None:
+    """Read GraphML, GEXF or GML of networkx."""
+    graph = networkx.Graph(ROWS[:12])
+    suffix = rng.choice([".graphml", ".gexf", ".gml"])
+    made = io.BytesIO()
+    {".graphml": networkx.write_graphml_xml, ".gexf": networkx.write_gexf, ".gml": networkx.write_gml}[suffix](
+        graph, made
+    )
+    content = mutated(made.getvalue(), rng)
+    with SpillFolder(folder / "spill") as spill:
+        path, resources = _written(folder, f"g{suffix}", content, rng), make_budgets(_HOST, 2**28).at(spill)
+        found = load_graph(path, resources=resources, table=TableOptions(ids="integers"))
+    if content == made.getvalue() and suffix != ".gml":  # whose ids are other numbers than the nodes
+        _compare(found, ROWS[:12])
 
 
 def read_labels(state: State, rng: random.Random, folder: Path) -> None:
@@ -306,6 +336,8 @@ KINDS: list[Callable[[State, random.Random, Path], None]] = [
         read_metis,
         read_pajek,
         read_json,
+        read_dimacs,
+        read_network,
         read_data_set,
         read_labels,
         read_pattern,
@@ -435,7 +467,7 @@ def _labels_of(path: Path) -> Pairs:
 
 
 def _written(folder: Path, name: str, content: bytes, rng: random.Random) -> Path:
-    suffix = rng.choice(["", "", *_COMPRESSIONS])
+    suffix = rng.choice(["", "", *_COMPRESSIONS, *_ARCHIVES])
     path = folder / f"{name}{suffix}"
     path.write_bytes(_compressed(content, suffix, name) if suffix else content)
     return path
@@ -443,11 +475,23 @@ def _written(folder: Path, name: str, content: bytes, rng: random.Random) -> Pat
 
 def _compressed(content: bytes, suffix: str, name: str = "g.txt") -> bytes:
     if suffix == ".zip":
+        return _zipped({name: content})
+    if suffix.startswith(".tar"):
         made = io.BytesIO()
-        with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        with tarfile.open(fileobj=made, mode="w") as archive:
+            member = tarfile.TarInfo(f"folder/{name}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+        content, suffix = made.getvalue(), suffix.removeprefix(".tar")
+    return _COMPRESSIONS[suffix](content) if suffix else content
+
+
+def _zipped(files: dict[str, bytes]) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
             archive.writestr(name, content)
-        return made.getvalue()
-    return _COMPRESSIONS[suffix](content)
+    return made.getvalue()
 
 
 def _varint(number: int) -> bytes:

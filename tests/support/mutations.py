@@ -1,18 +1,31 @@
 """Damaged copies of a file, and what reading them says."""
 
 import random
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.ingest import load_graph
 
+_PIECES = (
+    *(b"\n", b"\r", b"\t", b" ", b"\0", b"\xff", b"1", b"9" * 30, b"-", b",", b'"', b'""', b"\\", b"\\u", b"%", b"*"),
+    *(b"<", b"</data>", b"<default>", b"&x;", b"]]>", b"{", b"[", b" id ", b"node", b"group", b"*Arcs\n", b"t # 1\n"),
+)
 
-def refusals(path: Path, pieces: Sequence[bytes], copies: int = 1000, **options: Any) -> list[str]:
+
+def refusals(path: Path, copies: int, source: Path | None = None, **options: Any) -> list[str]:
     """Read damaged copies of a file in its place; return the messages of those that are refused.
 
-    `options` are those of `load_graph`.
+    Parameters
+    ----------
+    path
+        The file.
+    copies
+        Their number.
+    source
+        What is read, if it is not the file: a graph that the file is a part of.
+    options
+        Those of `load_graph`.
     """
     content, draw = path.read_bytes(), random.Random(3)
     messages = []
@@ -26,12 +39,12 @@ def refusals(path: Path, pieces: Sequence[bytes], copies: int = 1000, **options:
             elif kind == 1:
                 del changed[at : at + draw.randint(1, 60)]
             elif kind == 2:
-                changed[at:at] = draw.choice(pieces)
+                changed[at:at] = draw.choice(_PIECES)
             else:
                 changed[at:at] = changed[max(0, at - draw.randint(1, 200)) : at]
         path.write_bytes(changed)
         try:
-            load_graph(path, **options)
+            load_graph(source or path, **options)
         except InputError as error:
             messages.append(str(error))
     return messages

@@ -17,6 +17,7 @@ from longwall.storage.ingest.names.texts import HashedTexts, Texts
 from longwall.storage.sorting.key_sorter import ScratchSorter
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
 from longwall.storage.sorting.sorted_keys import merging_memory
+from longwall.storage.system.plain_text import visible
 
 MOST_NAMES = 2**32 - 1
 _MOST_SLOTS, _SLOT = 2**20, 16  # of the table of names seen last; bytes
@@ -75,10 +76,8 @@ class NameTable:
                 f"{self._source}, {where}: a name of {lengths[longest]:,} bytes; names have at most {_LONGEST:,}"
             )
         if (damaged := texts.first_damaged()) >= 0:
-            where = place(int(rows[damaged]) // 2)
-            raise InputError(
-                f"{self._source}, {where}: the name {texts.show(damaged):.40} is not UTF-8; convert the file to UTF-8"
-            )
+            where, name = place(int(rows[damaged]) // 2), visible(texts.show(damaged))
+            raise InputError(f"{self._source}, {where}: the name {name:.40} is not UTF-8; convert the file to UTF-8")
         self._sorter.add((names.ids[rows].view(np.uint64), names.checks[rows]), np.arange(len(rows)) + self._count)
         self._count += len(rows)
         self._data.append(texts.data)
@@ -139,7 +138,7 @@ class NameTable:
         return numbers
 
     def _clash(self, one: int, other: int, data: ScratchArray, lengths: ScratchArray) -> InputError:
-        names = [Texts(*_name_at(number, data, lengths)).show(0) for number in sorted((one, other))]
+        names = [visible(Texts(*_name_at(number, data, lengths)).show(0)) for number in sorted((one, other))]
         return InputError(
             f"{self._source}: Longwall cannot tell the names {names[0]:.40} and {names[1]:.40} apart, their hashes are "
             "the same; rename one of them"

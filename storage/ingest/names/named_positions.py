@@ -9,6 +9,7 @@ from longwall.kernels.jit.compile import compiled
 from longwall.storage.graph.graph_sink import Sink
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
 from longwall.storage.system.concurrency import core_count, map_ordered
+from longwall.storage.system.plain_text import visible
 
 _SEGMENT = 2**20  # bytes of names that are written at once, and lengths
 _PIECE = 2**16  # hashes that a thread looks up at once
@@ -83,7 +84,7 @@ class NamedPositions:
         for start, starts, data in self._names():
             if position < start + len(starts) - 1:
                 at = position - start
-                return bytes(data[starts[at] : starts[at + 1]]).decode("utf-8", "replace")
+                return visible(bytes(data[starts[at] : starts[at + 1]]).decode("utf-8", "replace"))
         raise IndexError(position)
 
     def write_names(self, sink: Sink) -> None:

@@ -14,6 +14,7 @@ from longwall.storage.ingest.tables.columns import ColumnRequest
 from longwall.storage.ingest.text.input_file import Progress, Source
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
 from longwall.storage.memory.sizes import round_size
+from longwall.storage.system.plain_text import visible
 
 _GRAPH, _MULTIGRAPH = re.compile(r"\bgraph\s*\["), re.compile(r"^\s*multigraph\s+\d+\s*$")
 # Bytes of memory for a byte of text: the graph of networkx, and the parser's own data. Graphs take 10 to 30; distinct
@@ -112,7 +113,7 @@ def _parse(path: Path, content: bytes, request: ColumnRequest) -> Any:
         try:
             return _network(lines, label)
         except (networkx.NetworkXError, ValueError, TypeError, KeyError, RecursionError, AttributeError) as error:
-            problem = " ".join(str(error).split())
+            problem = visible(" ".join(str(error).split()))
         if label == "label" and len(keys) > 1:
             request.notes.guess(f"{path}: vertices have the ids of the nodes, whose labels are missing or the same")
     if request.vertex_name is not None:

@@ -297,13 +297,9 @@ def _vertices(
     count, to = 0, np.int64(0)
     starts[0] = 0
     while at < block.size:
-        at, code = _line_begins(block, at, state)
+        number, at, code = _line_begins(block, at, state, size)
         if code != _OK or at == block.size:
             return count, at, code
-        number, at, code = _vertex(block, at, size)
-        if code != _OK:
-            return count, at, code
-        at = _skip_blanks(block, at)
         if block[at] == 34:
             end, written, code = _quoted(block, at + 1, True, labels, int(to))
             if code == _OPEN_QUOTE:  # a label may end with a backslash
@@ -347,13 +343,9 @@ def _lines(
     """Read lines of two ends, or, in lists, of one end and any number of others; parameters as of `_vertices`."""
     count = 0
     while at < block.size:
-        at, code = _line_begins(block, at, state)
+        first, at, code = _line_begins(block, at, state, size)
         if code != _OK or at == block.size:
             return count, at, code
-        first, at, code = _vertex(block, at, size)
-        if code != _OK:
-            return count, at, code
-        at = _skip_blanks(block, at)
         if not lists and block[at] == 10:
             return count, at, _MISSING
         while block[at] != 10:
@@ -381,19 +373,22 @@ def _skip_blanks(block: Bytes, at: int) -> int:
 
 
 @compiled
-def _line_begins(block: Bytes, at: int, state: Int64s) -> tuple[int, int]:
-    """Pass blank lines and comments; return the place of the first word, or the end, and `_STAR` if it is a `*`."""
+def _line_begins(block: Bytes, at: int, state: Int64s, size: int) -> tuple[int, int, int]:
+    """Pass blank lines and comments; return the vertex of the next line, the place behind it, and a code."""
     while at < block.size:
         at = _skip_blanks(block, at)
         if block[at] == 37:  # "%"
             state[_COMMENTS] += 1
             while block[at] != 10:
                 at += 1
+        if block[at] == 42:  # "*"
+            return 0, at, _STAR
         if block[at] != 10:
-            return at, _STAR if block[at] == 42 else _OK
+            number, at, code = _vertex(block, at, size)
+            return number, _skip_blanks(block, at) if code == _OK else at, code
         state[_LINE] += 1
         at += 1
-    return at, _OK
+    return 0, at, _OK
 
 
 @compiled

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.data_notes import DataNotes
 from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
-from longwall.storage.ingest.text.input_file import Progress
+from longwall.storage.ingest.text.input_file import Progress, paths_within, within_zip
 from longwall.storage.ingest.text.text_file import Lines, TextFile
-from longwall.storage.ingest.transactions import TransactionSource
+from longwall.storage.ingest.transactions import TransactionList
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
 
 _ENTRIES, _INDICATOR = "_A.txt", "_graph_indicator.txt"
@@ -27,13 +27,19 @@ Int64s = npt.NDArray[np.int64]
 
 def is_tu_data_set(path: Path) -> bool:
     """Whether a file has the entries of a data set whose indicator is beside it."""
-    return path.name.endswith(_ENTRIES) and _beside(path, _INDICATOR).is_file()
+    return path.name.endswith(_ENTRIES) and _exists(_beside(path, _INDICATOR))
 
 
-def entries_in(folder: Path) -> Path | None:
-    """Return the file of the entries, if a folder has exactly one data set; else None."""
-    found = [path for path in folder.glob(f"*{_ENTRIES}") if is_tu_data_set(path)]
+def entries_in(place: Path) -> Path | None:
+    """Return the file of the entries, if a folder or a zip archive has exactly one data set; else None."""
+    paths = paths_within(place) if place.suffix.lower() == ".zip" else place.glob(f"*{_ENTRIES}")
+    found = [path for path in paths if is_tu_data_set(path)]
     return found[0] if len(found) == 1 else None
+
+
+def _exists(path: Path) -> bool:
+    archive, name = within_zip(path)
+    return path in paths_within(archive) if name else path.is_file()
 
 
 def open_tu_data_set(
@@ -50,14 +56,14 @@ def open_tu_data_set(
         number of labels than of vertices or entries.
     """
     declared, notes = Declared(matrix=True, may_be_empty=True), notes or DataNotes()
-    indicator = _Graphs(_Column(_beside(path, _INDICATOR), memory, workers))
+    indicator = _Column(_beside(path, _INDICATOR), memory, workers)
     nodes = _beside(path, _NODE_LABELS)
     return EdgeStream(
         str(path),
         _blocks(path, memory, workers, progress, declared, indicator),
-        vertex_labels=_Labels(_Column(nodes, memory, workers), indicator) if nodes.is_file() else None,
+        vertex_labels=_Column(nodes, memory, workers, indicator) if _exists(nodes) else None,
         declared=declared,
-        transactions=indicator,
+        transactions=TransactionList(indicator),
         notes=notes,
     )
 
@@ -66,12 +72,12 @@ def _beside(path: Path, ending: str) -> Path:
     return path.with_name(f"{path.name.removesuffix(_ENTRIES)}{ending}")
 
 
-class _Column:
-    """A file with one integer a line; opened anew by every method that reads it."""
+class _Column(LabelSource):
+    """A file with one integer for each vertex, or entry; opened anew by every method that reads it."""
 
-    def __init__(self, path: Path, memory: int, workers: int) -> None:
-        self.path = path
-        self._opening = path, memory, workers
+    def __init__(self, path: Path, memory: int, workers: int, vertices: "_Column | None" = None) -> None:
+        self.source = str(path)
+        self._opening, self._vertices = (path, memory, workers), vertices
         self.rows = 0
         """Lines of the file; known once it has been read."""
 
@@ -84,92 +90,56 @@ class _Column:
                 yield lines
         self.rows = rows
 
+    def count(self) -> int:
+        """Read the file to count its lines."""
+        for _ in self.lines():
+            """Lines are counted."""
+        return self.rows
+
     def blocks(self) -> Iterator[LabelBlock]:
-        """Read the values of the vertices 1, 2, 3, ..."""
+        """Read the values of the vertices 1, 2, 3, ..., as many as the other column has, if it is given."""
         first = 1
         for lines in self.lines():
             count = lines.columns.shape[1]
             yield LabelBlock(np.arange(first, first + count), lines.columns[0], lines.place)
             first += count
+        if self._vertices is not None:
+            self.require(self._vertices.count(), "vertices")
 
-
-class _Graphs(TransactionSource):
-    """The graph of each vertex."""
-
-    def __init__(self, column: _Column) -> None:
-        self.source = str(column.path)
-        self._column = column
-
-    def count(self) -> int:
-        """Return the number of vertices."""
-        for _ in self._column.lines():
-            """Lines are counted."""
-        return self._column.rows
-
-    def blocks(self) -> Iterator[LabelBlock]:
-        """Read the graphs of the vertices."""
-        return self._column.blocks()
-
-    def transaction_ids(self) -> Iterator[Int64s]:
-        """Read the graphs of the vertices."""
-        return (block.values for block in self.blocks())
-
-
-class _Labels(LabelSource):
-    """The labels of the vertices."""
-
-    def __init__(self, column: _Column, graphs: _Graphs) -> None:
-        self.source = str(column.path)
-        self._column, self._graphs = column, graphs
-
-    def blocks(self) -> Iterator[LabelBlock]:
-        """Read the labels of the vertices."""
-        yield from self._column.blocks()
-        _require_as_many(self._column, self._graphs.count(), "vertices")
-
-
-def _require_as_many(column: _Column, wanted: int, what: str) -> None:
-    if column.rows != wanted:
-        raise InputError(
-            f"{column.path}, line {column.rows}: {column.rows:,} labels end here, and there are {wanted:,} {what}; "
-            "restore the file"
-        )
+    def require(self, wanted: int, what: str) -> None:
+        """Refuse another number of lines, once the file has been read."""
+        if self.rows != wanted:
+            raise InputError(
+                f"{self.source}, line {self.rows}: {self.rows:,} labels end here, and there are {wanted:,} {what}; "
+                "restore the file"
+            )
 
 
 def _blocks(
-    path: Path, memory: int, workers: int, progress: Progress | None, declared: Declared, graphs: _Graphs
+    path: Path, memory: int, workers: int, progress: Progress | None, declared: Declared, indicator: _Column
 ) -> Generator[EdgeBlock, None, None]:
-    size = graphs.count()
+    size = indicator.count()
     declared.id_range, declared.vertices = (1, size), size
     labels = _beside(path, _EDGE_LABELS)
-    column = _Column(labels, memory // 2, workers) if labels.is_file() else None
+    column = _Column(labels, memory := memory // 2, workers) if _exists(labels) else None
     following = _InOrder(column) if column is not None else None
     entries = 0
-    with TextFile(path, memory if column is None else memory // 2, workers, progress) as text:
+    with TextFile(path, memory, workers, progress) as text:
         for lines in text.parse(fields=2):
             ends = lines.columns
             bad = ((ends < 1) | (ends > size)).any(axis=0)
             if bad.any():
                 row = int(np.argmax(bad))
-                what = f"the entry {ends[0, row]} {ends[1, row]} is outside 1..{size}, the vertices of {graphs.source}"
-                raise text.error(lines.number(row), f"{what}; correct it")
+                what = f"the entry {ends[0, row]} {ends[1, row]} is outside 1..{size}, the vertices of"
+                raise text.error(lines.number(row), f"{what} {indicator.source}; correct it")
             count = ends.shape[1]
             entries += count
             taken = None if following is None else following.take(count)
-            if taken is not None and len(taken) < count:
-                break
-            yield EdgeBlock(ends[0].copy(), ends[1].copy(), taken)
-        else:
-            if following is None:
-                return
-            following.take_rest()
-    assert column is not None
-    if column.rows != entries:
-        for _ in column.lines():
-            """Lines are counted."""
-        with TextFile(path, memory // 2, workers) as text:
-            entries = sum(lines.columns.shape[1] for lines in text.parse(fields=2))
-        _require_as_many(column, entries, "entries")
+            if taken is None or len(taken) == count:
+                yield EdgeBlock(ends[0].copy(), ends[1].copy(), taken)
+    if column is not None and following is not None:
+        following.take_rest()
+        column.require(entries, "entries")
 
 
 class _InOrder:
@@ -200,7 +170,7 @@ class _InOrder:
         if bad.any():
             row = int(np.argmax(bad))
             raise InputError(
-                f"{self._column.path}, {lines.place(row)}: label {labels[row]} is out of range; use labels from 0 to "
+                f"{self._column.source}, {lines.place(row)}: label {labels[row]} is out of range; use labels from 0 to "
                 "2147483647"
             )
         narrow: npt.NDArray[np.int32] = labels.astype(np.int32)

@@ -139,6 +139,8 @@ def texts_of(where: object, name: str, column: Any, start: int) -> HashedTexts:
     column = column.fill_null("") if column.null_count else column
     uuids = pa.types.is_fixed_size_binary(column.type)
     texts = _uuid_texts(column) if uuids else Texts.of_arrow(pc.cast(column, pa.large_string()))
+    if index is not None and len(index) and not 0 <= index.min() <= index.max() < len(texts):
+        raise InputError(f"{where}: column {name} is damaged, as it has texts that its dictionary lacks; copy it again")
     lengths = np.diff(texts.starts)
     if (bad := np.flatnonzero((lengths if index is None else lengths[index]) == 0)).size:
         raise empty(int(bad[0]))

@@ -1,4 +1,4 @@
-"""Streams of decompressed bytes: gzip, bzip2 and Zstandard by Arrow, xz and zip archives of one file by Python."""
+"""Streams of decompressed bytes: gzip, bzip2 and Zstandard by Arrow, xz and zip archives by Python."""
 
 import lzma
 import struct
@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.text.tar_stream import TarStream, is_aside, is_tar
 from longwall.storage.memory.sizes import round_size
+from longwall.storage.system.plain_text import visible
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "Zstandard", ".bz2": "bzip2", ".xz": "xz", ".zip": "zip"}
 """The compression that an extension names."""
@@ -19,20 +21,27 @@ _MORE_XZ = 2**21  # of a decoder, besides its dictionary
 _READ = 2**16
 _MOST_AT_ONCE = 2**18  # bytes that a decoder of Python makes, which reads as many
 _LARGEST_DIRECTORY = 2**20  # bytes of the list of the members of a zip archive
-_ASIDE = ("readme", "license", "__macosx")
+_DAMAGE = (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, EOFError, struct.error)
 
 
-def decompressed(path: Path, file: BinaryIO) -> Any:
+def decompressed(path: Path, file: BinaryIO, member: str = "") -> Any:
     """Return a stream of the decompressed bytes of an opened file; its `readinto` raises `OSError` for damaged data.
+
+    Of an archive it is the file in it: the `member` of a zip archive, or the only one.
 
     Raises
     ------
     InputError
-        The file is a zip archive without one readable file, or an xz file that takes too much memory.
+        The file is an archive without one readable file, or an xz file that takes too much memory.
     """
+    stream = _decompressed(path, file, member)
+    return TarStream(path, stream) if is_tar(path) else stream
+
+
+def _decompressed(path: Path, file: BinaryIO, member: str) -> Any:
     suffix = path.suffix.lower()
     if suffix == ".zip":
-        return _PlainErrors(only_member(path, file))
+        return _PlainErrors(_open_member(path, file, member))
     if suffix == ".xz":
         return _PlainErrors(_XzStream(file, xz_bytes(path, file)))
     if suffix not in COMPRESSIONS:
@@ -45,12 +54,22 @@ def decompressed(path: Path, file: BinaryIO) -> Any:
 
 
 def member_name(path: Path, file: BinaryIO) -> str:
-    """Return the name of the only file of a zip archive, "" if there is none."""
+    """Return the name of the file of an archive that is read, "" if there is none."""
     try:
-        with only_member(path, file) as member:
+        if is_tar(path):
+            return str(decompressed(path, file).name)
+        with _open_member(path, file, "") as member:
             return str(member.name)
     except (InputError, OSError):
         return ""
+
+
+def zip_names(file: BinaryIO) -> list[str]:
+    """Return the names of the files in a zip archive; none if it cannot be read."""
+    try:
+        return [one.filename for one in zipfile.ZipFile(_BoundedReads(file)).infolist()]
+    except _DAMAGE:
+        return []
 
 
 class _PlainErrors:
@@ -151,11 +170,15 @@ class _BoundedReads:
         return True
 
 
-def only_member(path: Path, file: BinaryIO) -> Any:
-    """Open the only file of a zip archive; folders, hidden files and notes beside it are passed over."""
+def _open_member(path: Path, file: BinaryIO, name: str) -> Any:
+    """Open a file of a zip archive, or the only one: folders, hidden files and notes beside it are passed over."""
     try:
         archive = zipfile.ZipFile(_BoundedReads(file))
-        members = [one for one in archive.infolist() if not one.is_dir() and not _is_aside(one.filename)]
+        members = [
+            one
+            for one in archive.infolist()
+            if (one.filename == name if name else not one.is_dir() and not is_aside(one.filename))
+        ]
         if len(members) != 1:
             found = f"{len(members):,} files" if members else "no file"
             raise InputError(f"{path}: the archive has {found}; give an archive of one file, or unpack it")
@@ -165,11 +188,6 @@ def only_member(path: Path, file: BinaryIO) -> Any:
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise InputError(f"{path}: the archive is compressed by another method than deflate; unpack it")
         return archive.open(member)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, EOFError, struct.error) as error:
-        reason = " ".join(str(error).split())
+    except _DAMAGE as error:
+        reason = visible(" ".join(str(error).split()))
         raise InputError(f"{path}: this is not a complete zip archive ({reason:.80}); copy it again") from None
-
-
-def _is_aside(name: str) -> bool:
-    parts = name.lower().split("/")
-    return any(part.startswith((".", "__macosx")) for part in parts) or parts[-1].startswith(_ASIDE)

@@ -13,7 +13,9 @@ from longwall.storage.ingest.text.compression import (
     decompressed,
     member_name,
     xz_bytes,
+    zip_names,
 )
+from longwall.storage.ingest.text.tar_stream import is_tar
 from longwall.storage.memory.sizes import round_size
 from longwall.storage.stored_files import SpecialFile, open_regular
 
@@ -25,11 +27,11 @@ Progress = Callable[[int, int | None], None]
 def format_suffix(path: Path) -> str:
     """Return the extension that names the format: lower case, below .gz or the like; "" where there is none.
 
-    The format of a zip archive is that of the file in it.
+    The format of an archive is that of the file in it.
     """
     suffixes = [suffix.lower() for suffix in path.suffixes]
     compression = suffixes.pop() if suffixes and suffixes[-1] in COMPRESSIONS else ""
-    if compression == ".zip" and (name := _name_inside(path)):
+    if (compression == ".zip" or is_tar(path)) and (name := _name_inside(path)):
         return PurePath(name).suffix.lower()
     return suffixes[-1] if suffixes else ""
 
@@ -40,6 +42,24 @@ def _name_inside(path: Path) -> str:
             return member_name(path, file)
     except InputError:
         return ""
+
+
+def within_zip(path: Path) -> tuple[Path, str]:
+    """Return the zip archive that a path leads into, and the name there; for other paths, the path and ""."""
+    for parent in path.parents:
+        if parent.suffix.lower() == ".zip" and os.path.isfile(parent):  # noqa: PTH113 - it raises no error
+            return parent, path.relative_to(parent).as_posix()
+    return path, ""
+
+
+def paths_within(path: Path) -> list[Path]:
+    """Return paths that lead to the files in a zip archive; none if it cannot be read."""
+    try:
+        with open_input(path, buffering=0) as file:
+            names = zip_names(file)
+    except InputError:
+        return []
+    return [path / name for name in names if ".." not in name.split("/") and within_zip(path / name) == (path, name)]
 
 
 @contextmanager
@@ -86,7 +106,7 @@ def decompression_bytes(path: Path, memory: int) -> int:
     InputError
         An xz file takes more than memory has room for.
     """
-    suffix = path.suffix.lower()
+    suffix = within_zip(path)[0].suffix.lower()
     if suffix != ".xz":
         return DECOMPRESSION_BYTES.get(suffix, 0)
     with open_input(path, buffering=0) as file:
@@ -112,14 +132,16 @@ class Source:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._compression = path.suffix.lower()
-        self._file = open_input(path, buffering=0)
+        archive, member = within_zip(path)
+        self._compression = archive.suffix.lower()
+        self._file = open_input(archive, buffering=0)
         self.size = os.fstat(self._file.fileno()).st_size
         if self.size == 0:
             self._file.close()
             raise InputError(f"{path}: the file is empty; check that it was written completely")
         try:
-            self._stream = decompressed(path, self._file)
+            with self._errors():
+                self._stream = decompressed(archive, self._file, member)
         except BaseException:
             self._file.close()
             raise
@@ -138,9 +160,15 @@ class Source:
             The file cannot be read, or its compressed data is damaged or ends early.
         """
         filled = 0
-        try:
+        with self._errors():
             while filled < len(view) and (read := self._stream.readinto(view[filled:])):
                 filled += read
+        return filled
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             if self._compression in COMPRESSIONS and error.errno is None:
                 raise InputError(
@@ -149,7 +177,6 @@ class Source:
                 ) from error
             with input_errors(self.path):
                 raise
-        return filled
 
     def close(self) -> None:
         """Close the file; more than once does no harm."""

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import tarfile
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -28,6 +29,17 @@ def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> byt
     with zipfile.ZipFile(made, "w", method) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
+    return made.getvalue()
+
+
+def tarred(members: dict[str, bytes], kind: int = tarfile.PAX_FORMAT) -> bytes:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w", format=kind) as archive:
+        for name, content in members.items():
+            member = tarfile.TarInfo(name)
+            member.type = tarfile.DIRTYPE if name.endswith("/") else tarfile.REGTYPE
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
     return made.getvalue()
 
 
@@ -75,6 +87,43 @@ def test_an_archive_is_read_as_the_file_in_it(tmp_path: Path) -> None:
     assert detect_format(tmp_path / "missing.mtx.zip") == "matrix-market"
 
 
+KONECT = {"a/": b"", "a/out.a": TEXT, "a/README.a": b"a network", "a/meta.a": b"name: a"}
+
+
+@each_case("kind", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT, tarfile.USTAR_FORMAT])
+def test_the_file_of_a_tar_archive_is_read(tmp_path: Path, kind: int) -> None:
+    (tmp_path / "plain.txt").write_bytes(TEXT)
+    expected = load_graph(tmp_path / "plain.txt").content_hash
+    long = {f"{'é' * 60}/out.a": TEXT} if kind != tarfile.USTAR_FORMAT else {}
+    for members in filter(None, (KONECT, dict(reversed(KONECT.items())), {"out.a": TEXT}, long)):
+        archive = tarred(members, kind)
+        for name, content in {
+            "a.tar": archive,
+            "download.tsv.a.tar.bz2": bz2.compress(archive),
+            "a.tar.gz": gzip.compress(archive),
+            "a.tar.xz": lzma.compress(archive),
+            "a.tar.zst": pa.compress(archive, codec="zstd", asbytes=True),
+        }.items():
+            (tmp_path / name).write_bytes(content)
+            assert load_graph(tmp_path / name).content_hash == expected, name
+
+
+def test_a_tar_archive_is_read_as_the_file_in_it(tmp_path: Path) -> None:
+    (tmp_path / "a.tar.gz").write_bytes(gzip.compress(tarred({"a/a.mtx": MATRIX})))
+    assert detect_format(tmp_path / "a.tar.gz") == "matrix-market"
+    assert load_graph(tmp_path / "a.tar.gz").num_edges == 2
+    assert detect_format(tmp_path / "missing.tar.gz") == "edge-list"
+
+
+def linked() -> bytes:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        member = tarfile.TarInfo("a.txt")
+        member.type, member.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(member)
+    return made.getvalue()
+
+
 def encrypted() -> bytes:
     archive = bytearray(zipped({"g.txt": b"1 2\n"}))
     archive[6] |= 1
@@ -96,7 +145,15 @@ REFUSED = {
     "text.txt.bz2": (b"1 2\n" * 9, "the bzip2 data is truncated or damaged"),
     "empty.txt.xz": (b"", "the file is empty"),
     "empty.zip": (b"", "the file is empty"),
-    "g.tar.bz2": (bz2.compress(TEXT), ".tar files are not read"),
+    "text.tar.bz2": (bz2.compress(TEXT), "this is not a complete tar archive"),
+    "text.tar": (b"1 2\n", "this is not a complete tar archive"),
+    "cut.tar": (tarred({"a.txt": TEXT})[:9000], "this is not a complete tar archive"),
+    "cut.tar.gz": (gzip.compress(tarred({"a.txt": TEXT})[:9000]), "this is not a complete tar archive"),
+    "cut.tar.bz2": (bz2.compress(tarred({"a.txt": TEXT}))[:-500], "the bzip2 data is truncated or damaged"),
+    "two.tar": (tarred({"a.txt": b"1 2\n", "b.txt": b"2 3\n"}), "the archive has several files, a.txt and b.txt;"),
+    "none.tar": (tarred({"a/": b"", "readme": b"a"}), "the archive has no file; unpack it"),
+    "link.tar": (linked(), "the archive has no file"),
+    "g.tgz": (gzip.compress(tarred({"a.txt": TEXT})), ".tgz files are not read"),
     "large.xz": (
         lzma.compress(TEXT, filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 2**28}]),
         "decompressing this file takes more than 128 MiB; compress it with xz -9 or lower",

@@ -1,7 +1,9 @@
 """Data that is dropped, merged or guessed in reading is counted, reported once, and recorded."""
 
 import json
+import random
 import warnings
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +12,18 @@ import networkx
 import numpy as np
 import pytest
 import scipy.sparse
+from budgets import make_budgets
 from cases import each_case
 from typer.testing import CliRunner
 
 import longwall
 from longwall.pipeline.cli import app
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.build import build_in_memory
 from longwall.storage.ingest.data_notes import KINDS, DataNotes, Noted
+from longwall.storage.ingest.ingest import load_graph
+from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
+from longwall.storage.memory.spill_folder import SpillFolder
 
 CLEAN = [(1, 2), (2, 3)]
 MATRIX = np.array([[0, 1, 1, 0], [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]])
@@ -123,6 +130,91 @@ def test_matrix_market_says_what_its_header_and_entries_lose(tmp_path: Path) -> 
     path.write_text("%%MatrixMarket matrix coordinate pattern general\n4 4 4\n1 2\n2 1\n1 3\n3 3\n")
     (found,) = warned(lambda: longwall.open_graph(path))
     assert found.numbers == {"directions": 1, "loops": 1, "isolated": 1}
+
+
+Arcs = list[tuple[int, int]]
+
+
+def write_matrix(arcs: Arcs, folder: Path) -> Path:
+    header = f"%%MatrixMarket matrix coordinate pattern general\n30 30 {len(arcs)}"
+    (folder / "g.mtx").write_text("\n".join([header, *(f"{u} {v}" for u, v in arcs)]))
+    return folder / "g.mtx"
+
+
+def write_shortest_paths(arcs: Arcs, folder: Path) -> Path:
+    (folder / "g.gr").write_text("\n".join([f"p sp 30 {len(arcs)}", *(f"a {u} {v} 7" for u, v in arcs)]))
+    return folder / "g.gr"
+
+
+def write_metis(arcs: Arcs, folder: Path) -> Path:
+    lines = [" ".join(str(v) for u, v in arcs if u == vertex) for vertex in range(1, 31)]
+    (folder / "g.metis").write_text("\n".join([f"30 {len(arcs) // 2}", *lines]))
+    return folder / "g.metis"
+
+
+def write_tu(arcs: Arcs, folder: Path) -> Path:
+    (folder / "S_A.txt").write_text("\n".join(f"{u}, {v}" for u, v in arcs))
+    (folder / "S_graph_indicator.txt").write_text("1\n" * 30)
+    return folder / "S_A.txt"
+
+
+def write_tu_labels(arcs: Arcs, folder: Path) -> Path:
+    (folder / "S_edge_labels.txt").write_text("\n".join(str((u + v) % 3) for u, v in arcs))
+    return write_tu(arcs, folder)
+
+
+def lost_of(arcs: Arcs) -> dict[str, int]:
+    """Count arcs without their reverse, and those that are there already, one by one."""
+    times = Counter((u, v) for u, v in arcs if u != v)
+    numbers = {
+        "loops": sum(u == v for u, v in arcs),
+        "directions": sum((v, u) not in times for u, v in times),
+        "repeated": sum(times.values()) - len(times),
+    }
+    return {kind: count for kind, count in numbers.items() if count}
+
+
+@each_case("seed", range(30))
+def test_directions_and_repeated_arcs_are_counted_apart(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    arcs = [(rng.randint(1, 30), rng.randint(1, 30)) for _ in range(rng.choice([1, 5, 40, 400]))]
+    arcs += rng.choices(arcs, k=rng.randrange(20)) + [arc[::-1] for arc in rng.choices(arcs, k=rng.randrange(20))]
+    rng.shuffle(arcs)
+    isolated = 30 - len({end for u, v in arcs if u != v for end in (u, v)})
+    for write in (write_matrix, write_shortest_paths, write_metis, write_tu, write_tu_labels):
+        graph = load_graph(write(arcs, tmp_path))
+        found = {note.kind: note.count for note in graph.notes if note.kind not in ("guess", "isolated")}
+        assert found == lost_of(arcs), write
+        assert graph.num_vertices == 30 - isolated
+        assert graph.num_edges == len({frozenset(arc) for arc in arcs if arc[0] != arc[1]})
+
+
+@pytest.mark.quick_cases(2)
+@pytest.mark.parametrize("labelled", [False, True])
+@pytest.mark.parametrize("host", [2**23, 2**28])
+def test_arcs_are_counted_exactly_in_any_budget(tmp_path: Path, host: int, labelled: bool) -> None:
+    rng = np.random.default_rng(1)
+    ends = rng.integers(1, 2**31 - 1, (60_000, 2))
+    ends = np.concatenate((ends, ends[:20_000], ends[:30_000, ::-1]))
+    rng.shuffle(ends)
+    labels = (ends.sum(axis=1) % 7).astype(np.int32) if labelled else None
+    blocks = (
+        EdgeBlock(*ends[at : at + 999].T.copy(), None if labels is None else labels[at : at + 999])
+        for at in range(0, len(ends), 999)
+    )
+    with SpillFolder(tmp_path / "spill") as spill:
+        stream = EdgeStream("test", blocks, declared=Declared(vertices=2**31 - 2, matrix=True))
+        graph = build_in_memory(stream, make_budgets(host, 2**28).at(spill))
+    assert graph.num_edges == 60_000
+    found = {note.kind: note.count for note in graph.notes if note.kind != "isolated"}
+    assert found == {"directions": 30_000, "repeated": 20_000}
+
+
+def test_an_edge_has_one_label_in_both_directions(tmp_path: Path) -> None:
+    path = write_tu([(1, 2), (2, 1)], tmp_path)
+    (tmp_path / "S_edge_labels.txt").write_text("0\n1\n")
+    with pytest.raises(InputError, match="edge 1-2 is given twice with different labels"):
+        load_graph(path)
 
 
 def test_a_strict_config_refuses_directions_that_a_file_has(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from cases import each_case
 
+import longwall
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.tables.parquet import open_parquet
 from longwall.storage.ingest.tables.parquet_pages import Damaged, check_pages, read_footer
@@ -169,3 +170,10 @@ def memory_peak(*, anew: bool = False) -> int:
         Path("/proc/self/clear_refs").write_text("5")
     status = Path("/proc/self/status").read_text().splitlines()
     return 1024 * next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+
+
+@each_case("index", [[0, 2], [-1, 0]])
+def test_a_text_that_its_dictionary_lacks_is_refused(index: list[int]) -> None:
+    column = pa.DictionaryArray.from_arrays(pa.array(index, pa.int32()), ["a", "b"], safe=False)
+    with pytest.raises(InputError, match="column source is damaged, as it has texts that its dictionary lacks"):
+        longwall.graph(pa.table({"source": column, "target": ["c", "d"]}))

@@ -18,7 +18,6 @@ import pytest
 from cases import each_case
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from mutations import refusals
 
 import longwall
 from longwall.storage.errors import InputError
@@ -380,12 +379,3 @@ def test_objects_have_names() -> None:
     assert edges_of(longwall.graph(other)) == expected(edges)
     frame = as_table(edges, pa.string()).to_pandas()
     assert edges_of(longwall.graph(frame)) == expected(edges)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["g.csv", "g.tsv", "string.parquet", "plain.parquet", "dictionary.parquet"])
-def test_mutated_files_are_read_or_refused(tmp_path: Path, name: str) -> None:
-    WRITERS[name](random_edges(40, 60), tmp_path / name)
-    refused = refusals(tmp_path / name, [b",", b'"', b"\0", b"\n", b"\r", b"\t", b"\xff", b'""', b" "])
-    assert refused
-    assert not [message for message in refused if "\n" in message]

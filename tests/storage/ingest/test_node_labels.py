@@ -11,7 +11,6 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from cases import each_case
-from mutations import refusals
 from typer.testing import CliRunner
 
 import longwall
@@ -194,26 +193,3 @@ def test_nodes_of_libraries_without_the_attribute() -> None:
     del graph.edges["v0", next(iter(graph["v0"]))]["group"]
     with pytest.raises(InputError, match="an edge of the graph has no attribute 'group'"):
         longwall.graph(graph, edge_labels="group")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("suffix", WRITERS)
-def test_mutated_files_are_read_or_refused(tmp_path: Path, suffix: str) -> None:
-    path = tmp_path / f"g{suffix}"
-    WRITERS[suffix](network(True, True), path)
-    words = [
-        b"<",
-        b'"',
-        b"\0",
-        b"&x;",
-        b"]]>",
-        b"\xff",
-        b"1",
-        b"[",
-        b" id ",
-        b"group",
-        b"<default>",
-        b"node",
-        b"</data>",
-    ]
-    assert [message for message in refusals(path, words, table=GROUP) if "\n" in message] == []

@@ -9,7 +9,6 @@ import igraph
 import networkx as nx
 import pytest
 from cases import each_case
-from mutations import refusals
 
 import longwall
 from longwall.storage.errors import InputError
@@ -199,11 +198,3 @@ def test_labels_are_within_the_memory_of_reading(tmp_path: Path) -> None:
         list(open_pajek(tmp_path / "g.net", 2**21, 1, None, ColumnRequest(EDGES)).blocks)
     numbered = open_pajek(tmp_path / "g.net", 2**21, 1, None, ColumnRequest(EDGES, ids="integers"))
     assert sum(len(block.src) for block in numbered.blocks) == 1
-
-
-@pytest.mark.slow
-def test_mutated_files_are_read_or_refused(tmp_path: Path) -> None:
-    (tmp_path / "g.net").write_text(SECTIONS)
-    refused = refusals(tmp_path / "g.net", [b"*", b"\n", b"1", b" ", b"\0", b"\xff", b'"', b"\\", b"*Arcs\n", b"%"])
-    assert refused
-    assert not [message for message in refused if "\n" in message]
