@@ -246,10 +246,29 @@ def header_names(
     return None
 
 
-def separator_of(line: str, tab_separates: bool) -> int:
-    """Return the byte that separates the fields of a line, `BLANKS` for blanks."""
-    outside = re.sub(r'"[^"]*"', "", line)
-    return next((ord(byte) for byte in ("\t" if tab_separates else "") + ",;|" if byte in outside), BLANKS)
+def separator_of(line: str, tab_separates: bool, *others: str) -> int:
+    """Return the byte that separates the fields of a line, `BLANKS` for blanks.
+
+    Prices and texts hold separators, too. So the separator is one that all lines have, if there is one, and as often in
+    each, if there is one; of several, the one that makes most fields, and of those the first one in the line.
+
+    Parameters
+    ----------
+    line
+        The line.
+    tab_separates
+        Whether a tab separates fields, whatever else there is.
+    others
+        Further lines of the same table.
+    """
+    texts = [re.sub(r'"[^"]*"', "", text) for text in (line, *others)]
+    known = ("\t" if tab_separates else "") + ",;|"
+    shared = [byte for byte in known if all(byte in text for text in texts)]
+    found = shared or [byte for byte in known if byte in texts[0]]
+    if "\t" in found:
+        return ord("\t")
+    found = [byte for byte in found if len({text.count(byte) for text in texts}) == 1] or found
+    return ord(max(found, key=lambda byte: (texts[0].count(byte), -texts[0].index(byte)))) if found else BLANKS
 
 
 def known_pair(names: Sequence[str], request: ColumnRequest) -> bool:
