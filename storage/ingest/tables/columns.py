@@ -11,6 +11,7 @@ from longwall.storage.errors import InputError
 from longwall.storage.ingest.data_notes import DataNotes
 from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.text.text_kernel import BLANKS
+from longwall.storage.system.arguments import brief
 
 MOST_COLUMNS = 2**14
 """Of a table that is read."""
@@ -102,6 +103,17 @@ class ColumnRequest:
 
 
 EDGE_COLUMNS, LABEL_COLUMNS = ColumnRequest(EDGES), ColumnRequest(LABELS)
+
+
+def require_pair(columns: object, where: str = "") -> None:
+    """Refuse columns that are not two different ones (InputError); `where` begins the message."""
+    if isinstance(columns, list | tuple):
+        if len(columns) == 2 and columns[0] != columns[1]:
+            return
+        given = ", ".join(map(str, columns)) or "none"
+    else:
+        given = brief(columns)
+    raise InputError(f"{where}columns: give two different names, such as source and target, not {given:.80}")
 
 
 def choose_columns(

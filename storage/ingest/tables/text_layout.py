@@ -95,7 +95,9 @@ def look_at_rows(
         header = _fields(line, separator), separator
     if request.header is None and header is not None and not known and len(rows) > 1:
         # Nothing in the line is a number: it names columns, unless the others are like it.
-        likewise = not any(map(_LIKE_A_NUMBER.fullmatch, _fields(rows[1], separator_of(rows[1], text.tab_separates, line))))
+        likewise = not any(
+            map(_LIKE_A_NUMBER.fullmatch, _fields(rows[1], separator_of(rows[1], text.tab_separates, line)))
+        )
         if likewise and request.ids != "integers":
             # The names of columns are no values of theirs; a vertex of an edge list has mostly other edges, too.
             separated = separator_of(line, True, *rows[1:]) != BLANKS
