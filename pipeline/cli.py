@@ -6,7 +6,6 @@ answers at once.
 
 import json
 import re
-import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -99,8 +98,8 @@ app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Start with:  longwall run configs/demo.toml  (the configs/ folder of the project holds one "
-    "commented config per workload). Its plan:  longwall explain configs/demo.toml",
+    epilog="Start with:  longwall configs demo --output demo.toml  (a commented config; there is one per workload), "
+    "then  longwall run demo.toml.  Its plan:  longwall explain demo.toml",
 )
 
 
@@ -407,7 +406,7 @@ def generate(
 
 def _pair(columns: str | None) -> tuple[str | int, ...] | None:
     """Return what --columns names."""
-    return None if columns is None else tuple(map(_column, columns.split(",")))
+    return None if columns is None else tuple(_column(name.strip()) for name in columns.split(","))
 
 
 def _column(text: str) -> str | int:
@@ -524,11 +523,10 @@ def _reporting(*, as_json: bool = False) -> Iterator[None]:
             print_failure("RunError", reason_of(error), ExitCode.RUN_FAILED, run=getattr(error, "run", ""))
         raise typer.Exit(ExitCode.RUN_FAILED) from None
     except KeyboardInterrupt as interrupt:
-        run = f"what is finished is kept; go on with: {shlex.join(['longwall', 'resume', str(interrupt)])}"
-        message = f"interrupted: {run if interrupt.args else 'nothing is left behind'}"
+        message = f"interrupted: {interrupt if interrupt.args else 'nothing is left behind'}"
         write_stderr(f"\n{message}")
         if as_json:
-            print_failure("KeyboardInterrupt", message, signals.exit_code(), run=str(interrupt))
+            print_failure("KeyboardInterrupt", message, signals.exit_code(), run=getattr(interrupt, "run", ""))
         raise typer.Exit(signals.exit_code()) from None
 
 

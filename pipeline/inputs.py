@@ -316,7 +316,7 @@ def open_graph(
     from longwall.storage.ingest.ingest import load_graph
     from longwall.storage.ingest.tables.columns import TableOptions
 
-    in_memory = "write edges that are in memory to a Parquet or text file first"
+    in_memory = "longwall.graph takes edges that are in memory"
     for one in path if isinstance(path, list | tuple) and path else (path,):
         require_path("path", one, "the path or the URL of a graph file or a graph store", in_memory)
     require_path("labels", labels, 'a file of "vertex label" lines', optional=True)

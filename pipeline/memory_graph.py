@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from longwall.pipeline.config import RunSpec
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 def how_to_resume(spec: RunSpec, where: Path | str) -> str:
     """Return the command that goes on with a run; a call of Python where its graph is in memory."""
     if spec.graph.in_memory is None:
-        return f"longwall resume {where}"
+        return shlex.join(["longwall", "resume", str(where)])
     return f'longwall.resume("{where}", graph=graph)'
 
 

@@ -17,6 +17,7 @@ from longwall.pipeline.table import Table
 from longwall.storage.errors import InputError, RunError, one_frame
 from longwall.storage.stored_files import open_regular
 from longwall.storage.system.arguments import require_type
+from longwall.storage.system.plain_text import harmless
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
     from longwall.storage.system.html import Link
 
 
-_SHOWN = 12  # patterns in a notebook
+_SHOWN = 12  # patterns
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """What a run found, and where it is."""
 
@@ -123,18 +124,27 @@ class Result:
             with opened_result(store, f"results/{file}") as source:
                 yield source, f"{folder}/{file}"
 
+    def __repr__(self) -> str:
+        width = max(len(name) for name, _ in self._facts())
+        return "\n".join(f"{harmless(name):{width}}  {harmless(str(value))}".rstrip() for name, value in self._facts())
+
     def _repr_html_(self) -> str:
         from longwall.storage.system.html import html_table
 
-        facts: list[tuple[str, Any]]
-        count = None if self.count is None else f"{'at least ' if self.truncated else ''}{self.count:,}"
-        facts = [("workload", self.workload), ("count", count), ("seconds", f"{self.seconds:.2f}")]
-        facts += [("engine", self.engine), ("results", f"{self.path}/results"), ("report", self._report())]
+        report = self._report()
+        return html_table(["Result"], [*self._facts(), *([("report", report)] if report else [])])
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """Return what a person wants to see first."""
+        facts = [("workload", self.workload)]
+        if self.count is not None:
+            facts.append(("count", f"{'at least ' if self.truncated else ''}{self.count:,}"))
+        facts += [("seconds", f"{self.seconds:.2f}"), ("engine", self.engine), ("results", f"{self.path}/results")]
         if self.count is None:
             facts += [(one.pattern, _figure(one)) for one in self.patterns[:_SHOWN]]
-        more = len(self.patterns) - _SHOWN if self.count is None else 0
-        facts += [("", f"and {more:,} more patterns")] if more > 0 else []
-        return html_table(["Result"], [fact for fact in facts if fact[1] is not None])
+            more = len(self.patterns) - _SHOWN
+            facts += [("", f"and {more:,} more patterns")] if more > 0 else []
+        return facts
 
     def _report(self) -> Link | None:
         """Return a link to the report, for a browser that shows a notebook of the working folder."""

@@ -41,7 +41,7 @@ from longwall.pipeline.result_tables import write_counts
 from longwall.pipeline.run_facts import engine_facts, memory_facts
 from longwall.pipeline.run_store.run_directory import RunDirectory
 from longwall.pipeline.sort_tables import sort_embeddings
-from longwall.storage.errors import FinalError, InputError, RunError, reason_of
+from longwall.storage.errors import FinalError, InputError, Interrupted, RunError, reason_of
 from longwall.storage.observer import NullObserver, Observer
 from longwall.storage.system.arguments import brief, require_texts
 from longwall.storage.system.paths import require_path
@@ -270,7 +270,9 @@ def _ended(
         except KeyboardInterrupt:
             cancel.set()
             abandon("interrupted", f"interrupted by {last_signal().name}")
-            raise KeyboardInterrupt(str(directory.where)) from None
+            interrupt = Interrupted(f"what is finished is kept; {how}")
+            interrupt.run = str(directory.where)
+            raise interrupt from None
         except (RunError, MemoryError, OSError) as error:
             cancel.set()
             reason = reason_of(error)

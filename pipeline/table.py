@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _ENDS = 5  # rows that are shown of each end of a long table
 _SHORT = 3 * _ENDS  # rows of a table that is shown whole
-_WHOLE = 30  # rows of a table of patterns that is shown whole in a notebook: the motifs of five vertices are 21
+_WHOLE = 30  # rows of a table of patterns that is shown whole: the motifs of five vertices are 21
 _COLUMNS = 12  # of a notebook
 _LETTERS = 32  # of a cell
 _PICTURE = 64  # pixels, the width of a pattern's drawing
@@ -91,6 +91,8 @@ class Table:
     def __getitem__(self, key: str | int) -> pa.ChunkedArray: ...
     def __getitem__(self, key: str | int | slice) -> Table | pa.ChunkedArray:
         """Return a column by its name or number, or some rows by a slice."""
+        if isinstance(key, str) and key not in self.column_names:
+            raise KeyError(f"there is no column {key}; the columns are {', '.join(self.column_names)}")
         found = self._arrow[key]
         return Table(found) if isinstance(key, slice) else found
 
@@ -161,7 +163,7 @@ class Table:
         return self._arrow.__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
-        names, rows = self._excerpt(_SHORT)
+        names, rows = self._excerpt()
         cells = [[harmless(cell) for cell in row] for row in (names, *(map(_text, row) for row in rows))]
         right = [self._is_number(name) for name in names]
         widths = [max(len(row[at]) for row in cells) for at in range(len(names))]
@@ -178,7 +180,7 @@ class Table:
         from longwall.storage.system.html import html_table
 
         patterns = "pattern" in self.column_names
-        names, rows = self._excerpt(_WHOLE if patterns else _SHORT)
+        names, rows = self._excerpt()
         right = [at for at, name in enumerate(names) if self._is_number(name)]
         pictures = [_drawing(dict(zip(names, row, strict=True))) for row in rows] if patterns else []
         if len(names) > _COLUMNS:
@@ -194,9 +196,9 @@ class Table:
         title = f"{self.num_rows:,} row{of_rows}, {self.num_columns:,} column{of_columns}"
         return html_table([title], cells, names, right=right)
 
-    def _excerpt(self, most: int) -> tuple[list[str], list[list[Any]]]:
+    def _excerpt(self) -> tuple[list[str], list[list[Any]]]:
         """Return the names of the columns, and the rows that are shown: all, or the first and the last ones."""
-        if len(self) <= most:
+        if len(self) <= (_WHOLE if "pattern" in self.column_names else _SHORT):
             rows = _rows(self._arrow)
         else:
             ends = (self._arrow.slice(0, _ENDS), self._arrow.slice(len(self) - _ENDS))

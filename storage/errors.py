@@ -27,6 +27,17 @@ class RunError(Exception):
     """The folder or URL of the run, if it can be resumed."""
 
 
+class Interrupted(KeyboardInterrupt):
+    """A run was interrupted; its message says how to go on with it."""
+
+    run = ""
+    """The folder or URL of the run."""
+
+
+class ArgumentError(TypeError):
+    """A function has no argument of the name that a call gives."""
+
+
 class FinalError(RunError):
     """A run could not finish, and resuming it would not help."""
 
@@ -58,16 +69,17 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def one_frame(function: Callable[_Arguments, _Found]) -> Callable[_Arguments, _Found]:
-    """Let a function that users call raise `InputError` without the frames below it: the message says it all.
+    """Let a function that users call raise without the frames below it if the message says it all.
 
-    Other errors keep their frames: those of a run that fails, of an interrupt, and of a fault of our own.
+    That holds for wrong input and for an interrupt. Other errors keep their frames: those of a run that fails, and of
+    a fault of our own.
     """
 
     @wraps(function)
     def call(*arguments: _Arguments.args, **named: _Arguments.kwargs) -> _Found:
         try:
             return function(*arguments, **named)
-        except InputError as error:
+        except (InputError, ArgumentError, KeyboardInterrupt) as error:
             raise error.with_traceback(None) from None
 
     return call

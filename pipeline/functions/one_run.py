@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import weakref
@@ -102,7 +101,6 @@ class Question:
         InputError
             If something is wrong.
         """
-        _require_known(options)
         chosen = DEFAULTS | options
         progress = chosen["progress"]
         if not isinstance(progress, bool):
@@ -225,14 +223,6 @@ def _graph_of(source: Any) -> Graph:
         return graph(source)
     except InputError as error:
         raise InputError(re.sub("^source:", "graph:", str(error))) from None
-
-
-def _require_known(options: Options) -> None:
-    for name in options:
-        if name not in Options.__annotations__:
-            near = difflib.get_close_matches(name, Options.__annotations__, n=1)
-            hint = f"did you mean {near[0]}? " if near else ""
-            raise TypeError(f"there is no argument {name}: {hint}Options are {', '.join(Options.__annotations__)}")
 
 
 @contextmanager

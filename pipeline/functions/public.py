@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
+from functools import wraps
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from longwall.storage.errors import one_frame
+from longwall.storage.errors import ArgumentError, one_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 
 class _Text(str):
@@ -22,11 +24,21 @@ class _Text(str):
 
 def public(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     """Return a function as users see it, by its public name, whose home is the package."""
-    call = one_frame(function)
     signature = inspect.signature(function)
     shown = [one for parameter in signature.parameters.values() for one in _shown(parameter, function)]
     returned = _resolved(signature.return_annotation, function)
-    call.__signature__ = signature.replace(parameters=shown, return_annotation=returned)  # type: ignore[attr-defined]
+    seen = signature.replace(parameters=shown, return_annotation=returned)
+
+    @wraps(function)
+    def checked(*arguments: Any, **named: Any) -> Any:
+        try:
+            seen.bind(*arguments, **named)
+        except TypeError as error:
+            raise ArgumentError(_misfit(name, named, list(seen.parameters.values()), str(error))) from None
+        return function(*arguments, **named)
+
+    call = one_frame(checked)
+    call.__signature__ = seen  # type: ignore[attr-defined]
     call.__module__, call.__name__, call.__qualname__ = "longwall", name, name
     return call
 
@@ -41,6 +53,16 @@ def _shown(parameter: inspect.Parameter, function: Callable[..., Any]) -> Iterat
     defaults: dict[str, Any] = {**DEFAULTS}
     for name, kind in get_type_hints(Options).items():
         yield inspect.Parameter(name, parameter.KEYWORD_ONLY, default=defaults[name], annotation=kind)
+
+
+def _misfit(name: str, named: Mapping[str, Any], parameters: list[inspect.Parameter], reason: str) -> str:
+    """Say which argument of a call does not fit a function, and which arguments the function has."""
+    known = [one.name for one in parameters]
+    unknown = next((one for one in named if one not in known), None)
+    if unknown is not None and not any(one.kind is one.VAR_KEYWORD for one in parameters):
+        near = difflib.get_close_matches(unknown, known, n=1)
+        reason = f"there is no argument {unknown}" + (f", did you mean {near[0]}?" if near else "")
+    return f"{name}: {reason}{'' if reason.endswith('?') else '.'} The arguments are {', '.join(known)}"
 
 
 def _resolved(annotation: Any, function: Callable[..., Any]) -> Any:

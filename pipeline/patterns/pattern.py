@@ -26,7 +26,7 @@ ANY_LABEL = -1
 """In place of the label of a vertex that may have any."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Pattern:
     """A connected, simple, undirected pattern.
 
@@ -108,6 +108,12 @@ class Pattern:
             If the name does not end in ``.svg``, or the file cannot be written.
         """
         self._drawing().savefig(path)
+
+    def __repr__(self) -> str:
+        name = f" {self.name}" if self.name and self.name != self.edge_text else ""
+        labels = self.words or self.labels or ()
+        text = ", ".join("any" if label in (None, ANY_LABEL) else str(label) for label in labels)
+        return f"<longwall.Pattern{name}: {self.edge_text}{f'; labels {text}' if text else ''}>"
 
     def _repr_html_(self) -> str:
         from longwall.storage.system.html import html_table

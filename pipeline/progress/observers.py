@@ -54,7 +54,7 @@ class PlainObserver:
             self._end_phase()
             self._name, self._total, self._unit, self._done, self._share = name, total, unit, 0, 0.0
             self._began = self._last = time.monotonic()
-            self._compiled = compile_seconds()
+            self._compiled = compile_seconds(unit)
             self._begin_phase()
 
     def advance(self, n: int) -> None:
@@ -87,7 +87,7 @@ class PlainObserver:
 
     def _seconds(self) -> float:
         """Return the seconds of the phase, without those in which kernels were compiled."""
-        return time.monotonic() - self._began - (compile_seconds() - self._compiled)
+        return time.monotonic() - self._began - (compile_seconds(self._unit) - self._compiled)
 
     def _begin_phase(self) -> None:
         self._write(self._name + (f" ({amount(self._total, self._unit)})" if self._total else ""))

@@ -32,7 +32,7 @@ class _Line:
         """Draw name, bar, work, rate, time left and budgets; of a phase that is over, what it took."""
         task, width = self._task, options.max_width
         unit, name = task.fields["unit"], task.description
-        compiled = (compile_seconds() if task.fields["work"] is None else task.fields["end"]) - task.fields["begin"]
+        compiled = (compile_seconds(unit) if task.fields["work"] is None else task.fields["end"]) - task.fields["begin"]
         seconds = max((task.elapsed or 0.0) - compiled, 0.0)
         if (work := task.fields["work"]) is not None:
             took = f"{amount(work, unit)} in {duration(seconds)}" if work else duration(seconds)
@@ -85,7 +85,7 @@ class TerminalObserver:
         with self._lock:
             self._end_phase()
             self._progress.start()
-            begin = compile_seconds()
+            begin = compile_seconds(unit)
             self._task = self._progress.add_task(
                 name, total=total, unit=unit, work=None, share=0.0, begin=begin, end=begin
             )
@@ -119,8 +119,10 @@ class TerminalObserver:
     def _end_phase(self) -> None:
         if self._task is None:
             return
-        done = next(task.completed for task in self._progress.tasks if task.id == self._task)
-        done_at = compile_seconds()
+        done, unit = next(
+            (task.completed, task.fields["unit"]) for task in self._progress.tasks if task.id == self._task
+        )
+        done_at = compile_seconds(unit)
         self._progress.update(self._task, total=max(done, 1), completed=max(done, 1), work=done, end=done_at)
         self._progress.stop_task(self._task)
         self._task = None

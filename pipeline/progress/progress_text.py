@@ -4,8 +4,10 @@ from longwall.storage.memory.sizes import round_size
 
 
 def amount(n: float, unit: str) -> str:
-    """Return ``12,345 tasks``, or ``1.2 GiB`` where the unit is bytes."""
-    return round_size(n) if unit == "bytes" else f"{n:,.0f} {unit}"
+    """Return ``12,345 tasks``, ``0.5 tasks``, or ``1.2 GiB`` if the unit is bytes."""
+    if unit == "bytes":
+        return round_size(n)
+    return f"{n:,.0f} {unit}" if n >= 1 or n == 0 else f"{n:.1f} {unit}"
 
 
 def duration(seconds: float) -> str:

@@ -27,7 +27,14 @@ from longwall.storage.ingest.readers.pajek import open_pajek
 from longwall.storage.ingest.readers.tu_data_set import is_tu_data_set, open_tu_data_set
 from longwall.storage.ingest.readers.vertex_edge_lines import open_graph, open_lg
 from longwall.storage.ingest.sources import Source, files_of, source_list
-from longwall.storage.ingest.tables.columns import EDGES, LABELS, TRANSACTIONS, ColumnRequest, TableOptions
+from longwall.storage.ingest.tables.columns import (
+    EDGES,
+    LABELS,
+    TRANSACTIONS,
+    ColumnRequest,
+    TableOptions,
+    require_pair,
+)
 from longwall.storage.ingest.tables.edge_list import open_edge_list, open_label_list
 from longwall.storage.ingest.tables.parquet import open_parquet, open_parquet_labels
 from longwall.storage.ingest.text.input_file import Progress, format_suffix, open_input
@@ -315,10 +322,8 @@ def _reader(path: Path, asked: _Asked, memory: int, workers: int, progress: Prog
         raise InputError(f"{path}: there is no format {brief(chosen)}; choose one of {', '.join(FORMATS)}")
     _check_kind(path, asked.file_format)
     table = asked.table
-    if table.columns is not None and (len(table.columns) != 2 or len(set(table.columns)) != 2):
-        raise InputError(
-            f"{path}: columns: give two different names, such as source and target, not {table.columns!r:.80}"
-        )
+    if table.columns is not None:
+        require_pair(table.columns, f"{path}: ")
     if chosen in _TABLES:
         if chosen not in _WITH_COLUMNS and (table.columns is not None or table.header is not None):
             raise InputError(f"{path}: {chosen} files have no columns; leave out columns and header")

@@ -105,6 +105,9 @@ class Drawing:
         except OSError as error:
             raise InputError(f"{target}: the drawing cannot be written ({error.strerror or error})") from None
 
+    def __repr__(self) -> str:
+        return f'<longwall.Drawing: {self.label}; a notebook shows it, savefig("NAME.svg") writes it>'
+
     def _repr_html_(self) -> str:
         return self._svg()
 

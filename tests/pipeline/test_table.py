@@ -74,6 +74,17 @@ def test_text_of_long_and_wide_tables_has_their_ends(monkeypatch):
     assert lines[-1] == "[3 rows, 74 columns]"
 
 
+def test_text_of_all_motifs_of_five_vertices_is_whole():
+    motifs = longwall.motifs(longwall.example("karate"), 5)
+    lines = repr(motifs).splitlines()
+    assert [line.split()[-1] for line in lines[1:]] == [str(count) for count in motifs["count"].to_pylist()]
+
+
+def test_a_column_that_is_not_there_is_named_beside_those_that_are(motifs):
+    with pytest.raises(KeyError, match="there is no column counts; the columns are pattern, name, edges, count"):
+        motifs["counts"]
+
+
 def test_text_of_empty_tables_says_so():
     assert repr(numbered(0)).splitlines() == ["c0  c1", "[0 rows, 2 columns]"]
 

@@ -14,7 +14,7 @@ from longwall.storage.ingest.objects.arrays import as_array, edge_blocks, label_
 from longwall.storage.ingest.objects.listed_values import ListedLabels, edges_between
 from longwall.storage.ingest.objects.tables import TableLabels, computed_in_parts, is_table, table_blocks
 from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
-from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest
+from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest, require_pair
 from longwall.storage.ingest.vertex_labels import LabelSource
 from longwall.storage.memory.resources import given_or_default
 from longwall.storage.observer import NullObserver, Observer
@@ -22,7 +22,7 @@ from longwall.storage.system.arguments import brief, require_type, type_name, wr
 
 _EXPECTED = (
     "a graph of networkx or igraph, a sparse matrix, a table (pandas, polars, Arrow, ...), an array of shape "
-    "(edges, 2), or a tuple of two arrays"
+    "(edges, 2), a list of pairs, or a tuple of two arrays"
 )
 _LABELS = "a mapping from vertices to labels, a tuple of two arrays, or a table with the columns vertex and label"
 
@@ -85,6 +85,8 @@ def graph(
     named = (str, NoneType)
     if columns is not None and not is_table(source):
         raise InputError("columns: only a table has columns; leave them out")
+    if columns is not None:
+        require_pair(columns)
     require_type("vertex_name", vertex_name, named, "the name of an attribute")
     library, label_names = networks.library_of(source), LabelNames("the labels of the edges")
     if library or is_table(source):
@@ -146,7 +148,9 @@ def _named_pairs(source: Any) -> list[Any] | None:
         return None
     for number, pair in enumerate(source):
         if not (isinstance(pair, list | tuple) and len(pair) == 2):
-            raise InputError(f"source: entry {number} is no pair of vertices: {brief(pair)}")
+            given = f"{len(pair)} values" if isinstance(pair, list | tuple) else brief(pair)
+            advice = "give pairs of vertices, or a table with the columns source and target"
+            raise InputError(f"source: entry {number} has {given}: {advice}")
     return [end for pair in source for end in pair]
 
 

@@ -137,5 +137,8 @@ def _arrow_errors(where: str) -> Iterator[None]:
         if not (of_polars or isinstance(error, pa.ArrowException | ValueError | TypeError | OSError)):
             raise
         reason = " ".join(str(error).split()) or type(error).__name__
+        if "non-struct type" in reason:
+            advice = "give a table with two (of a Series of pandas: series.reset_index())"
+            raise InputError(f"{where}: this is one column, and no table; {advice}") from None
         advice = "; give each column a name of its own" if "uplicate" in reason else ""
         raise InputError(f"{where}: the table cannot be read ({reason:.200}){advice}") from error

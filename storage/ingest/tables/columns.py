@@ -11,6 +11,7 @@ from longwall.storage.errors import InputError
 from longwall.storage.ingest.data_notes import DataNotes
 from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.text.text_kernel import BLANKS
+from longwall.storage.system.arguments import brief
 
 MOST_COLUMNS = 2**14
 """Of a table that is read."""
@@ -102,6 +103,17 @@ class ColumnRequest:
 
 
 EDGE_COLUMNS, LABEL_COLUMNS = ColumnRequest(EDGES), ColumnRequest(LABELS)
+
+
+def require_pair(columns: object, where: str = "") -> None:
+    """Refuse columns that are not two different ones (InputError); `where` begins the message."""
+    if isinstance(columns, list | tuple):
+        if len(columns) == 2 and columns[0] != columns[1]:
+            return
+        given = ", ".join(map(str, columns)) or "none"
+    else:
+        given = brief(columns)
+    raise InputError(f"{where}columns: give two different names, such as source and target, not {given:.80}")
 
 
 def choose_columns(
@@ -246,10 +258,29 @@ def header_names(
     return None
 
 
-def separator_of(line: str, tab_separates: bool) -> int:
-    """Return the byte that separates the fields of a line, `BLANKS` for blanks."""
-    outside = re.sub(r'"[^"]*"', "", line)
-    return next((ord(byte) for byte in ("\t" if tab_separates else "") + ",;|" if byte in outside), BLANKS)
+def separator_of(line: str, tab_separates: bool, *others: str) -> int:
+    """Return the byte that separates the fields of a line, `BLANKS` for blanks.
+
+    Prices and texts hold separators, too. So the separator is one that all lines have, if there is one, and as often in
+    each, if there is one; of several, the one that makes most fields, and of those the first one in the line.
+
+    Parameters
+    ----------
+    line
+        The line.
+    tab_separates
+        Whether a tab separates fields, whatever else there is.
+    others
+        Further lines of the same table.
+    """
+    texts = [re.sub(r'"[^"]*"', "", text) for text in (line, *others)]
+    known = ("\t" if tab_separates else "") + ",;|"
+    shared = [byte for byte in known if all(byte in text for text in texts)]
+    found = shared or [byte for byte in known if byte in texts[0]]
+    if "\t" in found:
+        return ord("\t")
+    found = [byte for byte in found if len({text.count(byte) for text in texts}) == 1] or found
+    return ord(max(found, key=lambda byte: (texts[0].count(byte), -texts[0].index(byte)))) if found else BLANKS
 
 
 def known_pair(names: Sequence[str], request: ColumnRequest) -> bool:

@@ -88,25 +88,29 @@ def look_at_rows(
     known = header is not None and (known_pair(header[0], request) or (not header[0][0] and request.chosen is None))
     sure = bool(request.header) or known
     rows = _two_rows(text, comments=not sure)
-    separator = separator_of(line, text.tab_separates)
+    separator = separator_of(line, text.tab_separates, *rows[1:])
+    if header is not None and separator != header[1]:  # the names of columns hold separators, too
+        header = _fields(line, separator), separator
     if request.header and header is None:
         header = _fields(line, separator), separator
     if request.header is None and header is not None and not known and len(rows) > 1:
         # Nothing in the line is a number: it names columns, unless the others are like it.
-        likewise = not any(map(_LIKE_A_NUMBER.fullmatch, _fields(rows[1], separator_of(rows[1], text.tab_separates))))
+        likewise = not any(
+            map(_LIKE_A_NUMBER.fullmatch, _fields(rows[1], separator_of(rows[1], text.tab_separates, line)))
+        )
         if likewise and request.ids != "integers":
             # The names of columns are no values of theirs; a vertex of an edge list has mostly other edges, too.
-            separated = separator_of(line, True) != BLANKS
+            separated = separator_of(line, True, *rows[1:]) != BLANKS
             names_columns = separated and not text.has_field([name for name in header[0] if name])
             request.notes.guess(_first_row_note(text, header[0], names_columns))
             header = header if names_columns else None
     names = header[0] if header is not None else []
     data = rows[1] if header is not None and len(rows) > 1 else line
-    fields = _fields(data, separator_of(data, True))  # names may have blanks where tabs separate
+    fields = _fields(data, separator_of(data, True, *rows))  # names may have blanks where tabs separate
     wanted = _wanted(names, fields, request, error)
     if named is None:
         looked_at = rows[header is not None :]
-        of_names = [_names(row, wanted) for row in looked_at]
+        of_names = [_names(row, wanted, separator_of(row, True, *rows)) for row in looked_at]
         # A single row may have a mistake: then both of its ends are like names, or it is one of integers.
         like_names = all(of_names) and (len(of_names) > 1 or of_names == [2])
         named = request.ids == "names" or (request.ids == "auto" and like_names)
@@ -117,10 +121,10 @@ def look_at_rows(
         texts.append(not _is_integer(fields, wanted[2]))
     if any(texts) or request.label is not None or request.chosen is not None or header is not None:
         if not any(texts):
-            fields = _fields(data, separator_of(data, text.tab_separates))
+            fields = _fields(data, separator_of(data, text.tab_separates, *rows))
         count = len(names) or len(fields)
         if any(texts) or (separator == BLANKS and _tabs_separate(line, data, names, wanted)):
-            separator = separator_of(data, True)
+            separator = separator_of(data, True, *rows)
         count += _ends_empty(rows, separator, count)
         others = count - len(wanted)
         listed = [names[place] for place in wanted] if names else [str(place + 1) for place in wanted]
@@ -205,11 +209,11 @@ def _wanted(
     return *wanted, place_of_column(request.label, names or numbered, error)
 
 
-def _names(line: str, wanted: tuple[int, ...]) -> int:
+def _names(line: str, wanted: tuple[int, ...], separator: int) -> int:
     """Return how many of the ends of an edge look like names."""
     if line.startswith("t #"):
         return 0  # a database of graphs
-    fields = _fields(line, separator_of(line, True))
+    fields = _fields(line, separator)
     ends = (fields[place].split() for place in wanted[:2] if place < len(fields))
     return sum(not all(map(_LIKE_A_NUMBER.fullmatch, parts)) for parts in ends)
 

@@ -1,5 +1,6 @@
 """Say in words what is wrong with a line."""
 
+import codecs
 import mmap
 import re
 from collections.abc import Sequence
@@ -53,6 +54,8 @@ def explain(
     word = token[0] if token else b""
     in_token = code != text_kernel.BINARY
     strange = _NOT_TEXT.search(word) if in_token else _NOT_TEXT.search(text, token_at, end)
+    if strange and _is_utf16(text, line):
+        return "this text is UTF-16, as some spreadsheets write it; save it as UTF-8"
     if strange and not (in_token and _is_printable(word)):
         return (
             f"binary data (byte 0x{strange[0].hex()}), this is not a text file; "
@@ -93,6 +96,11 @@ def explain(
     if code == text_kernel.OPEN_QUOTE:
         return f"a quote that is not closed, in {_shorten(line)!r}; close it, or write a quote inside quotes twice"
     return _explain_word(code, line, shown, wide=wide)
+
+
+def _is_utf16(text: bytes | mmap.mmap, line: bytes) -> bool:
+    """Whether a text begins with the mark of UTF-16, or half of a line is bytes of 0, as in Latin letters of UTF-16."""
+    return text[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) or line.count(0) >= max(len(line) // 2, 2)
 
 
 def _explain_role(code: int, role: str, line: bytes, shown: str) -> str:

@@ -179,7 +179,7 @@ def test_what_is_wrong_is_said_in_one_line_in_words_of_the_call(graph, ask, said
 
 
 def test_an_option_that_is_none_is_refused(graph):
-    with pytest.raises(TypeError, match="there is no argument enigne: did you mean engine"):
+    with pytest.raises(TypeError, match="there is no argument enigne, did you mean engine"):
         longwall.count(graph, "wedge", enigne="cpu")
 
 

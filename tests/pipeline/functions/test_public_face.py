@@ -117,6 +117,56 @@ def test_wrong_input_is_an_error_of_one_frame(graph, name):
     assert frames_of(lambda: WRONG[name](graph)) == ["<lambda>", "<lambda>", "call"][-3:]
 
 
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            lambda graph: longwall.triangles(graph, by="vertex"),
+            "triangles: there is no argument by. The arguments are graph, per, engine",
+        ),
+        (
+            lambda graph: longwall.count(graph, "wedge", thread=2),
+            "thread, did you mean threads? The arguments are graph, p",
+        ),
+        (lambda graph: longwall.graph([(1, 2)], column=3), "column, did you mean columns?"),
+        (lambda graph: longwall.match(graph, "wedge", engin=3), "engin, did you mean engine?"),
+        (
+            lambda graph: longwall.count(graph),
+            "count: missing a required argument: 'pattern'. The arguments are graph, p",
+        ),
+        (
+            lambda graph: longwall.graph(graph, source=1),
+            "graph: multiple values for argument 'source'. The arguments are",
+        ),
+        (lambda graph: longwall.generate_graph("rmat", scale=4), "generate_graph: missing a required argument: 'seed'"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_an_error_of_one_frame(graph, call, said):
+    with pytest.raises(TypeError) as caught:
+        call(graph)
+    assert said in str(caught.value)
+    assert [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)][1:] == ["<lambda>", "call"]
+
+
+def test_an_interrupt_is_an_error_of_one_frame_that_says_how_to_go_on(graph, monkeypatch):
+    from longwall.pipeline import run as run_module
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    config = {"graph": graph, "workload": {"kind": "triangles"}, "run": {"name": "a run"}}
+    monkeypatch.setattr(run_module, "_run", interrupted)
+    for call in (lambda: longwall.count(graph, "triangle"), lambda: longwall.run(config)):
+        with pytest.raises(KeyboardInterrupt) as caught:
+            call()
+        assert [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)][1:] == ["<lambda>", "call"]
+    assert (
+        str(caught.value) == f'what is finished is kept; go on with: longwall.resume("{caught.value.run}", graph=graph)'
+    )
+    monkeypatch.undo()
+    assert longwall.resume(caught.value.run, graph=graph).count == 45
+
+
 def test_other_errors_keep_their_frames(graph, monkeypatch):
     from longwall.pipeline.functions import one_run
 
@@ -124,7 +174,7 @@ def test_other_errors_keep_their_frames(graph, monkeypatch):
         raise error
 
     monkeypatch.setattr(one_run, "answer", failing)
-    for error in (ZeroDivisionError("a fault"), KeyboardInterrupt(), longwall.RunError("no memory")):
+    for error in (ZeroDivisionError("a fault"), longwall.RunError("no memory")):
         with pytest.raises(type(error)) as caught:
             longwall.count(graph, "triangle")
         assert len(traceback.extract_tb(caught.value.__traceback__)) > 3

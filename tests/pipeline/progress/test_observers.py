@@ -8,6 +8,7 @@ from cases import each_case
 from rich.cells import cell_len
 from rich.console import Console
 
+from longwall.kernels.jit.compile_clock import COMPILING
 from longwall.pipeline.progress import observers
 from longwall.pipeline.progress.live_line import compact, live_line
 from longwall.pipeline.progress.observers import LastingObserver, PlainObserver, choose_observer
@@ -37,12 +38,24 @@ def test_a_rate_leaves_compiling_out(monkeypatch):
     stream = io.StringIO()
     clock, compiled = [100.0], [3.0]
     monkeypatch.setattr(observers.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(observers, "compile_seconds", lambda: compiled[0])
+    monkeypatch.setattr(observers, "compile_seconds", lambda *_: compiled[0])
     observer = PlainObserver(stream)
     observer.phase("mining", 100, "tasks")
     clock[0], compiled[0] = 110.0, 11.0
     observer.advance(10)
     assert stream.getvalue().splitlines()[1] == "mining: 10% of 100 tasks, 5 tasks/s, 0:18 left"
+
+
+def test_the_rate_of_compiling_counts_all_seconds(monkeypatch):
+    stream = io.StringIO()
+    clock = [100.0]
+    monkeypatch.setattr(observers.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(COMPILING, "seconds", lambda: clock[0] - 90.0)
+    observer = PlainObserver(stream)
+    observer.phase("compiling kernels", 6, "kernels")
+    clock[0] = 106.0
+    observer.advance(3)
+    assert stream.getvalue().splitlines()[1] == "compiling kernels: 50% of 6 kernels, 0.5 kernels/s, 0:06 left"
 
 
 def test_durations():

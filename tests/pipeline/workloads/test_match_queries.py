@@ -168,7 +168,7 @@ def test_an_interrupted_run_goes_on_with_the_next_query(folder: Path, monkeypatc
     monkeypatch.setattr(match, "answer_pattern", interrupted)
     with pytest.raises(KeyboardInterrupt) as stopped:
         longwall.run(config(folder, {"pattern": f"{folder}/queries", "count": "mappings"}))
-    run = str(stopped.value)
+    run = stopped.value.run
     commits = "".join(path.read_text() for path in (Path(run) / "checkpoint" / "commits").iterdir())
     assert asked[0] in commits
     found = longwall.resume(run)

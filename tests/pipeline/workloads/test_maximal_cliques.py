@@ -135,7 +135,7 @@ def test_a_limited_count_goes_on_where_it_was_interrupted(tmp_path: Path, monkey
         longwall.run(config(tmp_path, limit=wanted - 1), overrides=["engine.threads=1"])
     monkeypatch.undo()
     assert 0 < sum(seen) < wanted - 1
-    result = longwall.resume(str(stopped.value))
+    result = longwall.resume(stopped.value.run)
     assert (result.count, result.truncated) == (wanted - 1, True)
 
 

@@ -103,7 +103,7 @@ def test_an_argument_of_another_type_is_named_with_its_type(given, argument):
         (
             lambda it: longwall.open_graph(FRAME),
             "path: expected the path or the URL of a graph file or a graph store, not pandas.DataFrame; "
-            "write edges that are in memory to a Parquet or text file first",
+            "longwall.graph takes edges that are in memory",
         ),
         (
             lambda it: longwall.extend_vertices(it.graph),

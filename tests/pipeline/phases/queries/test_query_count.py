@@ -110,7 +110,7 @@ def test_what_was_found_before_an_interrupt_is_not_found_again(tmp_path: Path, m
     with pytest.raises(KeyboardInterrupt) as stopped:
         longwall.run(settings)
     begun = len(calls)
-    assert longwall.resume(str(stopped.value), graph=settings["graph"]).count == whole
+    assert longwall.resume(stopped.value.run, graph=settings["graph"]).count == whole
     assert 0 < len(calls) - begun <= 16
 
 
