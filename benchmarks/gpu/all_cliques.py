@@ -94,7 +94,7 @@ def check(engine: Any, published: Graph | None, truth: dict[str, int]) -> None:
     for k in (4, 5, 6, 7):
         for make in (by_pivots, by_bitmaps):
             require(f"R-MAT 10, {make.__name__}, k = {k}", sizes_of(engine, loaded, k, PLENTY, make)[k], wanted[k])
-        found, expected = (per_vertex(*one, k, 1, PLENTY) for one in ((engine, loaded), (cpu, host)))
+        found, expected = per_vertex(engine, loaded, k, 1, PLENTY), per_vertex(cpu, host, k, 1, PLENTY)
         require("R-MAT 10, per vertex", exact_values(found).tolist(), exact_values(expected).tolist())
     if published is not None:
         found_sizes = sizes_of(engine, engine.load(arrays(published)), ALL_SIZES, PLENTY)

@@ -27,12 +27,13 @@ from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.planning.homomorphisms.pattern_core import PassCosts
 from longwall.pipeline.planning.homomorphisms.sums import plan_homomorphisms
 from longwall.pipeline.planning.search.search_planner import plan_match
-from longwall.stages.homomorphisms.tables import make_tables
+from longwall.stages.homomorphisms.tables import TableMemory, make_tables
 from longwall.stages.source import edge_source
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.build import build_graph
 from longwall.storage.ingest.ingest import load_graph
+from longwall.storage.memory.reservations import MemoryBudget
 
 PLENTY = 1 << 30
 _RUNS = 8
@@ -96,7 +97,7 @@ def by_rows(engine: Any, loaded: GraphArrays, name: str, memory: int) -> tuple[S
     program, (terms,) = found.program, found.terms
 
     def start() -> Any:
-        tables = make_tables(engine, loaded, program, WORD, memory)
+        tables = make_tables(engine, loaded, program, WORD, TableMemory(MemoryBudget("memory", memory), on_device=True))
         domains = (("vertices", program.vertices, loaded.num_vertices), ("arcs", program.arcs, loaded.num_arcs))
         counters = []
         for domain, rows, number in domains:

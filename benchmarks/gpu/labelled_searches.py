@@ -17,6 +17,7 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -30,7 +31,6 @@ from benchmarks.lib.seed_checks import labelled
 from benchmarks.lib.seed_patterns import TDFS, TDFS_LABELLED, TDFS_MILLISECONDS, mod_labels
 from benchmarks.lib.seed_runs import make_graph
 from longwall.kernels.cuda.search import search
-from longwall.pipeline.phases.by_label import plans
 
 _LONG = 10_000  # milliseconds of a count that is not repeated
 _DATA = Path(os.environ.get("LONGWALL_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
@@ -46,12 +46,16 @@ def store_of(graph: str, work: Path) -> str:
     return store
 
 
-def counted(graph: Any, pattern: str, engine: str, work: Path) -> tuple[int, float, float, dict[str, Any]]:
+def counted(
+    graph: Any, pattern: str, engine: str, work: Path, without: Sequence[str] = ()
+) -> tuple[int, float, float, dict[str, Any]]:
     """Count a pattern once; return the count, the milliseconds of mining and of the layout, and the plan."""
     workload = {"kind": "match", "pattern": TDFS[pattern], "pattern_labels": mod_labels(TDFS[pattern])}
     with tempfile.TemporaryDirectory(dir=work) as folder:
         run = {"directory": folder, "report": False}
-        result = longwall.run({"graph": graph, "workload": workload, "engine": {"kind": engine}, "run": run})
+        result = longwall.run(
+            {"graph": graph, "workload": workload, "engine": {"kind": engine, "without": list(without)}, "run": run}
+        )
         rows = pq.read_table(result.path / "metrics.parquet").to_pylist()
         laid_out = sum(row["seconds"] for row in rows if row["stage"] == "the graph by label")
         plan = json.loads((result.path / "manifest.json").read_text())["plan"]
@@ -76,13 +80,7 @@ def print_steps(graph: Any, pattern: str, engine: str, work: Path) -> None:
 
 def whole(graph: Any, pattern: str, engine: str, work: Path) -> int:
     """Count a pattern by a search of the whole graph."""
-    layouts, plans.search_layout = plans.search_layout, lambda _: None
-    others = plans.one_label, plans.clique_layout
-    plans.one_label = plans.clique_layout = lambda *_: None
-    try:
-        return counted(graph, pattern, engine, work)[0]
-    finally:
-        plans.search_layout, (plans.one_label, plans.clique_layout) = layouts, others
+    return counted(graph, pattern, engine, work, without=("label-partition",))[0]
 
 
 def measure(name: str, settings: argparse.Namespace, work: Path) -> list[str]:

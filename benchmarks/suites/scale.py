@@ -103,12 +103,12 @@ def look(store: str, tiny: str) -> dict[str, Any]:
 
 def mine(store: str, tiny: str, size: int, name: str, share: float | None, engine: str, work: str) -> dict[str, Any]:
     """Run a work, after a small graph has loaded its kernels."""
-    from benchmarks.gpu.out_of_core import WORKS, WorkerContext
+    from benchmarks.gpu.out_of_core import WORKS, Bench
 
     with tempfile.TemporaryDirectory(dir=work) as folder:
-        WorkerContext(Path(tiny), 0, Path(folder, "tiny"), engine).run(WORKS[name].workload, None, 600)
+        Bench(Path(tiny), 0, Path(folder, "tiny"), engine).run(WORKS[name].workload, None, 600)
         budget = None if share is None else int(share * size)
-        found = WorkerContext(Path(store), size, Path(folder), engine).run(WORKS[name].workload, budget, 600)
+        found = Bench(Path(store), size, Path(folder), engine).run(WORKS[name].workload, budget, 600)
     assert found is not None
     return asdict(found)
 
