@@ -17,7 +17,8 @@ import numpy as np
 from longwall.kernels.cuda.device import WARP, Device, exact
 from longwall.kernels.cuda.runtime.compile import OPTIONS
 from longwall.kernels.cuda.runtime.constants import constants_header
-from longwall.kernels.cuda.search.search import BLOCKS_PER_MULTIPROCESSOR, PATIENCE, WARPS_PER_BLOCK
+from longwall.kernels.cuda.search.block_pool import BLOCKS_PER_MULTIPROCESSOR, WARPS_PER_BLOCK
+from longwall.kernels.cuda.search.search import PATIENCE
 from longwall.kernels.cuda.search.search_header import Variant, program_header, stored_sets
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.search_program import SearchProgram, to_count

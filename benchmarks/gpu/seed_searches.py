@@ -18,7 +18,7 @@ from benchmarks.gpu.host_balance import HostBalanced
 from benchmarks.lib.seed_runs import note
 from longwall.kernels.cuda.engine import CudaEngine
 from longwall.kernels.cuda.search import search as cuda_search
-from longwall.kernels.cuda.search.search_stacks import SearchStacks
+from longwall.kernels.cuda.search.search_stacks import RING_BYTES, SearchStacks
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.planning.search.search_plan import MatchPlan
@@ -99,7 +99,7 @@ def stacks(store: str, pattern: str, shares: list[float], record: str) -> None:
             ways["fewer warps"] = _few_long
         for way, within in ways.items():
             with _patched(SearchStacks, "within", within):
-                searcher = setting.searcher(cuda_search.RING_BYTES + 2 * int(4 * fixed.elements * share))
+                searcher = setting.searcher(RING_BYTES + 2 * int(4 * fixed.elements * share))
             took = {"bytes": 4 * searcher.stacks.elements, "warps": searcher.stacks.warps, "share": share, "way": way}
             took["lists"] = lists
 

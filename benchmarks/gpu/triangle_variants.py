@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from statistics import median
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 from benchmarks.gpu.gpu_kernels import arrays
 from longwall.kernels.cpu.engine import CpuEngine
@@ -49,14 +50,14 @@ VARIANTS = [Variant(), Variant(4), Variant(1), Variant(8, blocks=4), Variant(4, 
 @contextmanager
 def in_place(variant: Variant) -> Iterator[None]:
     """Compile the kernel as the variant says."""
-    text, blocks, share = compiler.source_text, triangles._SHORT_BLOCKS, triangles.TABLE_SHARE
+    text = compiler.source_text
 
     def changed(name: str, generated: str = "") -> tuple[str, tuple[str, ...]]:
         code, options = text(name, generated)
         if name == "local_counts/warp_triangles.cu":
             for old, new in (
                 ("kAhead = 4;", f"kAhead = {variant.ahead};"),
-                ("kTableShare = 4;", f"kTableShare = {variant.share};"),
+                ("table_slots(degree, kTableShare)", f"table_slots(degree, {variant.share})"),
                 ("__launch_bounds__(256, 6)", f"__launch_bounds__(256, {variant.blocks})"),
             ):
                 assert old in code
@@ -66,13 +67,12 @@ def in_place(variant: Variant) -> Iterator[None]:
     forget = compiler.forget
 
     compiler.source_text = changed
-    triangles._SHORT_BLOCKS, triangles.TABLE_SHARE = variant.blocks, variant.share
     forget()
     try:
-        yield
+        with patch.multiple(triangles, _SHORT_BLOCKS=variant.blocks, TABLE_SHARE=variant.share):
+            yield
     finally:
         compiler.source_text = text
-        triangles._SHORT_BLOCKS, triangles.TABLE_SHARE = blocks, share
         forget()
 
 
