@@ -458,12 +458,21 @@ def _compare(graph: Graph, pairs: Pairs) -> None:
 def _edges_of(path: Path) -> Pairs:
     raw: EdgeStream
     with open_edge_list(path, _READER, 2, None, _INTEGERS) as raw:
-        return [pair for block in raw.blocks for pair in zip(block.src.tolist(), block.dst.tolist(), strict=True)]
+        return [
+            pair
+            for block in raw.blocks
+            for pair in zip(*(_ids(block, ends) for ends in (block.src, block.dst)), strict=True)
+        ]
 
 
 def _labels_of(path: Path) -> Pairs:
     blocks: Any = open_label_list(path, _READER, 2, _INTEGERS).blocks()
-    return [pair for block in blocks for pair in zip(block.ids.tolist(), block.values.tolist(), strict=True)]
+    return [pair for block in blocks for pair in zip(_ids(block, block.ids), block.values.tolist(), strict=True)]
+
+
+def _ids(block: Any, words: Any) -> list[int]:
+    ids: list[int] = (words.view(np.uint64) if block.unsigned else words).tolist()
+    return ids
 
 
 def _written(folder: Path, name: str, content: bytes, rng: random.Random) -> Path:

@@ -309,8 +309,7 @@ def test_bad_parquet(tmp_path: Path, columns: dict[str, list[int]], says: str) -
     ("name", "says"),
     [
         ("g.jsonl", ".jsonl files are not read; Longwall reads edge lists"),
-        ("g.tar.bz2", ".tar files are not read"),
-        ("g.tar.gz", ".tar files are not read"),
+        ("g.tgz", ".tgz files are not read"),
         ("*.csv", "no file matches this pattern"),
         ("folder", "this is a folder without files, and no graph store"),
     ],
