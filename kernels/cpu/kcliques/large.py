@@ -4,8 +4,8 @@ The kernel is four times as large as that of smaller cliques, whose users need n
 """
 
 from longwall.kernels.cpu.device import CpuDevice
-from longwall.kernels.cpu.kcliques.bitmaps import CliqueTables, count_roots
 from longwall.kernels.cpu.kcliques.roots import Root  # noqa: F401 - the signature names it
+from longwall.kernels.cpu.kcliques.vertex_tables import CliqueTables, count_roots
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.jit.compile import compiled
 

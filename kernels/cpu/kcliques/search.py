@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cpu.kcliques.bitmaps import build_table, count_pairs
 from longwall.kernels.cpu.kcliques.narrow import Found, Narrow, add_leaf, add_open, search_narrow  # noqa: F401 - in a signature
+from longwall.kernels.cpu.kcliques.vertex_tables import build_table, count_pairs
 from longwall.kernels.interface.workspaces import NARROW
 from longwall.kernels.jit.bisect import first_above
 from longwall.kernels.jit.bits import popcount, trailing_zeros

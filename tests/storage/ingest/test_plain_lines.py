@@ -6,7 +6,7 @@ from cases import each_case
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from longwall.storage.ingest.text.plain_lines import parse_plain_lines
+from longwall.storage.ingest.text.plain_lines import parse_plain_block, parse_plain_lines
 from longwall.storage.ingest.text.text_kernel import BLANKS, OWN_SEPARATOR, byte_kinds
 
 PADDING = b"1 2\n" * 12
@@ -92,3 +92,40 @@ def test_the_end_of_a_block_is_left() -> None:
         at, row, _ = parse_plain_lines(block, 0, byte_kinds(False), OWN_SEPARATOR, columns, lines, 0, 0)
         assert at == 8 * row
         assert at <= max(0, size - 48 + 8)
+
+
+LINES = [b"1 2", b"12345678 0", b"3,4", b"", b"# one 1 2", b"#", b"%\xc3\xa9", b"\r", b"7\t8\r", b"#\r"]
+OTHERS = [b" 1 2", b"1 2 3", b"#\r\r", b"# a\rb", b"#\x00", b"x", b"1  2", b"\r\r", b" "]
+
+
+def plain_block(text: bytes) -> tuple[list[list[int]], list[int], int, int, int]:
+    """Pairs and their lines, where the plain lines end, how many they are, and how many of them are comments."""
+    block, comments = np.frombuffer(bytearray(text), np.uint8), np.frombuffer(b"#%", np.uint8)
+    most = text.count(b"\n") + 1
+    columns, lines = np.full((2, most), -1, np.int64), np.full(most, -1, np.int32)
+    at, rows, line, found = parse_plain_block(block, 0, byte_kinds(False), OWN_SEPARATOR, comments, columns, lines)
+    return columns[:, :rows].T.tolist(), lines[:rows].tolist(), at, line, found
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(LINES), max_size=30), st.sampled_from([None, *OTHERS]), st.booleans())
+@example([b"1 2"], None, False)
+@example([b"#"], None, False)
+@example([], b"x", False)
+def test_a_block_is_read_up_to_the_first_line_that_is_not_plain(
+    plain: list[bytes], other: bytes | None, ended: bool
+) -> None:
+    """Comments and empty lines count as lines; the last line may lack its newline."""
+    rest = [] if other is None else [other, b"5 6"]
+    text = b"\n".join([*plain, *rest])
+    text += b"\n" if ended and text else b""
+    pairs = [
+        ([int(part) for part in line.replace(b",", b" ").split()], number)
+        for number, line in enumerate(plain)
+        if line[:1].isdigit()
+    ]
+    ahead = len(text) if other is None else sum(len(line) + 1 for line in plain)
+    begun = ahead > 0 and text[ahead - 1] != 10  # a last line without its newline
+    lines = text[:ahead].count(b"\n") + begun
+    comments = sum(line[:1] in (b"#", b"%") for line in plain)
+    assert plain_block(text) == ([pair for pair, _ in pairs], [number for _, number in pairs], ahead, lines, comments)
