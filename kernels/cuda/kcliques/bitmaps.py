@@ -30,7 +30,9 @@ def clique_counter(
     return triangle_counter(device, graph, memory) if k == 3 else CudaCliqueCounter(device, graph, k, memory)
 
 
-large_clique_counter = clique_counter  # its source is compiled for the size
+def large_clique_counter(device: Device, graph: GraphArrays, k: int, memory: int) -> "CudaCliqueCounter":
+    """Make a counter of k-cliques, k >= `ROOTED_FROM`: of the same source, which is compiled for one size."""
+    return CudaCliqueCounter(device, graph, k, memory)
 
 
 def clique_header(k: int) -> str:
