@@ -18,6 +18,7 @@ from longwall.kernels.interface.sorting import KeyLayout
 from longwall.kernels.jit.compile import compiled
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph_sink import Sink
+from longwall.storage.ingest.arc_directions import drop_directions
 from longwall.storage.ingest.data_notes import CHOICE
 from longwall.storage.ingest.names.name_table import NameTable
 from longwall.storage.ingest.names.named_positions import NamedPositions
@@ -256,7 +257,7 @@ class EdgeCollector:
                 if self._keep_directions:
                     self.arcs, keys = self.arcs + len(keys), keys.copy()
                     last = (last_key[0], int(last_label[0])) if len(last_key) else (_NO_EDGE, 0)
-                    count = _drop_directions(keys, labels, *last)
+                    count = drop_directions(keys, labels, *last)
                     keys, labels = keys[:count], labels[:count]
                 _check_distinct(np.append(last_key, keys[:1]), np.append(last_label, labels[:1]), clash)
                 _check_distinct(keys, labels, clash)
@@ -270,12 +271,12 @@ class EdgeCollector:
         """Return the edges of arcs, which are counted and dropped."""
         self.arcs = len(arcs)
         if arcs.keys.is_whole:
-            arcs.keys.shrink(lambda keys: int(_drop_directions(keys, None, _NO_EDGE, 0)))
+            arcs.keys.shrink(lambda keys: int(drop_directions(keys, None, _NO_EDGE, 0)))
             return arcs
         made, last = SortedKeys.empty(self._scratch, labelled=False), _NO_EDGE
         for keys, _ in arcs.blocks(self._step() * _KEY_BYTES):
             edges = keys.copy()
-            edges = edges[: _drop_directions(edges, None, last, 0)]
+            edges = edges[: drop_directions(edges, None, last, 0)]
             made.append(KeyBlock(edges, None))
             self._scratch.settle()
             last = keys[-1] >> np.uint64(1)
@@ -424,24 +425,4 @@ def _pack_edges(
         keys[count] = np.uint64(low) << np.uint64(32) + shift | np.uint64(high) << shift | backwards
         count += low != high and low >= 0 and high < 2**32
     bounds[0], bounds[1] = smallest, largest
-    return count
-
-
-@compiled("u8[::1], none, u8, i8", "u8[::1], i4[::1], u8, i8")
-def _drop_directions(arcs: Keys, labels: Int32s | None, last: np.uint64, last_label: int) -> int:
-    """Replace sorted arcs by edges, those with the same label by one; return their number.
-
-    `last` and `last_label` are the edge ahead of them, which is not written again.
-    """
-    count = 0
-    for at in range(arcs.size):
-        edge = arcs[at] >> np.uint64(1)
-        again = edge == last
-        if labels is not None:
-            again = again and labels[at] == last_label
-            last_label = int(labels[at])
-            labels[count] = labels[at]
-        last = edge
-        arcs[count] = edge
-        count += not again
     return count

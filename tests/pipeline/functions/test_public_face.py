@@ -154,7 +154,7 @@ def test_an_interrupt_is_an_error_of_one_frame_that_says_how_to_go_on(graph, mon
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    config = {"graph": graph, "workload": {"kind": "triangles"}, "run": {"name": "a run"}}
+    config = {"graph": graph, "workload": {"kind": "triangles"}, "run": {"name": "a-run"}}
     monkeypatch.setattr(run_module, "_run", interrupted)
     for call in (lambda: longwall.count(graph, "triangle"), lambda: longwall.run(config)):
         with pytest.raises(KeyboardInterrupt) as caught:
