@@ -148,13 +148,17 @@ def test_arguments_that_do_not_fit_are_an_error_of_one_frame(graph, call, said):
     assert [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)][1:] == ["<lambda>", "call"]
 
 
-def test_an_interrupt_is_an_error_of_one_frame_that_says_how_to_go_on(graph, monkeypatch):
+def test_an_interrupt_is_an_error_of_one_frame_that_says_how_to_go_on(graph, monkeypatch, tmp_path_factory):
     from longwall.pipeline import run as run_module
 
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    config = {"graph": graph, "workload": {"kind": "triangles"}, "run": {"name": "a-run"}}
+    config = {
+        "graph": graph,
+        "workload": {"kind": "triangles"},
+        "run": {"directory": str(tmp_path_factory.mktemp("runs"))},
+    }
     monkeypatch.setattr(run_module, "_run", interrupted)
     for call in (lambda: longwall.count(graph, "triangle"), lambda: longwall.run(config)):
         with pytest.raises(KeyboardInterrupt) as caught:
