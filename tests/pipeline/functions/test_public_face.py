@@ -3,6 +3,7 @@
 import inspect
 import pickle
 import pydoc
+import shutil
 import traceback
 from typing import Literal, get_args, get_origin
 
@@ -154,7 +155,7 @@ def test_an_interrupt_is_an_error_of_one_frame_that_says_how_to_go_on(graph, mon
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    config = {"graph": graph, "workload": {"kind": "triangles"}, "run": {"name": "a run"}}
+    config = {"graph": graph, "workload": {"kind": "triangles"}, "run": {"name": "mine"}}
     monkeypatch.setattr(run_module, "_run", interrupted)
     for call in (lambda: longwall.count(graph, "triangle"), lambda: longwall.run(config)):
         with pytest.raises(KeyboardInterrupt) as caught:
@@ -165,6 +166,7 @@ def test_an_interrupt_is_an_error_of_one_frame_that_says_how_to_go_on(graph, mon
     )
     monkeypatch.undo()
     assert longwall.resume(caught.value.run, graph=graph).count == 45
+    shutil.rmtree("runs")
 
 
 def test_other_errors_keep_their_frames(graph, monkeypatch):
