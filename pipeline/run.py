@@ -91,8 +91,8 @@ def run(
     RunError
         If a valid run fails; its folder says why, and `resume` goes on with it.
     KeyboardInterrupt
-        If the user interrupts, or SIGTERM or SIGHUP comes that the caller does not handle; its folder says so, and
-        `resume` goes on with it.
+        If the user interrupts, or SIGTERM or SIGHUP comes that the caller does not handle; its folder, which is the
+        attribute `run` of the error, says so, and `resume` goes on with it.
 
     Examples
     --------

@@ -3,6 +3,7 @@
 import inspect
 import pickle
 import pydoc
+import shutil
 import traceback
 from typing import Literal, get_args, get_origin
 
@@ -148,27 +149,24 @@ def test_arguments_that_do_not_fit_are_an_error_of_one_frame(graph, call, said):
     assert [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)][1:] == ["<lambda>", "call"]
 
 
-def test_an_interrupt_is_an_error_of_one_frame_that_says_how_to_go_on(graph, monkeypatch, tmp_path_factory):
+def test_an_interrupt_is_an_error_of_one_frame_that_says_how_to_go_on(graph, folder, monkeypatch):
     from longwall.pipeline import run as run_module
 
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    config = {
-        "graph": graph,
-        "workload": {"kind": "triangles"},
-        "run": {"directory": str(tmp_path_factory.mktemp("runs"))},
-    }
-    monkeypatch.setattr(run_module, "_run", interrupted)
-    for call in (lambda: longwall.count(graph, "triangle"), lambda: longwall.run(config)):
-        with pytest.raises(KeyboardInterrupt) as caught:
-            call()
-        assert [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)][1:] == ["<lambda>", "call"]
-    assert (
-        str(caught.value) == f'what is finished is kept; go on with: longwall.resume("{caught.value.run}", graph=graph)'
-    )
-    monkeypatch.undo()
-    assert longwall.resume(caught.value.run, graph=graph).count == 45
+    config = {"graph": graph, "workload": {"kind": "triangles"}, "run": {"name": "mine"}}
+    with monkeypatch.context() as patched:
+        patched.setattr(run_module, "_run", interrupted)
+        for call in (lambda: longwall.count(graph, "triangle"), lambda: longwall.run(config)):
+            with pytest.raises(KeyboardInterrupt) as caught:
+                call()
+            frames = traceback.extract_tb(caught.value.__traceback__)
+            assert [frame.name for frame in frames][1:] == ["<lambda>", "call"]
+    run = caught.value.run
+    assert str(caught.value) == f'what is finished is kept; go on with: longwall.resume("{run}", graph=graph)'
+    assert longwall.resume(run, graph=graph).count == 45
+    shutil.rmtree(folder / "runs")
 
 
 def test_other_errors_keep_their_frames(graph, monkeypatch):
