@@ -142,7 +142,9 @@ def test_a_run_is_interrupted_while_its_workers_do_not_come(tmp_path: Path) -> N
         wait_until((tmp_path / "worker 0").exists)
         run.send_signal(signal.SIGTERM)
         _, said = run.communicate(timeout=30)  # less than the minute that workers have
-    assert said.splitlines()[-1] == f"KeyboardInterrupt: {tmp_path / 'runs' / 'one'}"
+    where = tmp_path / "runs" / "one"
+    ended = "longwall.storage.errors.Interrupted: what is finished is kept; go on with: longwall resume"
+    assert said.splitlines()[-1] == f"{ended} {where}"
 
 
 @pytest.mark.parametrize(
