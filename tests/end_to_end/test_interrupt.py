@@ -188,7 +188,7 @@ before = signal.getsignal(signal.SIGTERM)
 try:
     longwall.run("short.toml")
 except KeyboardInterrupt as interrupt:
-    print("interrupted", interrupt)
+    print("interrupted", interrupt.run)
 assert signal.getsignal(signal.SIGTERM) is before
 """
 
