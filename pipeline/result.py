@@ -125,8 +125,9 @@ class Result:
                 yield source, f"{folder}/{file}"
 
     def __repr__(self) -> str:
-        width = max(len(name) for name, _ in self._facts())
-        return "\n".join(f"{harmless(name):{width}}  {harmless(str(value))}".rstrip() for name, value in self._facts())
+        facts = self._facts()
+        width = max(len(name) for name, _ in facts)
+        return "\n".join(f"{harmless(name):{width}}  {harmless(value)}".rstrip() for name, value in facts)
 
     def _repr_html_(self) -> str:
         from longwall.storage.system.html import html_table

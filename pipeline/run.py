@@ -270,7 +270,7 @@ def _ended(
         except KeyboardInterrupt:
             cancel.set()
             abandon("interrupted", f"interrupted by {last_signal().name}")
-            interrupt = Interrupted(f"what is finished is kept; {how}")
+            interrupt = Interrupted(f"the finished part is kept; {how}")
             interrupt.run = str(directory.where)
             raise interrupt from None
         except (RunError, MemoryError, OSError) as error:

@@ -11,7 +11,7 @@ _CELL = re.compile(r"(<t[hd]\b)([^>]*>)(.*?)</t[hd]>", re.DOTALL)
 _CODE = re.compile(r"(?<=<code>)[^<]+(?=</code>)")
 _JOINTS = re.compile(r"(?<=[/_.,(=])(?=\w)")
 _WIDE = 5
-"""Tables with so many columns are scrolled on a telephone: there a column need not be as narrow as its longest word."""
+"""Tables of at least this many columns scroll on a telephone: their columns keep a least width."""
 
 
 def fitted(html: str) -> str:

@@ -134,7 +134,7 @@ def _progress(facts: Facts) -> str:
     parts += [f"{whole:,} phase{'s' if whole != 1 else ''} finished"] if whole else []
     if not parts:
         return "No part of its work was finished, so it begins anew."
-    return f"It got as far as: {'; '.join(parts)}. What is finished is kept."
+    return f"It got as far as: {'; '.join(parts)}. The finished part is kept."
 
 
 _STAGES = ("source", "extend", "verify", "filter", "aggregate", "count", "process", "export")

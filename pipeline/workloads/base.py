@@ -80,7 +80,7 @@ class Workload(Section, ABC):
 
     @property
     def kernels(self) -> tuple[Any, ...]:
-        """What is called whatever the graph is: kernels of the host, and functions of `Kernels`."""
+        """The kernels of the host, and functions of `Kernels`, that every graph needs."""
         return ()
 
     def with_absolute_paths(self) -> Workload:

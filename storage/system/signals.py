@@ -257,7 +257,7 @@ class _Waiting:
         self._say("\nwaiting for work that has not ended yet; interrupt again to end at once")
 
     def _leave(self, number: int) -> None:
-        kept = f"; what is finished is kept; go on with: {self._how_to_go_on}" if self._how_to_go_on else ""
+        kept = f"; the finished part is kept; go on with: {self._how_to_go_on}" if self._how_to_go_on else ""
         self._say(f"\ninterrupted: ended at once{kept}")
         os._exit(128 + number)
 

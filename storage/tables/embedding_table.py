@@ -70,7 +70,7 @@ class EmbeddingTable:
     def column(self, level: int, ids: Array | None = None) -> Array:
         """One column of the rows, flat: array[len(self)].
 
-        It takes at most 8 bytes per row beside the result.
+        It takes at most 16 bytes per row beside the result.
 
         Parameters
         ----------

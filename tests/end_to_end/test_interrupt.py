@@ -588,5 +588,5 @@ def test_a_second_signal_says_how_to_go_on_where_something_is_kept(how: str) -> 
     command = [sys.executable, "-c", STUBBORN.format(how=how)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (128 + signal.SIGTERM, "")
-    kept = f"; what is finished is kept; go on with: {how}" if how else ""
+    kept = f"; the finished part is kept; go on with: {how}" if how else ""
     assert done.stderr == f"\ninterrupted: ended at once{kept}\n"

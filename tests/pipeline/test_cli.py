@@ -440,7 +440,7 @@ def test_an_interrupted_run_says_how_to_resume(config, monkeypatch):
     result = call("run", config, "--set", "workload.output=vertices")
     assert result.exit_code == 130
     assert result.stderr.rstrip().endswith(
-        f"what is finished is kept; go on with: longwall resume {Path('runs/mine').absolute()}"
+        f"the finished part is kept; go on with: longwall resume {Path('runs/mine').absolute()}"
     )
     assert not Path("runs/mine/results").exists()
 

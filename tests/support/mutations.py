@@ -23,7 +23,7 @@ def refusals(path: Path, copies: int, source: Path | None = None, **options: Any
     copies
         Their number.
     source
-        What is read, if it is not the file: a graph that the file is a part of.
+        The path that a reader opens, if the file is a part of a graph.
     options
         Those of `load_graph`.
     """

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from longwall.storage.errors import InputError
-from longwall.storage.ingest.text.tar_stream import TarStream, is_aside, is_tar
+from longwall.storage.ingest.text.tar_stream import TarStream, is_aside
 from longwall.storage.memory.sizes import round_size
 from longwall.storage.system.plain_text import visible
 
@@ -22,6 +22,12 @@ _READ = 2**16
 _MOST_AT_ONCE = 2**18  # bytes that a decoder of Python makes, which reads as many
 _LARGEST_DIRECTORY = 2**20  # bytes of the list of the members of a zip archive
 _DAMAGE = (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, EOFError, struct.error)
+
+
+def is_tar(path: Path) -> bool:
+    """Whether a path is that of a tar archive, compressed or not."""
+    last, outer = path.suffix.lower(), path.with_suffix("").suffix.lower()
+    return last == ".tar" or (last in COMPRESSIONS and outer == ".tar")
 
 
 def decompressed(path: Path, file: BinaryIO, member: str = "") -> Any:

@@ -11,11 +11,11 @@ from longwall.storage.ingest.text.compression import (
     COMPRESSIONS,
     DECOMPRESSION_BYTES,
     decompressed,
+    is_tar,
     member_name,
     xz_bytes,
     zip_names,
 )
-from longwall.storage.ingest.text.tar_stream import is_tar
 from longwall.storage.memory.sizes import round_size
 from longwall.storage.stored_files import SpecialFile, open_regular
 

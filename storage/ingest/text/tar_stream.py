@@ -14,11 +14,6 @@ _FILES = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.CONTTYPE)
 _EMPTY = (tarfile.DIRTYPE, tarfile.LNKTYPE, tarfile.SYMTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE)
 
 
-def is_tar(path: Path) -> bool:
-    """Whether a path is that of a tar archive, compressed or not."""
-    return path.suffix.lower() == ".tar" or path.with_suffix("").suffix.lower() == ".tar"
-
-
 def is_aside(name: str) -> bool:
     """Whether a member of an archive is hidden, or a note beside the file that counts."""
     parts = name.lower().split("/")

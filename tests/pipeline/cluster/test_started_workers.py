@@ -143,7 +143,7 @@ def test_a_run_is_interrupted_while_its_workers_do_not_come(tmp_path: Path) -> N
         run.send_signal(signal.SIGTERM)
         _, said = run.communicate(timeout=30)  # less than the minute that workers have
     where = tmp_path / "runs" / "one"
-    ended = "longwall.storage.errors.Interrupted: what is finished is kept; go on with: longwall resume"
+    ended = "longwall.storage.errors.Interrupted: the finished part is kept; go on with: longwall resume"
     assert said.splitlines()[-1] == f"{ended} {where}"
 
 

@@ -164,7 +164,7 @@ def test_an_interrupt_is_an_error_of_one_frame_that_says_how_to_go_on(graph, fol
             frames = traceback.extract_tb(caught.value.__traceback__)
             assert [frame.name for frame in frames][1:] == ["<lambda>", "call"]
     run = caught.value.run
-    assert str(caught.value) == f'what is finished is kept; go on with: longwall.resume("{run}", graph=graph)'
+    assert str(caught.value) == f'the finished part is kept; go on with: longwall.resume("{run}", graph=graph)'
     assert longwall.resume(run, graph=graph).count == 45
     shutil.rmtree(folder / "runs")
 

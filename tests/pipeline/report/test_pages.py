@@ -244,7 +244,7 @@ def test_damaged_files_are_named(damage: dict[str, Any]) -> None:
 
 
 def test_compiling_is_no_time_of_the_graph() -> None:
-    """A run that compiled for most of its time is not told to make a store of its graph."""
+    """The report advises no graph store if compiling took most of the time."""
     parts = [{"name": "graph", "begin": 0.0, "end": 9.0, "compile": 8.0}, {"name": "mine", "begin": 9.0, "end": 10.0}]
     compiled = record(history={"seconds": 10.0, "parts": parts})
     text = check_page(run_page(compiled)).text()

@@ -75,7 +75,7 @@ def test_an_interrupt_names_the_run_to_resume(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(run_module, "read_graph", interrupt)
     code, error, _ = failure("run", "mine.toml")
     assert (code, error["type"], error["run"]) == (130, "KeyboardInterrupt", str(Path("runs/mine").absolute()))
-    assert error["message"].startswith("interrupted: what is finished is kept")
+    assert error["message"].startswith("interrupted: the finished part is kept")
 
 
 def test_each_of_several_configs_has_a_line() -> None:

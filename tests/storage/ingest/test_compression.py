@@ -90,6 +90,12 @@ def test_an_archive_is_read_as_the_file_in_it(tmp_path: Path) -> None:
 KONECT = {"a/": b"", "a/out.a": TEXT, "a/README.a": b"a network", "a/meta.a": b"name: a"}
 
 
+def test_tar_in_the_middle_of_a_name_is_no_archive(tmp_path: Path) -> None:
+    for name in ("g.tar.txt", "g.txt"):
+        (tmp_path / name).write_bytes(TEXT)
+    assert load_graph(tmp_path / "g.tar.txt").content_hash == load_graph(tmp_path / "g.txt").content_hash
+
+
 @each_case("kind", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT, tarfile.USTAR_FORMAT])
 def test_the_file_of_a_tar_archive_is_read(tmp_path: Path, kind: int) -> None:
     (tmp_path / "plain.txt").write_bytes(TEXT)
