@@ -177,12 +177,15 @@ def _rows(
     named: bool | None,
 ) -> Generator[tuple[Lines, TextLayout], None, None]:
     """Yield rows whose first columns, one or two, are vertices."""
-    with TextFile(path, memory, workers) as text:
+    with TextFile(path, memory, workers, is_table=True) as text:
         number, line = text.peek()
         layout = _layout(text, number, line, request, named)
         layout = with_text_labels(text, line, layout, request, ends)
+    if line and request.fields not in (0, layout.fields):
+        raise text.error(number, f"{layout.fields} fields in {line[:_SHOWN]!r}; this format has {request.fields} a row")
     texts = any(layout.texts)
-    with TextFile(path, memory, workers, progress, BYTES_PER_BYTE if texts else BYTES_OF_INTEGERS) as text:
+    bytes_per_byte = BYTES_PER_BYTE if texts else BYTES_OF_INTEGERS
+    with TextFile(path, memory, workers, progress, bytes_per_byte, is_table=True) as text:
         if layout.header:
             text.peek()
             text.take()
