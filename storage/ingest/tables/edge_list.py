@@ -34,6 +34,7 @@ _LABEL_LIMIT = 2**31
 _KONECT = re.compile(r"%\s*(bip|asym|sym)(?:\s|$)")
 _SHOWN = 40
 _TAGGED = re.compile(rb"(?:[veta](?:[ \t]+\d+){2,}[ \t]*(?:\r?\n|\Z)){2}")
+_SECTION = re.compile(r"\[[a-z]+\]\s*(?:#.*)?")  # of TOML
 _OTHER_FORMATS = {"<": "XML", "{": "JSON", "[": "JSON"}
 
 
@@ -217,6 +218,8 @@ def _layout(text: TextFile, number: int, line: str, request: ColumnRequest, name
     def error(what: str) -> InputError:
         return text.error(number, what)
 
+    if _SECTION.fullmatch(line):
+        raise error("this looks like a config, not like an edge; give it to longwall run, or the graph that it names")
     if line[:1] in _OTHER_FORMATS:
         raise error(f"this looks like {_OTHER_FORMATS[line[0]]}, not like an edge; convert the file")
     if text.begins_like(BEGINNING):
