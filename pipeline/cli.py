@@ -459,6 +459,8 @@ def info(
     if as_json:
         write_stdout(json.dumps(facts))
         return
+    if "closed_wedge_fraction" in facts:
+        facts = {f"{name}_(estimate)" if name == "closed_wedge_fraction" else name: facts[name] for name in facts}
     width = max(map(len, facts))
     for name, value in facts.items():
         write_stdout(f"{name.replace('_', ' '):{width}}  {readable(value)}")

@@ -72,6 +72,15 @@ def test_the_folder_of_a_run_is_suggested_for_its_name(
     assert "three: there is no run here; check the path (longwall runs lists runs)" in ended.stderr.replace("\n", " ")
 
 
+def test_info_says_which_fact_is_an_estimate(folder: Path) -> None:
+    ended = CliRunner().invoke(app, ["info", str(folder / "graph.txt")])
+    facts = dict(line.split("  ", 1) for line in ended.stdout.splitlines())
+    assert 0 <= float(facts["closed wedge fraction (estimate)"]) <= 1
+    assert "closed_wedge_fraction" in json.loads(
+        CliRunner().invoke(app, ["info", str(folder / "graph.txt"), "--json"]).stdout
+    )
+
+
 def test_runs_says_that_there_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     ended = CliRunner().invoke(app, ["runs"])

@@ -162,3 +162,22 @@ def test_mutated_files_are_read_or_refused(tmp_path: Path, name: str) -> None:
     refused = refusals(path, [b"\t", b"\n", b"#", b" ", b"\0", b"\xff", b'"', b"|", b",", b"%"], **options)
     assert refused
     assert not [message for message in refused if "\n" in message]
+
+
+@each_case("numbers", [False, True])
+def test_labels_of_other_vertices_are_told_from_missing_ones(tmp_path: Path, numbers: bool) -> None:
+    """As where igraph numbers the vertices, and the table of labels has their names."""
+    network = igraph.Graph.from_networkx(nx.convert_node_labels_to_integers(NETWORK))
+    network.vs["name"] = [
+        "9" * numbers + f"{100 + vertex.index}" if numbers else f"P{vertex.index}" for vertex in network.vs
+    ]
+    network.write_graphml(str(tmp_path / "g.graphml"))
+    (tmp_path / "go.tsv").write_text("id\tlabel\n" + "".join(f"{name}\tGO:1\n" for name in network.vs["name"]))
+    first = network.vs["name"][0]
+    says = (
+        rf"go\.tsv: none of its vertices, such as {first}, has an edge in the graph, whose vertices are such as n\d+; "
+    )
+    with pytest.raises(InputError, match=says + r"write .*graph\.vertex_name"):
+        load_graph(tmp_path / "g.graphml", tmp_path / "go.tsv")
+    named = load_graph(tmp_path / "g.graphml", tmp_path / "go.tsv", table=TableOptions(vertex_name="name"))
+    assert named.num_edges == NETWORK.number_of_edges()
