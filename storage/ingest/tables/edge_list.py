@@ -219,9 +219,7 @@ def _layout(text: TextFile, number: int, line: str, request: ColumnRequest, name
         return text.error(number, what)
 
     if _SECTION.fullmatch(line):
-        raise error(
-            "this looks like a config, not like an edge; give it to longwall run, or give the graph that it names"
-        )
+        raise error("this looks like a config, not like an edge; give it to longwall run, or give its graph")
     if line[:1] in _OTHER_FORMATS:
         raise error(f"this looks like {_OTHER_FORMATS[line[0]]}, not like an edge; convert the file")
     if text.begins_like(BEGINNING):
