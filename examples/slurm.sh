@@ -13,6 +13,10 @@
 #SBATCH --signal=B:TERM@120
 
 most_restarts=100
+if [ $# -ne 1 ]; then
+    echo "usage: sbatch slurm.sh CONFIG" >&2
+    exit 2
+fi
 config=$1
 # The number of a job stays the same when the job is requeued; so the run is found again.
 run=runs/${SLURM_JOB_NAME}-${SLURM_JOB_ID}

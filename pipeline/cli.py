@@ -325,9 +325,9 @@ def ingest(
     """Turn a graph file of any size into a graph store, which opens much faster.
 
     Reads edge lists (.txt, .tsv, .csv, any separator), Matrix Market (.mtx), Parquet, GraphML, GEXF, GML, node-link
-    JSON, DIMACS (.col, .gr), METIS, Pajek (.net), .lg and .graph files, and databases of graphs (.gspan, folders of TU
-    data sets, or --format transactions), compressed (.gz, .zst, .bz2, .xz, .zip) or not. Vertices are integers or have
-    names; directions, loops and repeated edges are dropped, further columns are ignored.
+    JSON, DIMACS (.col, .gr), METIS, Pajek (.net), SIF, .lg and .graph files, and databases of graphs (.gspan, folders
+    of TU data sets, or --format transactions), compressed (.gz, .zst, .bz2, .xz, .zip) or not. Vertices are integers
+    or have names; directions, loops and repeated edges are dropped, further columns are ignored.
     """
     with _reporting():
         from longwall.pipeline.progress.observers import choose_observer
@@ -458,6 +458,8 @@ def info(
     if as_json:
         write_stdout(json.dumps(facts))
         return
+    if "closed_wedge_fraction" in facts:
+        facts = {f"{name}_(estimate)" if name == "closed_wedge_fraction" else name: facts[name] for name in facts}
     width = max(map(len, facts))
     for name, value in facts.items():
         write_stdout(f"{name.replace('_', ' '):{width}}  {readable(value)}")

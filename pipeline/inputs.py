@@ -265,8 +265,8 @@ def open_graph(
     ----------
     path
         A store made by ``longwall ingest``, or an edge list, Matrix Market, Parquet, GraphML, GEXF, GML, node-link
-        JSON, DIMACS, METIS, Pajek, ``.lg``, ``.graph`` or ``.gspan`` file, compressed (``.gz``, ``.zst``, ``.bz2``,
-        ``.xz``, ``.zip``) or not. Edge lists or Parquet files also as a list, a folder, or a pattern such as
+        JSON, DIMACS, METIS, Pajek, SIF, ``.lg``, ``.graph`` or ``.gspan`` file, compressed (``.gz``, ``.zst``,
+        ``.bz2``, ``.xz``, ``.zip``) or not. Edge lists or Parquet files also as a list, a folder, or a pattern such as
         ``"data/*.csv"``.
     labels
         A file of "vertex label" lines, or a table with columns such as id and label; labels of vertices without an edge

@@ -5,7 +5,11 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-_MEANT = {"gpu": "cuda", "nvidia": "cuda", "cores": "cpu"}
+_MEANT = {
+    **{"gpu": "cuda", "nvidia": "cuda", "cores": "cpu"},
+    **dict.fromkeys(("orbits", "graphlets", "graphlet-degrees"), "motifs"),
+    **dict.fromkeys(("count", "pattern", "query", "search", "subgraph"), "match"),
+}
 _MOST_BITS = 1000  # Python writes no number of more than 4,300 digits
 _LONGEST = 60
 _READABLE = 1e15  # longer numbers are written with an exponent

@@ -51,6 +51,8 @@ def explain(fault: Any) -> str:
     if kind in ("greater_than_equal", "less_than_equal"):
         bound = f"at least {context['ge']}" if "ge" in context else f"at most {context['le']}"
         return f"must be {bound}, not {quote(value)}"
+    if kind == "tuple_type" and isinstance(value, str | int):
+        return f"expected a list such as {quote([value])}, not {quote(value)}"
     return f"expected {_EXPECTED.get(kind, 'another type')}, not {quote(value)}"
 
 

@@ -179,6 +179,9 @@ class _Parser:
     def _label(self) -> Label:
         self._take(":", "")
         token = self._peek()
+        if token.kind == "word" and (colon := self._tokens[self._next + 1]).kind == ":":
+            shown = re.split(r"[^\w:.-]", self._text[token.at :], maxsplit=1)[0]
+            self._refuse(colon.at, f'a label with a colon stands in double quotes, such as :"{shown}"')
         if token.kind not in ("word", "quoted") or not token.text:
             self._refuse(token.at, "expected a label: a number, a word, or text in double quotes")
         self._next += 1

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from longwall.pipeline.report.page import MARK, comparison_page, run_page
 from longwall.pipeline.report.publish import write_report
 from longwall.pipeline.report.record import read_record
+from longwall.pipeline.run_store.manifest import why_no_run
 from longwall.pipeline.run_store.run_names import REPORT
 from longwall.pipeline.run_store.run_place import place_at
 from longwall.storage.errors import InputError
@@ -52,7 +53,7 @@ def report(run: str, other: str | None = None, output: Path | None = None) -> st
         place.hold()
         write_report(place.store)
     except (FileNotFoundError, NotADirectoryError):
-        raise _no_run(run) from None
+        raise why_no_run(run, FileNotFoundError()) from None
     finally:
         place.close()
     return f"{place.store.where}/{REPORT}"
@@ -61,12 +62,8 @@ def report(run: str, other: str | None = None, output: Path | None = None) -> st
 def _store(run: str) -> RunStore:
     place = place_at(run)
     if not place.exists():
-        raise _no_run(run)
+        raise why_no_run(run, FileNotFoundError())
     return place.store
-
-
-def _no_run(run: str) -> InputError:
-    return InputError(f"{run}: there is no such run: give the folder of a run, or its URL")
 
 
 def _write(path: Path, page: str) -> str:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.run_store.run_names import CONFIG, MANIFEST
 from longwall.storage.errors import InputError
+from longwall.storage.remote.urls import is_url
 from longwall.storage.system.machine import machine_facts
 from longwall.storage.system.version import longwall_version, source_commit
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from longwall.pipeline.config import RunSpec
     from longwall.pipeline.run_store.store import RunStore
 
@@ -100,8 +102,24 @@ def why_no_run(where: Path | str, error: OSError | ValueError) -> InputError:
     if isinstance(error, ValueError):
         return InputError(f"{where}: {MANIFEST} is damaged, or not that of a run: restore it, or check the path")
     if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return InputError(f"{where}: there is no run, no {MANIFEST} of one; check the path (longwall runs lists runs)")
+        meant = _below_runs(str(where))
+        return InputError(
+            f"{where}: there is no run here; "
+            + (f"did you mean {meant}?" if meant else "check the path (longwall runs lists runs)")
+        )
     return InputError(f"{where}: the files of this run cannot be read ({error.strerror or error}); check their modes")
+
+
+def _below_runs(where: str) -> str:
+    """Return the folder of a run of that name below `runs`, where runs are by default; "" if there is none."""
+    if is_url(where):
+        return ""
+    found = Path(where).parent / "runs" / Path(where).name
+    with suppress(OSError, ValueError):
+        if (found / MANIFEST).is_file():
+            near = os.path.relpath(found)
+            return str(found) if near.startswith(os.pardir) else near
+    return ""
 
 
 def require_resumable(where: Path | str, manifest: dict[str, Any], config: str) -> None:

@@ -47,8 +47,8 @@ class RemovableRun:
         try:
             self.place.remove()
         except OSError as error:
-            if error.errno != errno.ENOTEMPTY:
-                raise
+            if error.errno != errno.ENOTEMPTY:  # it names a file inside of the folder
+                raise OSError(error.errno, error.strerror or str(error), self.where) from None
 
     def close(self) -> None:
         """Let other processes have what is left."""

@@ -337,8 +337,16 @@ class RunDirectory:
 def _exists(place: RunPlace) -> InputError:
     """Return the error for a name that is taken."""
     where = place.store.where
+    other = f'choose another name: "--set run.name={place.free_name()}"'
+    try:
+        with suppress(OSError):
+            place.hold()
+    except InputError as error:  # it must be neither resumed nor replaced now
+        return InputError(f"{error}, or {other}")
+    finally:
+        place.close()
     resume = f"resume it (longwall resume {where}), "
     replace = "replace it (--overwrite, or run.overwrite = true), or "
     ways = {None: "it is not the folder of a run; ", "done": f"the run is finished; {replace}"}
     way = ways.get(status_of(place.store), resume + replace)
-    return InputError(f'{where} exists already: {way}choose another name: "--set run.name={place.free_name()}"')
+    return InputError(f"{where} exists already: {way}{other}")

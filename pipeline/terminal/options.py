@@ -20,6 +20,7 @@ FORMATS = (
     "metis",
     "node-link",
     "pajek",
+    "sif",
 )
 IDS = ("auto", "integers", "names")
 

@@ -56,8 +56,12 @@ def runs_in(folder: Path) -> list[RunFacts]:
     try:
         with os.scandir(folder) as entries:
             names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+    except FileNotFoundError:
+        raise InputError(f"{folder}: there is no such folder; give the folder of your runs") from None
+    except NotADirectoryError:
+        raise InputError(f"{folder}: this is a file; give the folder of your runs") from None
     except OSError as error:
-        raise InputError(f"{folder} cannot be read ({error.strerror}): choose the folder of your runs") from None
+        raise InputError(f"{folder} cannot be read ({error.strerror}): give the folder of your runs") from None
     found = [_facts(folder / name) for name in names if os.path.lexists(folder / name / MANIFEST)]
     return sorted(found, key=lambda one: one.started or "")
 

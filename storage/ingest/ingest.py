@@ -24,6 +24,7 @@ from longwall.storage.ingest.readers.matrix_market import open_matrix_market
 from longwall.storage.ingest.readers.metis import is_metis, open_metis
 from longwall.storage.ingest.readers.network_edges import open_gexf, open_graphml, open_node_link
 from longwall.storage.ingest.readers.pajek import open_pajek
+from longwall.storage.ingest.readers.sif import open_sif
 from longwall.storage.ingest.readers.tu_data_set import is_tu_data_set, open_tu_data_set
 from longwall.storage.ingest.readers.vertex_edge_lines import open_graph, open_lg
 from longwall.storage.ingest.sources import Source, files_of, source_list
@@ -59,6 +60,7 @@ _TABLES: dict[str, Callable[[Path, int, int, Progress | None, ColumnRequest], Ed
     "gml": open_gml,
     "node-link": open_node_link,
     "pajek": open_pajek,
+    "sif": open_sif,
 }
 _WITH_COLUMNS = ("edge-list", "parquet")
 _WITH_NODES = ("graphml", "gexf", "gml", "node-link")
@@ -90,6 +92,7 @@ _SUFFIXES = {
     ".metis": "metis",
     ".net": "pajek",
     ".pajek": "pajek",
+    ".sif": "sif",
 }
 _OTHER_COMPRESSIONS = (".lzma", ".lz4", ".br", ".snappy", ".7z", ".rar", ".tgz", ".tbz2", ".txz")
 _OTHER_FORMATS = (
@@ -97,8 +100,8 @@ _OTHER_FORMATS = (
     *(".ttl", ".npz", ".npy", ".mat", ".h5", ".hdf5", ".xlsx", ".feather", ".arrow", ".orc", ".avro"),
 )
 _WHAT_IS_READ = (
-    "Longwall reads edge lists (.txt, .csv, .tsv, .edges, ...), .mtx, .parquet, .lg, .graph, .metis, .net, .gspan, "
-    ".col, .graphml, .gexf, .gml and node-link .json files, plain or "
+    "Longwall reads edge lists (.txt, .csv, .tsv, .edges, ...), .mtx, .parquet, .lg, .graph, .metis, .net, .sif, "
+    ".gspan, .col, .graphml, .gexf, .gml and node-link .json files, plain or "
     "compressed as .gz, .zst, .bz2, .xz or .zip, or in a .tar archive, and graph stores"
 )
 _MOST_READING = 64 * 2**20  # bytes for a reader, per core
@@ -337,8 +340,17 @@ def _reader(path: Path, asked: _Asked, memory: int, workers: int, progress: Prog
             raise InputError(
                 f"{path}: vertex_name names an attribute of nodes, which this format has not; leave it out"
             )
-        options = table.columns, table.edge_label, table.ids, table.header
-        request = ColumnRequest(EDGES, *options, attribute, asked.label_names, table.vertex_name, asked.notes)
+        request = ColumnRequest(
+            EDGES,
+            table.columns,
+            table.edge_label,
+            table.ids,
+            table.header,
+            value=attribute,
+            label_names=asked.label_names,
+            vertex_name=table.vertex_name,
+            notes=asked.notes,
+        )
         return _TABLES[chosen](path, memory, workers, progress, request)
     for name in table.given:
         if name == "vertex_label" and asked.labels is not None:

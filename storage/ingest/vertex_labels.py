@@ -175,15 +175,25 @@ def place_labels(
     Raises
     ------
     InputError
-        A label out of range, for an unknown vertex or in conflict with another; a vertex without a label.
+        A label out of range, for an unknown vertex or in conflict with another; a vertex without a label; or labels
+        of other vertices alone.
     BudgetExceeded
         If a block does not fit in the budget.
     """
     placed = np.full(num_vertices, _UNLABELLED, np.int32)
+    example = ""
     for block in labels.blocks():
+        if not example and len(block.ids):
+            example = block.vertex(0)
         with host.reserve(_BYTES_A_ROW * len(block.ids), f"matching the labels of {labels.source}"):
             _place_block(labels, block, index, known, placed, unused)
     missing = int(np.argmin(placed)) if num_vertices else 0
+    if example and num_vertices and (placed == _UNLABELLED).all():
+        raise InputError(
+            f"{labels.source}: none of its vertices, such as {example}, has an edge in the graph, whose vertices are "
+            f"such as {index.vertex(0)}; write the ids of the graph, or name the attribute that has its names "
+            "(graph.vertex_name)"
+        )
     if num_vertices and placed[missing] == _UNLABELLED:
 
         def lacks(ids: Int64s) -> npt.NDArray[np.bool_]:

@@ -190,3 +190,10 @@ def test_a_job_is_not_requeued_without_end(scheduler: Scheduler) -> None:
     to_the_script(job)
     assert job.wait(60) == 143
     assert scheduler.requeued == []
+
+
+def test_a_job_without_a_config_says_how_it_is_used(scheduler: Scheduler) -> None:
+    ended = subprocess.run(
+        ["bash", EXAMPLES / "slurm.sh"], cwd=scheduler.folder, capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (2, "usage: sbatch slurm.sh CONFIG\n")

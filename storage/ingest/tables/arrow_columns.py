@@ -77,7 +77,8 @@ def choose_pair(where: object, schema: Any, request: ColumnRequest) -> tuple[int
         kind = schema.field(wanted[1]).type
         raise error(f"column {names[wanted[1]]} holds {kind}; number the transactions from 0 up")
     named = (first or request.ids == "names") and request.names is EDGES
-    request.notes.say(describe_choice(where, [names[place] for place in wanted], len(set(shown) - set(wanted)), named))
+    listed, others = [names[place] for place in wanted], len(set(shown) - set(wanted))
+    request.notes.say(describe_choice(where, listed, others, request, named))
     return wanted
 
 

@@ -18,6 +18,7 @@ MOST_COLUMNS = 2**14
 _MOST_LISTED, _LONGEST_NAME = 20, 40
 _NUMBER = re.compile(r"[-+.]*\d")
 _UNNAMED = re.compile(r"Unnamed: \d+(_level_\d+)?")  # the name that pandas gives a column without one
+_KINDS = ("protein", "gene", "interactor", "actor", "author", "entity", "person", "user")  # of vertices
 _VERTEX_NAMES = ("vertex", "vertexid", "node", "nodeid", "id", "v")
 
 
@@ -41,7 +42,8 @@ EDGES = PairNames(
         *((f"src{what}", f"dst{what}") for what in ("id", "node", "nodeid")),
         *((f"from{what}", f"to{what}") for what in ("", "id", "node", "nodeid", "vertex")),
         *((f"start{what}", f"end{what}") for what in ("", "id", "node", "nodeid")),
-        *((f"{what}1", f"{what}2") for what in ("node", "nodeid", "vertex", "id", "numericid", "v", "n")),
+        *((f"{what}1", f"{what}2") for what in ("node", "nodeid", "vertex", "id", "numericid", "v", "n", *_KINDS)),
+        *((f"{what}a", f"{what}b") for what in ("node", "vertex", *_KINDS)),
         ("u", "v"),
         ("head", "tail"),
     ),
@@ -92,6 +94,8 @@ class ColumnRequest:
     """The type of ids; "auto": names if the first row has another value than an integer."""
     header: bool | None = None
     """Whether the first line of a text names the columns; None: if it looks like names."""
+    fields: int = 0
+    """The number of fields of each row of a text; 0: as many as the first one has."""
     value: str | None = None
     """The column, or the attribute of nodes, with the labels of the vertices."""
     label_names: LabelNames | None = None
@@ -205,11 +209,32 @@ def check_width(columns: int, error: Callable[[str], InputError]) -> None:
         raise error(f"more than {MOST_COLUMNS:,} columns; write a file with the two columns of the edges alone")
 
 
-def describe_choice(path: object, columns: Sequence[str], others: int, names: bool = False) -> str:
-    """Say which columns are read; `columns` are their names, or none for the first two of a table without names."""
-    what = f"columns {' and '.join(_quoted(columns))}" if columns else "the first two columns"
+def describe_choice(
+    path: object, columns: Sequence[str], others: int, request: ColumnRequest, named: bool = False
+) -> str:
+    """Say which columns are read.
+
+    Parameters
+    ----------
+    path
+        The table.
+    columns
+        The names of those that are read; none for the first two of a table without names.
+    others
+        The number of those that are not read.
+    request
+        What is read.
+    named
+        Whether the vertices have names.
+    """
+    shown = _quoted(columns)
+    ends = len(columns) if not named else 2 if request.names is EDGES else 1
+    first, rest = " and ".join(shown[:ends]), shown[ends:]
+    what = f"column{'s' if ends > 1 else ''} {first}" if columns else "the first two columns"
+    what += " as names of vertices" if named else ""
+    what += f", and {rest[0]} as {request.names.role}" if rest else ""
     ignored = f"; {others} other{'s are' if others > 1 else ' is'} ignored" if others else ""
-    return f"{path}: reading {what}{' as names of vertices' if names else ''}{ignored}"
+    return f"{path}: reading {what}{ignored}"
 
 
 def header_names(

@@ -34,6 +34,7 @@ _LABEL_LIMIT = 2**31
 _KONECT = re.compile(r"%\s*(bip|asym|sym)(?:\s|$)")
 _SHOWN = 40
 _TAGGED = re.compile(rb"(?:[veta](?:[ \t]+\d+){2,}[ \t]*(?:\r?\n|\Z)){2}")
+_SECTION = re.compile(r"\[[a-z]+\]\s*(?:#.*)?")  # of TOML
 _OTHER_FORMATS = {"<": "XML", "{": "JSON", "[": "JSON"}
 
 
@@ -177,12 +178,15 @@ def _rows(
     named: bool | None,
 ) -> Generator[tuple[Lines, TextLayout], None, None]:
     """Yield rows whose first columns, one or two, are vertices."""
-    with TextFile(path, memory, workers) as text:
+    with TextFile(path, memory, workers, is_table=True) as text:
         number, line = text.peek()
         layout = _layout(text, number, line, request, named)
         layout = with_text_labels(text, line, layout, request, ends)
+    if line and request.fields not in (0, layout.fields):
+        raise text.error(number, f"{layout.fields} fields in {line[:_SHOWN]!r}; this format has {request.fields} a row")
     texts = any(layout.texts)
-    with TextFile(path, memory, workers, progress, BYTES_PER_BYTE if texts else BYTES_OF_INTEGERS) as text:
+    bytes_per_byte = BYTES_PER_BYTE if texts else BYTES_OF_INTEGERS
+    with TextFile(path, memory, workers, progress, bytes_per_byte, is_table=True) as text:
         if layout.header:
             text.peek()
             text.take()
@@ -214,6 +218,8 @@ def _layout(text: TextFile, number: int, line: str, request: ColumnRequest, name
     def error(what: str) -> InputError:
         return text.error(number, what)
 
+    if _SECTION.fullmatch(line):
+        raise error("this looks like a config, not like an edge; give it to longwall run, or give its graph")
     if line[:1] in _OTHER_FORMATS:
         raise error(f"this looks like {_OTHER_FORMATS[line[0]]}, not like an edge; convert the file")
     if text.begins_like(BEGINNING):

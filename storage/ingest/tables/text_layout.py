@@ -82,8 +82,10 @@ def look_at_rows(
     InputError
         If it is not clear which columns are meant.
     """
-    plain_fields = text.count_fields()
-    header = header_names(line, text.tab_separates, request, error) if request.header is not False else None
+    plain_fields, comment = text.count_fields(), text.last_comment
+    commented = _commented_names(comment, line, request, error)
+    may_name = request.header is not False and not commented
+    header = header_names(line, text.tab_separates, request, error) if may_name else None
     # Below a line that surely names columns there are no comments. No row of edges begins with an empty field.
     known = header is not None and (known_pair(header[0], request) or (not header[0][0] and request.chosen is None))
     sure = bool(request.header) or known
@@ -104,7 +106,7 @@ def look_at_rows(
             names_columns = separated and not text.has_field([name for name in header[0] if name])
             request.notes.guess(_first_row_note(text, header[0], names_columns))
             header = header if names_columns else None
-    names = header[0] if header is not None else []
+    names = header[0] if header is not None else commented
     data = rows[1] if header is not None and len(rows) > 1 else line
     fields = _fields(data, separator_of(data, True, *rows))  # names may have blanks where tabs separate
     wanted = _wanted(names, fields, request, error)
@@ -119,7 +121,7 @@ def look_at_rows(
         texts = [named, _may_be_texts(request) and not _is_integer(fields, wanted[1])]
     if len(wanted) == 3:
         texts.append(not _is_integer(fields, wanted[2]))
-    if any(texts) or request.label is not None or request.chosen is not None or header is not None:
+    if any(texts) or request.label is not None or request.chosen is not None or names:
         if not any(texts):
             fields = _fields(data, separator_of(data, text.tab_separates, *rows))
         count = len(names) or len(fields)
@@ -130,14 +132,39 @@ def look_at_rows(
         listed = [names[place] for place in wanted] if names else [str(place + 1) for place in wanted]
         if names or others or named:
             plain = not names and wanted == (0, 1)
-            request.notes.say(describe_choice(text.path, () if plain else listed, others, named))
+            request.notes.say(describe_choice(text.path, () if plain else listed, others, request, named))
         if not any(texts) and count == 2:
             separator = OWN_SEPARATOR  # a row of two fields cannot be misread, whatever separates them
         return TextLayout(header is not None, separator, count, wanted, tuple(texts))
     plain_fields += _ends_empty(rows, separator, plain_fields)
     if plain_fields > 2:
-        request.notes.say(describe_choice(text.path, (), plain_fields - 2))
+        request.notes.say(describe_choice(text.path, (), plain_fields - 2, request))
     return TextLayout(False, OWN_SEPARATOR, plain_fields, wanted, (False, False))
+
+
+def _commented_names(comment: str, row: str, request: ColumnRequest, error: Callable[[str], InputError]) -> list[str]:
+    """Return the names of columns in the comment above the first row, [] if it has none.
+
+    It has a name for each field, separated as the row is, and the row itself cannot name columns, since one of its
+    fields is a number; or the columns that the user chooses are among the names. Words between blanks may be prose:
+    they are names only if a known pair is among them. Of two columns both are read, whatever their names.
+    """
+    line = comment.lstrip("#%").strip(" ")
+    separator = separator_of(row, True)
+    words = line.split(None if separator == BLANKS else chr(separator))
+    if request.header is not None or not comment or len(words) != len(_fields(row, separator)) or len(words) < 2:
+        return []
+    found = header_names(line, separator == ord("\t"), request, error)
+    if found is None or found[1] != separator or len(found[0]) != len(words):
+        return []
+    wanted = [name for name in (*(request.chosen or ()), request.label, request.value) if isinstance(name, str)]
+    if wanted and set(wanted) <= set(found[0]):
+        return found[0]
+    unasked = replace(request, chosen=None, label=None, value=None)
+    if header_names(row, separator == ord("\t"), unasked, error) is not None:
+        return []
+    clear = len(words) > 2 and separator != BLANKS
+    return found[0] if clear or known_pair(found[0], unasked) else []
 
 
 def _ends_empty(rows: Sequence[str], separator: int, count: int) -> bool:

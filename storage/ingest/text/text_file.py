@@ -17,6 +17,7 @@ from longwall.storage.ingest.text.input_file import Progress, Source, decompress
 from longwall.storage.ingest.text.parallel_parse import blocks_in_flight, in_order
 from longwall.storage.ingest.text.parsed_rows import COMMENTS, Block, Convert, Parsed, Rows, Spans, parse_block
 from longwall.storage.ingest.text.quoted_rows import end_of_rows
+from longwall.storage.ingest.text.tabs import tabs_separate
 from longwall.storage.ingest.text.text_errors import NOT_A_LINE, explain, line_of
 from longwall.storage.ingest.text.text_kernel import BLANKS, OWN_SEPARATOR, byte_kinds
 
@@ -82,9 +83,14 @@ class TextFile:
         Called with the bytes of the file consumed and its size.
     bytes_per_byte
         Bytes of memory for a byte of the text: itself, and what becomes of it.
+    is_table
+        Whether tabs alone separate fields if the first rows look like it, see `tabs_separate`; otherwise they do so
+        only in .tsv files.
 
     Attributes
     ----------
+    last_comment
+        The comment above the line that `peek` returned, "" if there is none.
     comments
         The number of comments skipped so far.
     padded
@@ -98,16 +104,17 @@ class TextFile:
         workers: int,
         progress: Progress | None = None,
         bytes_per_byte: int = BYTES_OF_INTEGERS,
+        *,
+        is_table: bool = False,
     ) -> None:
         self.path = path
-        self._tab_separates = format_suffix(path) == ".tsv"
-        self._kinds = byte_kinds(self._tab_separates)
-        self._passed = re.compile(_PASSED % (_BLANKS_BUT_TAB if self._tab_separates else _BLANKS))
+        self._separate_by_tabs(format_suffix(path) == ".tsv")
         self._progress = progress
         self._workers, self._block_bytes = _divide(memory - decompression_bytes(path, memory), workers, bytes_per_byte)
         self._buffers: deque[mmap.mmap] = deque()
         self._source = Source(path)
         self._line, self.comments, self.padded = 1, 0, 0
+        self.last_comment = ""
         self._rest = b""
         self._ended = False
         self._parsing: Generator[tuple[Block, Parsed], None, None] | None = None
@@ -118,6 +125,8 @@ class TextFile:
             raise
         if self._header and self._header.buffer[: len(_BYTE_ORDER_MARK)] == _BYTE_ORDER_MARK:
             self._move(len(_BYTE_ORDER_MARK))
+        if is_table and self._header and not self._tab_separates:
+            self._separate_by_tabs(tabs_separate(self._header.buffer[self._header.start : self._header.end]))
 
     def __enter__(self) -> "TextFile":
         return self
@@ -378,6 +387,11 @@ class TextFile:
         line = buffer[start : end if stop < 0 else stop]
         return line.strip(b" \v\f\r" if self._tab_separates else None).decode("utf-8", "replace")
 
+    def _separate_by_tabs(self, tab_separates: bool) -> None:
+        self._tab_separates = tab_separates
+        self._kinds = byte_kinds(tab_separates)
+        self._passed = re.compile(_PASSED % (_BLANKS_BUT_TAB if tab_separates else _BLANKS))
+
     def _pass(self) -> None:
         """Consume the next line, which is blank or a comment, and all such lines of the block behind it."""
         assert self._header is not None
@@ -385,7 +399,10 @@ class TextFile:
         passed = self._passed.match(buffer, start, end)
         assert passed is not None, "it may be empty"
         stop = passed.end() if passed.end() > start else end  # only the last line of a file lacks its newline
-        self._line += max(1, buffer[start:stop].count(b"\n"))
+        passed_lines = buffer[start:stop]
+        last = passed_lines.rstrip().rpartition(b"\n")[2].strip(b" \r")
+        self.last_comment = last.decode("utf-8", "replace") or self.last_comment
+        self._line += max(1, passed_lines.count(b"\n"))
         # The skipped lines are not rows, so the parser counts only comments.
         self.comments += int(parse_block(Block(buffer, start, stop, 0), Rows(self._kinds, np.arange(2), 2)).beyond[2])
         self._move(stop)

@@ -245,3 +245,14 @@ def test_counts_have_no_levels():
         'config: scheduler.order: counts have no levels: remove it, or set workload.output = "embeddings"'
     ]
     assert load_config(TRIANGLES | levels, ["workload.output=embeddings"]).scheduler.order == "levels"
+
+
+@each_case(("meant", "kind"), [("orbits", "motifs"), ("graphlets", "motifs"), ("count", "match"), ("query", "match")])
+def test_a_kind_of_work_of_another_name_is_understood(tmp_path, meant, kind):
+    path = write(tmp_path, f'[graph]\npath = "g.txt"\n[workload]\nkind = "{meant}"\n')
+    assert f'there is no "{meant}"; did you mean "{kind}"?' in faults(path)[0]
+
+
+def test_one_value_in_place_of_a_list_is_shown_as_a_list(tmp_path):
+    path = write(tmp_path, '[graph]\npath = "g.txt"\n[workload]\nkind = "triangles"\n[export]\ncolumns = "v0"\n')
+    assert 'export.columns: expected a list such as ["v0"], not "v0"' in faults(path)[0]

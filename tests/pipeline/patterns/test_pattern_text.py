@@ -45,6 +45,9 @@ def test_vertices_without_names_have_free_ones():
     [
         ("(a)-(b", "at its end: expected a label"),
         ("(a)>(b)", "at character 4: patterns have no directions"),
+        ("(a:GO:0005634)-(b)", 'at character 6: a label with a colon stands in double quotes, such as :"GO:0005634"'),
+        ("(a)-[:r:s]-(b)", 'at character 8: a label with a colon stands in double quotes, such as :"r:s"'),
+        ("(a:1:2)-(b)", 'at character 5: a label with a colon stands in double quotes, such as :"1:2"'),
         ("(a:Mr. Hi)-(b)", "at character 6: this character stands in quotes only"),
         ("(a)-(a)", r"at character 4: \(a\) is joined to itself"),
         ("(a:1)-(b), (a:2)-(b)", r"at character 12: \(a\) has another label before"),

@@ -77,7 +77,7 @@ def test_other_files_are_not_replaced(runs: Path) -> None:
 @each_case(
     ("content", "message"),
     [
-        (None, "no manifest.json of one"),
+        (None, "there is no run here"),
         (b"", "manifest.json is damaged, or not that of a run: restore it"),
         (b"{", "manifest.json is damaged, or not that of a run: restore it"),
         (b"[]", "manifest.json is damaged, or not that of a run: restore it"),
@@ -113,7 +113,7 @@ def test_other_files_may_be_damaged(runs: Path, tmp_path: Path, name: str, conte
 def test_there_is_no_such_run(runs: Path, words: tuple[str, ...]) -> None:
     done = call(*words)
     assert done.exit_code == 2
-    assert "there is no such run" in done.stderr
+    assert "there is no run here" in done.stderr
     assert list(Path().iterdir()) == []
 
 

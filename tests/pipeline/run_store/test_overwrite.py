@@ -251,6 +251,11 @@ def test_a_run_that_a_process_is_busy_with_is_refused(config: dict[str, Any], tm
     try:
         with pytest.raises(InputError, match="another process is busy with this run"):
             longwall.run(config)
+        with pytest.raises(
+            InputError, match=r"busy with this run; .*, or choose another name: .*run\.name=one-2"
+        ) as said:
+            longwall.run(config, overrides=["run.overwrite=false"])
+        assert "resume" not in str(said.value)
     finally:
         held.close()
     assert longwall.run(config).count == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import pty
@@ -161,6 +162,18 @@ def test_rm_refuses_a_run_in_progress(work: Path) -> None:
         code, found, _ = call("rm", "runs/one", "runs/two", "--yes")
     assert code == 2
     assert "another process is busy with this run" in found["error"]["message"]
+    assert (work / "runs/one/manifest.json").exists()
+
+
+def test_rm_names_the_run_that_a_disk_does_not_let_go(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", "manifest.json")
+
+    monkeypatch.setattr(LocalPlace, "remove", refuse)
+    code, found, _ = call("rm", "runs/one", "--yes")
+    assert code == 1
+    message = f"the system refused to go on at {work}/runs/one: Read-only file system"
+    assert found["error"]["message"] == message
     assert (work / "runs/one/manifest.json").exists()
 
 

@@ -37,7 +37,7 @@ def failure(*words: str) -> tuple[int, dict[str, Any], str]:
         (["run", "missing.toml"], "missing.toml"),
         (["resume", "runs/none"], "there is no run"),
         (["info", "none.zarr"], "none.zarr"),
-        (["runs", "none"], "cannot be read"),
+        (["runs", "none"], "there is no such folder"),
         (["run", "mine.toml", "--jsn"], "No such option"),
         (["resume"], "Missing argument"),
     ],

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv
 import pytest
+from cases import each_case
 from typer.testing import CliRunner
 
 from longwall.pipeline.cli import app
@@ -57,6 +58,38 @@ def test_show_refuses_what_is_no_run(folder: Path) -> None:
     ended = CliRunner().invoke(app, ["show", str(folder)])
     assert ended.exit_code == 2
     assert "there is no run" in ended.stderr
+
+
+@each_case("command", ["show", "resume", "report", "rm"])
+def test_the_folder_of_a_run_is_suggested_for_its_name(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.chdir(folder)
+    ended = CliRunner().invoke(app, [command, "one", *(["--yes"] if command == "rm" else [])])
+    assert ended.exit_code == 2
+    assert "one: there is no run here; did you mean runs/one?" in ended.stderr.replace("\n", " ")
+    ended = CliRunner().invoke(app, [command, "three", *(["--yes"] if command == "rm" else [])])
+    assert "three: there is no run here; check the path (longwall runs lists runs)" in ended.stderr.replace("\n", " ")
+
+
+def test_info_says_which_fact_is_an_estimate(folder: Path) -> None:
+    ended = CliRunner().invoke(app, ["info", str(folder / "graph.txt")])
+    facts = dict(line.split("  ", 1) for line in ended.stdout.splitlines())
+    assert 0 <= float(facts["closed wedge fraction (estimate)"]) <= 1
+    assert "closed_wedge_fraction" in json.loads(
+        CliRunner().invoke(app, ["info", str(folder / "graph.txt"), "--json"]).stdout
+    )
+
+
+def test_runs_says_that_there_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ended = CliRunner().invoke(app, ["runs"])
+    assert (ended.exit_code, ended.stderr) == (
+        2,
+        "error: runs: there is no such folder; give the folder of your runs\n",
+    )
+    (tmp_path / "runs").write_text("")
+    assert "runs: this is a file; give the folder of your runs" in CliRunner().invoke(app, ["runs"]).stderr
 
 
 def test_show_says_that_a_manifest_is_damaged(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -431,6 +431,8 @@ def naive_labels(pairs: list[tuple[int, int]], vertices: list[int], known: tuple
             return f"line {line}: vertex {vertex} does not exist"
         if vertex in vertices and labels.setdefault(vertex, value) != value:
             return f"line {line}: vertex {vertex} is labelled a second time"
+    if pairs and not labels:
+        return f"none of its vertices, such as {pairs[0][0]}, has an edge in the graph"
     missing = [vertex for vertex in vertices if vertex not in labels]
     return f"vertex {missing[0]} has an edge but no label" if missing else [labels[vertex] for vertex in vertices]
 
