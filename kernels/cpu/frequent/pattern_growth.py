@@ -13,11 +13,6 @@ from longwall.kernels.jit.compile import compiled
 _ONE = np.uint32(1)
 
 
-def grower(device: CpuDevice, graph: TypedGraph, memory: int) -> "CpuGrower":
-    """Make what grows patterns by one edge."""
-    return CpuGrower(device, graph, memory)
-
-
 @compiled
 def _stands_in(indices, begin, end, vertex):
     """Whether a vertex is among the ascending entries begin to end - 1."""

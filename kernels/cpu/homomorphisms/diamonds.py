@@ -9,11 +9,6 @@ from longwall.kernels.jit.bits import add_carry
 from longwall.kernels.jit.compile import compiled
 
 
-def diamond_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> "CpuDiamondCounter":
-    """Make a counter of diamonds."""
-    return CpuDiamondCounter(device, graph, memory)
-
-
 class CpuDiamondCounter:
     """Vertex marks of one worker."""
 

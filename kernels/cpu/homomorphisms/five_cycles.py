@@ -8,11 +8,6 @@ from longwall.kernels.jit.bisect import first_at_least
 from longwall.kernels.jit.compile import compiled
 
 
-def five_cycle_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> "CpuFiveCycleCounter":
-    """Make a counter of 5-cycles."""
-    return CpuFiveCycleCounter(device, graph, memory)
-
-
 class CpuFiveCycleCounter:
     """Wedge counters of one worker."""
 

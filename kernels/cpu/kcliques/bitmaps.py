@@ -5,17 +5,21 @@ Set operations on local numbers are AND and population count (the idea of GLUMIN
 member with the largest id.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from longwall.kernels.cpu.device import CpuDevice, fitting
 from longwall.kernels.cpu.kcliques.roots import Root, add, count_in_root
-from longwall.kernels.cpu.local_counts.triangles import CpuTriangleCounter
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.kcliques import ADJACENT, MOST_ROOTED, OF, ROOTED_FROM
 from longwall.kernels.interface.workspaces import NARROW
 from longwall.kernels.jit.bisect import first_above
 from longwall.kernels.jit.bits import popcount, trailing_zeros
 from longwall.kernels.jit.compile import compiled
+
+if TYPE_CHECKING:
+    from longwall.kernels.cpu.local_counts.triangles import CpuTriangleCounter
 
 
 def clique_counter(
@@ -24,9 +28,9 @@ def clique_counter(
     """Make a counter of k-cliques."""
     if k > 3:
         return CpuCliqueCounter(device, graph, k, memory)
-    from longwall.kernels.cpu.local_counts.triangles import triangle_counter  # larger cliques name no kernel of these
+    from longwall.kernels.cpu.local_counts.triangles import CpuTriangleCounter  # larger cliques name no kernel of these
 
-    return triangle_counter(device, graph, memory)
+    return CpuTriangleCounter(device, graph, memory)
 
 
 class CpuCliqueCounter:

@@ -11,18 +11,6 @@ from longwall.kernels.interface.kcliques import leaf_shape, leaf_weights, weight
 from longwall.kernels.interface.workspaces import NARROW
 
 
-def clique_leaf_counter(device: CpuDevice, graph: GraphArrays, k: int, memory: int) -> "CpuCliqueLeaves":
-    """Make a counter of leaves."""
-    return CpuCliqueLeaves(device, graph, k, memory)
-
-
-def clique_vertex_counter(
-    device: CpuDevice, graph: GraphArrays, k: int, limbs: int, memory: int
-) -> "CpuCliquesOfVertices":
-    """Make a counter of k-cliques per vertex."""
-    return CpuCliquesOfVertices(device, graph, k, limbs, memory)
-
-
 class _Search:
     """Bitmaps and stacks of one worker, and where it leaves what it finds."""
 

@@ -13,11 +13,6 @@ from longwall.kernels.jit.bits import add_carry
 from longwall.kernels.jit.compile import compiled
 
 
-def arc_diamond_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> "CpuArcDiamondCounter":
-    """Make a counter of diamonds."""
-    return CpuArcDiamondCounter(device, graph, memory)
-
-
 class CpuArcDiamondCounter:
     """Places and triangles of the out-neighbours of one vertex."""
 

@@ -13,13 +13,6 @@ from longwall.kernels.jit.bits import popcount
 from longwall.kernels.jit.compile import compiled
 
 
-def edge_counter(
-    device: CpuDevice, graph: EdgeGraph, shape: EdgeShape, first: int, number: int, memory: int
-) -> "CpuEdgeCounter":
-    """Make a counter of triangles, 4-cliques or 4-cycles at every edge."""
-    return CpuEdgeCounter(device, graph, shape, first, number, memory)
-
-
 class CpuEdgeCounter:
     """Counts of one worker, and its tables."""
 

@@ -12,16 +12,6 @@ from longwall.kernels.jit.bits import add_carry
 from longwall.kernels.jit.compile import compiled
 
 
-def four_cycle_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> "CpuFourCycleCounter":
-    """Make a counter of 4-cycles."""
-    return CpuFourCycleCounter(device, graph, memory)
-
-
-def column_cycle_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> "CpuColumnCycleCounter":
-    """Make a counter of 4-cycles by columns."""
-    return CpuColumnCycleCounter(device, graph, memory)
-
-
 class CpuFourCycleCounter:
     """Wedge counters of one worker."""
 

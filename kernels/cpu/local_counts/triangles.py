@@ -12,16 +12,6 @@ from longwall.kernels.jit.bisect import first_above, first_at_least
 from longwall.kernels.jit.compile import compiled
 
 
-def triangle_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> "CpuTriangleCounter":
-    """Make a counter of triangles."""
-    return CpuTriangleCounter(device, graph, memory)
-
-
-def triangle_vertex_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> "CpuTriangleVertexCounter":
-    """Make a counter of triangles per vertex."""
-    return CpuTriangleVertexCounter(device, graph, memory)
-
-
 class CpuTriangleCounter:
     """Vertex marks of one worker."""
 

@@ -12,17 +12,6 @@ from longwall.kernels.jit.compile import compiled
 _NO_MORE = 2**32 - 1  # behind the positions that are left out of a list
 
 
-def edge_extender(
-    device: CpuDevice,  # noqa: ARG001
-    graph: GraphArrays,
-    levels: int,
-    rows: int,
-    memory: int,
-) -> "CpuEdgeExtender":
-    """Make an extender of tables of edges."""
-    return CpuEdgeExtender(graph, levels, rows, memory)
-
-
 @compiled
 def _end(columns, row, number):
     """One of the ends of a row's edges; the larger one of an edge comes first."""
@@ -157,7 +146,7 @@ def _write_edges(indptr, indices, columns, offset, first, last, left_out, out):
 class CpuEdgeExtender:
     """Workspace for rows of edges; see :class:`longwall.kernels.interface.search.EdgeExtender`."""
 
-    def __init__(self, graph: GraphArrays, levels: int, rows: int, memory: int):
+    def __init__(self, device: CpuDevice, graph: GraphArrays, levels: int, rows: int, memory: int):  # noqa: ARG002
         ends = 2 * levels
         most = max(min(memory // (8 + 4 * ends * (ends - 1)), rows), 1)
         self._graph = graph

@@ -34,11 +34,6 @@ _ADJACENCY, _LABELLED, _INTERSECT = int(SetKind.ADJACENCY), int(SetKind.LABELLED
 _NO_LIMIT = 2**63 - 1
 
 
-def searcher(device: CpuDevice, graph: GraphArrays, program: SearchProgram, memory: int) -> "CpuSearcher":
-    """Make a searcher for a program."""
-    return CpuSearcher(device, graph, program, memory)
-
-
 class CpuSearcher:
     """Set buffers and marks of one worker."""
 

@@ -9,13 +9,6 @@ _BLOCKS = 4  # per multiprocessor
 _CONTROL_BYTES = 16
 
 
-def almost_clique_counter(
-    device: Device, graph: GraphArrays, tables: RowTables, memory: int
-) -> "CudaAlmostCliqueCounter":
-    """Make a counter of almost-cliques."""
-    return CudaAlmostCliqueCounter(device, graph, tables, memory)
-
-
 class CudaAlmostCliqueCounter:
     """A table for each block; see ``almost_cliques.cu``."""
 

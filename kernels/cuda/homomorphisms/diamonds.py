@@ -16,11 +16,6 @@ Array = Any  # a CuPy array
 _RESULT_WORDS = 2
 
 
-def diamond_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaDiamondCounter":  # noqa: ARG001
-    """Make a counter of diamonds."""
-    return CudaDiamondCounter(device, graph)
-
-
 def launch_state(device: Device) -> tuple[Array, Array]:
     """Make what the blocks of a launch share, and what the last of them writes; see ``row_bitmap.cuh``."""
     both = device.xp.zeros(LAUNCH_STATE_WORDS + _RESULT_WORDS, np.uint64)
@@ -65,7 +60,7 @@ class CudaDiamondCounter:
 
     workspace_bytes = 0
 
-    def __init__(self, device: Device, graph: GraphArrays):
+    def __init__(self, device: Device, graph: GraphArrays, memory: int):  # noqa: ARG002
         if graph.pages is not None:  # rows are read too often for that
             raise WorkspaceTooLarge(4 * graph.num_arcs)
         edges = graph.num_arcs // 2  # two of them are opposite in four diamonds at most, which each have two such pairs

@@ -4,11 +4,6 @@ from longwall.kernels.cuda.device import Device, exact, units_that_fit
 from longwall.kernels.interface.graph_arrays import GraphArrays
 
 
-def five_cycle_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaFiveCycleCounter":
-    """Make a counter of 5-cycles."""
-    return CudaFiveCycleCounter(device, graph, memory)
-
-
 class CudaFiveCycleCounter:
     """Wedge counters; see ``five_cycles.cu``."""
 

@@ -9,11 +9,6 @@ _BLOCKS = 4  # per multiprocessor
 _CONTROL_BYTES = 16
 
 
-def pair_counter(device: Device, graph: GraphArrays, codegree: CodegreePattern, memory: int) -> "CudaPairCounter":
-    """Make a counter of pairs."""
-    return CudaPairCounter(device, graph, codegree, memory)
-
-
 class CudaPairCounter:
     """A table, and counters of wedges, for each block; see ``pairs.cu``."""
 

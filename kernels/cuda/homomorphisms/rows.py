@@ -29,13 +29,6 @@ def _shared_capacity(device: Device, blocks: int) -> int:
     return device.shared_memory if blocks == 1 else device.shared_memory // blocks - 1024  # which the system takes
 
 
-def row_counter(
-    device: Device, graph: GraphArrays, tables: RowTables, program: RowProgram, domain: Domain, memory: int
-) -> "CudaRowCounter":
-    """Make a counter for a row program."""
-    return CudaRowCounter(device, graph, tables, program, domain, memory)
-
-
 def narrow_vectors(program: FusedRows, max_degree: int) -> list[bool]:
     """Return which dense vectors have numbers of 32 bits: pushed ones, and pairs of adjacent entries of a row."""
     writing = {Op.SCATTER, Op.PUSH, Op.COPY_DENSE, Op.MULTIPLY_DENSE, Op.WEIGH_DENSE, Op.WIDEN, Op.PUSH_EDGES}

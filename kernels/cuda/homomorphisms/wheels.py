@@ -9,11 +9,6 @@ _BLOCKS = 8  # per multiprocessor
 _CONTROL_BYTES = 16
 
 
-def wheel_counter(device: Device, graph: GraphArrays, tables: RowTables, memory: int) -> "CudaWheelCounter":
-    """Make a counter of wheels."""
-    return CudaWheelCounter(device, graph, tables, memory)
-
-
 class CudaWheelCounter:
     """A counter for every neighbour of a vertex, for each block; see ``wheels.cu``."""
 

@@ -7,7 +7,7 @@ import numpy as np
 from longwall.kernels.cuda.device import WARP, Device, fetch_sum, units_that_fit
 from longwall.kernels.cuda.kcliques.heavy_tasks import LIGHT, ROWS_PER_PART, WARPS, heavy_tasks
 from longwall.kernels.cuda.kcliques.tables_ahead import Tables, TablesAhead
-from longwall.kernels.cuda.local_counts.triangles import CudaTriangleCounter, triangle_counter
+from longwall.kernels.cuda.local_counts.triangles import CudaTriangleCounter
 from longwall.kernels.cuda.runtime.compile import constants
 from longwall.kernels.cuda.runtime.constants import BLOCK_COUNTER_WORDS, TABLE_QUEUE, WORD_ROOT_WORDS
 from longwall.kernels.cuda.runtime.page_buffer import places_of
@@ -27,7 +27,7 @@ def clique_counter(
     device: Device, graph: GraphArrays, k: int, memory: int
 ) -> "CudaCliqueCounter | CudaTriangleCounter":
     """Make a counter of k-cliques."""
-    return triangle_counter(device, graph, memory) if k == 3 else CudaCliqueCounter(device, graph, k, memory)
+    return CudaTriangleCounter(device, graph, memory) if k == 3 else CudaCliqueCounter(device, graph, k, memory)
 
 
 def clique_header(k: int) -> str:

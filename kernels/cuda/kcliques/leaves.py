@@ -30,18 +30,6 @@ _THREADS, _BLOCKS = 512, 2  # of a block, and blocks per multiprocessor
 _LARGEST_SIGNED = (1 << 63) - 1
 
 
-def clique_leaf_counter(device: Device, graph: GraphArrays, k: int, memory: int) -> "CudaCliqueLeaves":
-    """Make a counter of leaves."""
-    return CudaCliqueLeaves(device, graph, k, memory)
-
-
-def clique_vertex_counter(
-    device: Device, graph: GraphArrays, k: int, limbs: int, memory: int
-) -> "CudaCliquesOfVertices":
-    """Make a counter of k-cliques per vertex."""
-    return CudaCliquesOfVertices(device, graph, k, limbs, memory)
-
-
 def leaf_header(limbs: int) -> str:
     """Write the ``generated.cuh`` that ``leaves.cu`` includes."""
     return constants({"kLimbs": limbs, "kLight": LIGHT, "kRowsPerPart": ROWS_PER_PART, "kStateBytes": _STATE_BYTES})

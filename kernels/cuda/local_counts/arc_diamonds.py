@@ -21,11 +21,6 @@ _PARTS = 8  # that the arcs of a piece have as many as, besides those whose coun
 _REVERSE_SHARE = 1 / 6  # of the memory
 
 
-def arc_diamond_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaArcDiamondCounter":
-    """Make a counter of diamonds."""
-    return CudaArcDiamondCounter(device, graph, memory)
-
-
 class CudaArcDiamondCounter:
     """Triangles of the arcs of a range.
 

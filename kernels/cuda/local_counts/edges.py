@@ -16,13 +16,6 @@ _SHARED = 64  # bytes of a block
 _FUNCTIONS = {"triangle": "add_triangles", "clique-4": "add_cliques", "cycle-4": "add_cycles"}
 
 
-def edge_counter(
-    device: Device, graph: EdgeGraph, shape: EdgeShape, first: int, number: int, memory: int
-) -> "CudaEdgeCounter":
-    """Make a counter of triangles, 4-cliques or 4-cycles at every edge."""
-    return CudaEdgeCounter(device, graph, shape, first, number, memory)
-
-
 class CudaEdgeCounter:
     """Counts on the device, and a table for every block."""
 

@@ -21,16 +21,6 @@ _MOST_COLUMN_ARCS = (1 << 32) - 1  # whose places are numbers of 32 bits
 _VERTEX_BYTES = 12  # of a vertex of that range: its wedges, and its number if they are many
 
 
-def four_cycle_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaFourCycleCounter":
-    """Make a counter of 4-cycles."""
-    return CudaFourCycleCounter(device, graph, memory)
-
-
-def column_cycle_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaColumnCycleCounter":
-    """Make a counter of 4-cycles by columns."""
-    return CudaColumnCycleCounter(device, graph, memory)
-
-
 def _of_vertices(device: Device, most: int) -> tuple[Array, Array]:
     """Make what is kept of a range of vertices: of the counter's memory, for copies of pages take what is left."""
     return device.xp.empty(most, device.xp.int64), device.xp.empty(most, device.xp.uint32)

@@ -22,20 +22,6 @@ _NO_JOB = np.uint64(NO_ROOT << 32)
 _MOST_ARCS = 1 << 32
 
 
-def motif_counter(
-    device: Device, graph: GraphArrays, k: int, entries: NDArray[np.uint32], classes: int, memory: int
-) -> "CudaMotifCounter":
-    """Make a counter of motifs."""
-    return CudaMotifCounter(device, graph, k, entries, classes, memory)
-
-
-def orbit_counter(
-    device: Device, graph: GraphArrays, k: int, orbits: NDArray[np.int64], memory: int
-) -> "CudaOrbitCounter":
-    """Make a counter of orbits."""
-    return CudaOrbitCounter(device, graph, k, orbits, memory)
-
-
 def motif_header(k: int, classes: int, *, per_vertex: bool) -> str:
     """Write the ``generated.cuh`` that ``motifs.cu`` includes."""
     return constants(

@@ -16,13 +16,6 @@ _BLOCKS = 8  # per multiprocessor
 _SHARED = 64  # bytes of a block
 
 
-def orbit_homomorphism_counter(
-    device: Device, graph: TriangleGraph, prime: int, memory: int
-) -> "CudaOrbitHomomorphismCounter":
-    """Make a counter of homomorphisms."""
-    return CudaOrbitHomomorphismCounter(device, graph, prime, memory)
-
-
 def orbit_header(*, residues: bool) -> str:
     """Write the ``generated.cuh`` that ``orbits.cu`` includes: rows of orbits, and whether numbers are residues."""
     return constants({f"k{orbit}": row for row, orbit in enumerate(COUNTED)} | {"kResidues": int(residues)})

@@ -30,16 +30,6 @@ MOST_HITS = 4096  # out-neighbours of a vertex whose counts are in shared memory
 _MOST_PASSES = 16  # over the edges, to count triangles per vertex
 
 
-def triangle_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaTriangleCounter":
-    """Make a counter of triangles."""
-    return CudaTriangleCounter(device, graph, memory)
-
-
-def triangle_vertex_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaTriangleVertexCounter":
-    """Make a counter of triangles per vertex."""
-    return CudaTriangleVertexCounter(device, graph, memory)
-
-
 class ShortTriangles:
     """Counts triangles of a graph without long lists of smaller neighbours; see ``warp_triangles.cu``."""
 

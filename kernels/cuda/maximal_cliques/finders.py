@@ -29,27 +29,6 @@ _NO_CLIQUE = np.uint64(0xFFFFFFFFFFFFFFFF)
 _MOST_DEGREE = 2048
 
 
-def maximal_clique_counter(
-    device: Device, graph: GraphArrays, order: DegeneracyOrder, min_size: int, memory: int
-) -> "CudaCliqueSizes":
-    """Make a counter of maximal cliques by size."""
-    return CudaCliqueSizes(device, graph, order, min_size, memory)
-
-
-def maximal_clique_vertex_counter(
-    device: Device, graph: GraphArrays, order: DegeneracyOrder, min_size: int, memory: int
-) -> "CudaCliqueVertices":
-    """Make a counter of maximal cliques per vertex."""
-    return CudaCliqueVertices(device, graph, order, min_size, memory)
-
-
-def maximal_clique_lister(
-    device: Device, graph: GraphArrays, order: DegeneracyOrder, min_size: int, capacity: int, memory: int
-) -> "CudaCliqueLister":
-    """Make a lister of maximal cliques."""
-    return CudaCliqueLister(device, graph, order, min_size, capacity, memory)
-
-
 def longest_for(degeneracy: int) -> int:
     """Return the later neighbours for which kernels are compiled: few variants, so that they are found in the cache."""
     if degeneracy <= NARROW:

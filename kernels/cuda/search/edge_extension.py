@@ -20,11 +20,6 @@ _MOST_LISTS = 1 << 31  # kernels number them in 32 bits
 _MOST_CUTS = 64  # at once
 
 
-def edge_extender(device: Device, graph: GraphArrays, levels: int, rows: int, memory: int) -> "CudaEdgeExtender":
-    """Make an extender of tables of edges."""
-    return CudaEdgeExtender(device, graph, levels, rows, memory)
-
-
 class _Counted(NamedTuple):
     """Which of the rows were counted, from `first` on, where their lists are, and where copies of pages were then."""
 

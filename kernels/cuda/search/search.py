@@ -32,11 +32,6 @@ _FIRST_WINDOW = 1 << 12
 _MOST_WANTED = 2**63 - 1  # matches: a larger count is refused, see `launch.checked`
 
 
-def searcher(device: Device, graph: GraphArrays, program: SearchProgram, memory: int) -> "CudaSearcher":
-    """Make a searcher for a program."""
-    return CudaSearcher(device, graph, program, memory)
-
-
 class CudaSearcher:
     """Workspace for one search program.
 
