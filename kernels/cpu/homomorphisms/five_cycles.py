@@ -22,7 +22,7 @@ class CpuFiveCycleCounter:
         """Count the 5-cycles of a range of vertices."""
         g = self._graph
         total, estimate = count_five_cycles(
-            g.indptr, g.indices, g.split, first, last, self._wedges, self._places, self._ends, self._stop_flag
+            *g.rows, first, last, self._wedges, self._places, self._ends, self._stop_flag
         )
         return exact(total, estimate)
 

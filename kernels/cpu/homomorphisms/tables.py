@@ -17,7 +17,7 @@ from longwall.kernels.jit.compile import compiled
 
 def common_neighbours(device: CpuDevice, graph: GraphArrays, starts: NDArray[np.int64]) -> NDArray[np.uint32]:
     """List the common neighbours of all arcs."""
-    g = (graph.indptr, graph.indices, graph.split)
+    g = graph.rows
     common = np.empty(int(starts[-1]), np.uint32)
 
     def start() -> Callable[[int, int], Any]:
@@ -31,7 +31,7 @@ def common_neighbours(device: CpuDevice, graph: GraphArrays, starts: NDArray[np.
 def reverse_arcs(device: CpuDevice, graph: GraphArrays) -> NDArray[np.uint32]:
     """List the place of every arc's reverse."""
     reverse = np.empty(graph.num_arcs, np.uint32)
-    g = (graph.indptr, graph.indices, graph.split)
+    g = graph.rows
     in_parallel(device, graph, lambda: lambda first, last: list_reverse(*g, first, last, reverse))
     return reverse
 
@@ -65,9 +65,7 @@ def paths_of_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64],
     def start() -> Callable[[int, int], Any]:
         wedges, counts = np.zeros(graph.num_vertices, np.uint32), np.zeros(graph.num_arcs, np.int64)
         found.append(counts)
-        return lambda first, last: count_cycles(
-            graph.indptr, graph.indices, graph.split, first, last, wedges, counts, device.stop_flag
-        )
+        return lambda first, last: count_cycles(*graph.rows, first, last, wedges, counts, device.stop_flag)
 
     in_parallel(device, graph, start)
     for counts in found:
@@ -87,7 +85,7 @@ def cliques_of_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64
         sums, counts = np.zeros(size, np.int64), np.zeros(graph.num_arcs, np.int64)
         found.append(counts)
         return lambda first, last: count_cliques(
-            graph.indptr, graph.indices, graph.split, first, last, places, table, sums, counts, device.stop_flag
+            *graph.rows, first, last, places, table, sums, counts, device.stop_flag
         )
 
     in_parallel(device, graph, start)
@@ -98,7 +96,7 @@ def cliques_of_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64
 
 def join_both_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64], *, factor: int, walks: bool) -> None:
     """Set both arcs of every edge to the sum of their counts, times a factor; add the walks to and fro if asked for."""
-    g = (graph.indptr, graph.indices, graph.split)
+    g = graph.rows
     in_parallel(device, graph, lambda: lambda first, last: join_arcs(*g, first, last, factor, walks, out))
 
 

@@ -66,10 +66,7 @@ class CpuCliqueCounter:
         """Count the cliques of a range of arcs."""
         g, total = self._graph, self._root.total
         total[:] = 0
-        count_cliques(
-            g.indptr, g.indices, g.split, self._k, first, last, self._local, self._table, self._state, self._root,
-            self._stop_flag,
-        )  # fmt: skip
+        count_cliques(*g.rows, self._k, first, last, self._local, self._table, self._state, self._root, self._stop_flag)
         return int(total[0]) + (int(total[1]) << 64)
 
 

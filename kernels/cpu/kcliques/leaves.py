@@ -59,10 +59,7 @@ class _Search:
     def add(self, first: int, last: int) -> None:
         """Add what belongs to the arcs `first` to `last` - 1."""
         g = self._graph
-        find_leaves(
-            g.indptr, g.indices, g.split, first, last, self._local, self._wide, self._narrow, self._found,
-            self._stop_flag,
-        )  # fmt: skip
+        find_leaves(*g.rows, first, last, self._local, self._wide, self._narrow, self._found, self._stop_flag)
 
 
 class CpuCliqueLeaves(_Search):

@@ -29,9 +29,7 @@ class CpuArcDiamondCounter:
         for _ in blocks or ():
             pass
         g = self._graph
-        low, high = count_diamonds(
-            g.indptr, g.indices, g.split, first, last, self._place, self._triangles, self._stop_flag
-        )
+        low, high = count_diamonds(*g.rows, first, last, self._place, self._triangles, self._stop_flag)
         return two_words(low, high)
 
     def count_pieces(self, pieces: Iterable[ArcPiece]) -> int:

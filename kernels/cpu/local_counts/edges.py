@@ -44,10 +44,7 @@ class CpuEdgeCounter:
 
     def _call(self, kernel: Callable[..., Any], first: int, last: int, *tables: NDArray[Any]) -> None:
         g = self._graph
-        kernel(
-            g.indptr, g.indices, g.split, g.edges, first, last, self._marks, *tables, self._stop_flag, self._first,
-            self._counts,
-        )  # fmt: skip
+        kernel(*g.rows, g.edges, first, last, self._marks, *tables, self._stop_flag, self._first, self._counts)
 
 
 @compiled

@@ -26,7 +26,7 @@ class CpuFourCycleCounter:
     def count(self, first: int, last: int) -> int:
         """Count the 4-cycles of a range of vertices."""
         g = self._graph
-        low, high = count_four_cycles(g.indptr, g.indices, g.split, first, last, self._wedges, self._stop_flag)
+        low, high = count_four_cycles(*g.rows, first, last, self._wedges, self._stop_flag)
         return two_words(low, high)
 
 

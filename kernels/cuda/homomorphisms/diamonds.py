@@ -43,7 +43,7 @@ class RowPairs:
             What :func:`longwall.kernels.cuda.device.fetch_sum` fetches, until the next launch.
         """
         device, graph, tasks = self._device, self._graph, self._tasks
-        arrays = (graph.indptr, graph.indices, graph.split, graph.num_vertices)
+        arrays = (*graph.rows, graph.num_vertices)
         device.launch(
             "homomorphisms/diamonds.cu",
             self._function,

@@ -3,6 +3,7 @@
 from typing import Any
 
 from longwall.kernels.cuda.device import WARP, Device, units_that_fit
+from longwall.kernels.cuda.homomorphisms.block_counter import CONTROL_BYTES, table_words
 from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import Inner, RowTables
@@ -11,7 +12,6 @@ Array = Any  # a CuPy array
 
 _BLOCKS = 8  # per multiprocessor
 _WARPS = 4  # of a block
-_CONTROL_BYTES = 16
 
 
 def inner_counts(device: Device, graph: GraphArrays, tables: RowTables, inner: Inner, out: Array, memory: int) -> None:
@@ -21,9 +21,7 @@ def inner_counts(device: Device, graph: GraphArrays, tables: RowTables, inner: I
     # Two edges cover each pattern that is mapped to the common neighbours.
     require_fits(min(tables.longest**4, graph.num_arcs**2), 63, "the number of maps to common neighbours")
     xp, longest = device.xp, tables.longest
-    most = longest * ((longest + 31) // 32 | 1)
-    words = min(most, max(device.shared_memory // _BLOCKS - 1024 - _CONTROL_BYTES, 0) // 4)
-    store_words = most if most > words else 0
+    words, store_words = table_words(device, longest, longest, _BLOCKS)
     blocks = units_that_fit(device.multiprocessors * _BLOCKS, 4 * store_words, memory)
     device.launch(
         "homomorphisms/inner_counts.cu",
@@ -46,6 +44,6 @@ def inner_counts(device: Device, graph: GraphArrays, tables: RowTables, inner: I
         ),
         blocks=min(blocks, graph.num_arcs),
         threads=_WARPS * WARP,
-        shared=_CONTROL_BYTES + 4 * words,
+        shared=CONTROL_BYTES + 4 * words,
     )
     device.synchronize()

@@ -39,7 +39,7 @@ def reverse_arcs(device: Device, graph: GraphArrays) -> Array:
     device.launch(
         _SOURCE,
         "list_reverse",
-        (graph.indptr, graph.indices, graph.split, graph.num_vertices, reverse),
+        (*graph.rows, graph.num_vertices, reverse),
         blocks=device.multiprocessors * 8,
         threads=_WARPS * WARP,
         generated=table_header(exact=True, modulus=0),
@@ -78,9 +78,7 @@ def paths_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int) -
         "homomorphisms/five_cycles.cu",
         "cycles_of_arcs",
         (
-            graph.indptr,
-            graph.indices,
-            graph.split,
+            *graph.rows,
             n,
             0,
             n,
@@ -113,9 +111,7 @@ def cliques_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int)
         "homomorphisms/arc_cliques.cu",
         "count_arc_cliques",
         (
-            graph.indptr,
-            graph.indices,
-            graph.split,
+            *graph.rows,
             graph.num_vertices,
             words,
             capacity,
@@ -138,7 +134,7 @@ def join_arcs(device: Device, graph: GraphArrays, out: Array, *, factor: int, wa
     device.launch(
         _SOURCE,
         "join_arcs",
-        (graph.indptr, graph.indices, graph.split, graph.num_vertices, factor, int(walks), out),
+        (*graph.rows, graph.num_vertices, factor, int(walks), out),
         blocks=device.multiprocessors * 8,
         threads=_WARPS * WARP,
         generated=table_header(exact=True, modulus=0),

@@ -130,7 +130,7 @@ class CudaCliqueCounter:
         """Launch them, with tables that were made before, if there are some; they add to the result."""
         device, graph = self._device, self._graph
         light_root, heavy_task, num_tasks = device.xp.zeros((3, 1), device.xp.uint32)
-        arrays = (graph.indptr, graph.indices, graph.split, places_of(graph), *tables)
+        arrays = (*graph.rows, places_of(graph), *tables)
         tasks = heavy_tasks(device, graph, (first, last), self._heavy_from, ROWS_PER_PART, num_tasks)
         device.launch(
             "kcliques/bitmaps.cu",

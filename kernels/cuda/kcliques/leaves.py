@@ -95,7 +95,7 @@ class _Search:
     def _start(self, first: int, last: int, work: tuple[Array, Array]) -> None:
         device, graph = self._device, self._graph
         tasks, (num_tasks, heavy_task, light_root) = work
-        arrays = (graph.indptr, graph.indices, graph.split, places_of(graph), graph.num_vertices)
+        arrays = (*graph.rows, places_of(graph), graph.num_vertices)
         out = (self._cells, self._shape[1], self._counts, self._weights)
         device.launch(
             "kcliques/leaves.cu",

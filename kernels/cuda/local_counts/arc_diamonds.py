@@ -120,7 +120,7 @@ class CudaArcDiamondCounter:
         device, graph = self._device, self._graph
         hits = min(graph.max_out_degree, MOST_HITS)
         tasks = arcs.tasks(device, graph, 2)
-        rows = (graph.indptr, graph.indices, graph.split, places_of(graph))
+        rows = (*graph.rows, places_of(graph))
         work = (tasks.size, tasks.words, hits, arcs.next, device.stop_flag)
         device.launch(
             "local_counts/arc_diamonds.cu",

@@ -42,9 +42,7 @@ class CudaEdgeCounter:
             "local_counts/edges.cu",
             self._function,
             (
-                graph.indptr,
-                graph.indices,
-                graph.split,
+                *graph.rows,
                 graph.edges,
                 first,
                 last,

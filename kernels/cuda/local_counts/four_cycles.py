@@ -67,7 +67,7 @@ class CudaFourCycleCounter:
         device, graph = self._device, self._graph
         light_root, heavy_number, num_heavy = device.xp.zeros((3, 1), device.xp.uint32)
         sizes, heavy = self._sizes, self._heavy
-        arrays = (graph.indptr, graph.indices, graph.split)
+        arrays = graph.rows
         device.launch(
             "local_counts/four_cycles.cu",
             "measure_wedges",
@@ -155,7 +155,7 @@ class CudaColumnCycleCounter:
         return exact(result)
 
     def _arrays(self) -> tuple[Any, ...]:
-        return self._graph.indptr, self._graph.indices, self._graph.split, places_of(self._graph)
+        return *self._graph.rows, places_of(self._graph)
 
     def _run(self, columns: tuple[Any, ...], first: int, last: int, result: Array) -> None:
         device = self._device

@@ -99,9 +99,7 @@ class _Enumerator:
             "local_counts/motifs.cu",
             "count_motifs",
             (
-                graph.indptr,
-                graph.indices,
-                graph.split,
+                *graph.rows,
                 graph.num_vertices,
                 self._entries,
                 first,

@@ -107,7 +107,7 @@ def program_header(program: SearchProgram, columns: int, variant: Variant) -> st
 def graph_arguments(graph: GraphArrays) -> tuple[Any, ...]:
     """Return the arguments of the search's kernels that are the graph's arrays; null where there are no slices."""
     slices = np.uintp(0) if graph.slices is None else graph.slices
-    return graph.indptr, graph.indices, graph.split, graph.labels, slices
+    return *graph.rows, graph.labels, slices
 
 
 def stored_sets(program: SearchProgram, emitted: int = -1) -> tuple[int, int]:
