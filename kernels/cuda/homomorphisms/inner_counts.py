@@ -23,25 +23,20 @@ def inner_counts(device: Device, graph: GraphArrays, tables: RowTables, inner: I
     xp, longest = device.xp, tables.longest
     words, store_words = table_words(device, longest, longest, _BLOCKS)
     blocks = units_that_fit(device.multiprocessors * _BLOCKS, 4 * store_words, memory)
+    arrays = (graph.indptr, graph.split, graph.num_vertices, graph.num_arcs)
+    lists = (tables.common_indptr, tables.common, tables.reverse)
+    work = (
+        words,
+        xp.empty(max(blocks * store_words, 1), xp.uint32),
+        store_words,
+        xp.zeros(1, xp.uint64),
+        device.stop_flag,
+        out,
+    )
     device.launch(
         "homomorphisms/inner_counts.cu",
         "count_inner",
-        (
-            graph.indptr,
-            graph.split,
-            graph.num_vertices,
-            graph.num_arcs,
-            tables.common_indptr,
-            tables.common,
-            tables.reverse,
-            int(inner),
-            words,
-            xp.empty(max(blocks * store_words, 1), xp.uint32),
-            store_words,
-            xp.zeros(1, xp.uint64),
-            device.stop_flag,
-            out,
-        ),
+        (*arrays, *lists, int(inner), *work),
         blocks=min(blocks, graph.num_arcs),
         threads=_WARPS * WARP,
         shared=CONTROL_BYTES + 4 * words,

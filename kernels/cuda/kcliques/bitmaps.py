@@ -132,24 +132,11 @@ class CudaCliqueCounter:
         light_root, heavy_task, num_tasks = device.xp.zeros((3, 1), device.xp.uint32)
         arrays = (*graph.rows, places_of(graph), *tables)
         tasks = heavy_tasks(device, graph, (first, last), self._heavy_from, ROWS_PER_PART, num_tasks)
+        work = (self._shared_words, self._shared_roots, self._store, self._store_words, self._root_words)
         device.launch(
             "kcliques/bitmaps.cu",
             "count_heavy",
-            (
-                *arrays,
-                tasks,
-                num_tasks,
-                first,
-                last,
-                self._shared_words,
-                self._shared_roots,
-                self._store,
-                self._store_words,
-                self._root_words,
-                heavy_task,
-                device.stop_flag,
-                result,
-            ),
+            (*arrays, tasks, num_tasks, first, last, *work, heavy_task, device.stop_flag, result),
             blocks=min(self._blocks, len(tasks)),
             threads=self._THREADS,
             shared=self._shared_words * 4,

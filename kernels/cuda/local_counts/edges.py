@@ -38,22 +38,11 @@ class CudaEdgeCounter:
         """Add what belongs to the vertices first to last - 1."""
         device, graph = self._device, self._graph
         self._next.fill(0)
+        work = (self._store, self._words, self._next, device.stop_flag, self._first, self._counts.size, self._counts)
         device.launch(
             "local_counts/edges.cu",
             self._function,
-            (
-                *graph.rows,
-                graph.edges,
-                first,
-                last,
-                self._store,
-                self._words,
-                self._next,
-                device.stop_flag,
-                self._first,
-                self._counts.size,
-                self._counts,
-            ),
+            (*graph.rows, graph.edges, first, last, *work),
             blocks=self._blocks,
             threads=THREADS,
             shared=_SHARED,

@@ -95,23 +95,12 @@ class _Enumerator:
         """Count the subgraphs of a range of arcs."""
         device, graph = self._device, self._graph
         self._jobs[:] = _NO_JOB
+        work = (self._marks, self._jobs, self._sizes, device.xp.zeros(1, device.xp.uint32))
+        out = (device.stop_flag, self._counts, self._result)
         device.launch(
             "local_counts/motifs.cu",
             "count_motifs",
-            (
-                *graph.rows,
-                graph.num_vertices,
-                self._entries,
-                first,
-                last,
-                self._marks,
-                self._jobs,
-                self._sizes,
-                device.xp.zeros(1, device.xp.uint32),
-                device.stop_flag,
-                self._counts,
-                self._result,
-            ),
+            (*graph.rows, graph.num_vertices, self._entries, first, last, *work, *out),
             blocks=self._blocks,
             threads=self._threads,
             shared=self._shared,

@@ -174,36 +174,23 @@ class _Finder:
     def _launch(self, roots: _Roots, first: int, last: int, *, fresh: bool) -> None:
         graph, order, warps = self._graph, self._order, roots.blocks * roots.warps
         sizes, state = self._shared
+        rows = (graph.indptr, graph.indices, order.rank, order.indptr, order.indices)
+        work = (roots.store, roots.layout, roots.each, roots.ring, len(roots.ring), roots.control, int(fresh))
+        found = (self._device.stop_flag, self._sizes, self._vertices, graph.num_vertices)
+        listing = (self._listing, self._capacity, self._offsets, self._members, self._result)
         self._device.launch(
             "maximal_cliques/finders.cu",
             "find_cliques",
             (
-                graph.indptr,
-                graph.indices,
-                order.rank,
-                order.indptr,
-                order.indices,
+                *rows,
                 first,
                 last,
                 min(max((last - first) // (4 * warps), 1), WARP),
                 *roots.degrees,
                 self._min_size,
-                roots.store,
-                roots.layout,
-                roots.each,
-                roots.ring,
-                len(roots.ring),
-                roots.control,
-                int(fresh),
-                self._device.stop_flag,
-                self._sizes,
-                self._vertices,
-                graph.num_vertices,
-                self._listing,
-                self._capacity,
-                self._offsets,
-                self._members,
-                self._result,
+                *work,
+                *found,
+                *listing,
             ),
             blocks=roots.blocks,
             threads=roots.warps * WARP,

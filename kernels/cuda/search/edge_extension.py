@@ -150,24 +150,12 @@ class CudaEdgeExtender:
         offsets = xp.empty(cut.last - first + 1, np.int64)
         codes, stride, _ = _place(rows)
         begins, _ = places(lists)
+        known = (graph.indptr, graph.indices, codes, stride, self._ends, begins)
+        work = (rows.shape[1], self._list_ends, self._left_out, first - offset, cut.last - offset, offsets, edges)
         self._launch(
             "write_edges",
             max(-(-cut.number // EDGE_SEGMENT) * WARP, offsets.size),
-            (
-                graph.indptr,
-                graph.indices,
-                codes,
-                stride,
-                self._ends,
-                begins,
-                rows.shape[1],
-                self._list_ends,
-                self._left_out,
-                first - offset,
-                cut.last - offset,
-                offsets,
-                edges,
-            ),
+            (*known, *work),
         )
         return offsets, edges
 
