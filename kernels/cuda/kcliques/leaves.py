@@ -97,11 +97,23 @@ class _Search:
         tasks, (num_tasks, heavy_task, light_root) = work
         arrays = (*graph.rows, places_of(graph), graph.num_vertices)
         out = (self._cells, self._shape[1], self._counts, self._weights)
-        work = (self._table_words, self._store, self._store_words, self._own_words, self._width, self._levels)
+        stores = (self._table_words, self._store, self._store_words, self._own_words, self._width, self._levels)
         device.launch(
             "kcliques/leaves.cu",
             "count_heavy",
-            (*arrays, tasks, num_tasks, first, last, self._k, *work, *out, heavy_task, device.stop_flag, self._singles),
+            (
+                *arrays,
+                tasks,
+                num_tasks,
+                first,
+                last,
+                self._k,
+                *stores,
+                *out,
+                heavy_task,
+                device.stop_flag,
+                self._singles,
+            ),
             blocks=min(self._blocks, len(tasks)),
             threads=_THREADS,
             shared=self._heavy_shared,
