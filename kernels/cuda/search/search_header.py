@@ -1,6 +1,6 @@
 """A search program as C++ text: the kernels are compiled with the program as constants."""
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -88,7 +88,7 @@ def program_header(program: SearchProgram, columns: int, variant: Variant) -> st
         (s.depth, s.kind.name, s.source, s.adjacent, s.below, s.above, s.label, int(s.required), int(s.size_only))
         for s in program.sets
     ]
-    levels = [(x.candidates, x.below, x.above, x.distinct, x.label, x.degree) for x in program.levels]
+    levels = [astuple(level) for level in program.levels]
     blocks = [(b.candidates, b.below, b.above) for b in program.blocks]
     terms = [(factor, *numbers, *[-1] * (width - len(numbers))) for factor, numbers in program.terms]
     kept_apart = "__device__ __noinline__" if len(program.sets) > _MOST_INLINED else "DEVICE"
