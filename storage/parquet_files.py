@@ -9,7 +9,6 @@ from longwall.storage.hashed_file import HashedFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from types import TracebackType
 
     import pyarrow as pa
 
@@ -84,10 +83,8 @@ class ParquetSink:
     def __enter__(self) -> ParquetSink:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        if error is None:
+    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
+        if kind is None:
             self.close()
         else:
             self.abandon()

@@ -118,7 +118,7 @@ class _Work:
         labels = np.zeros(1, np.int32) if edge_labels is None else edge_labels
         self._workers, self._labelled = workers, edge_labels is not None
         self._graph, self._first_role, self._kept = (
-            (graph.indptr, graph.indices, graph.split, labels),
+            (*graph.rows, labels),
             roles.first_role,
             kept,
         )

@@ -49,7 +49,7 @@ class _Layout:
 
     def __init__(self, device: Device, graph: GraphArrays, roles: Roles, kept: KeptEdges, sliced: bool):
         self._device, self._graph, self._sliced, self._given = device, graph, sliced, roles
-        self._rows = graph.indptr, graph.indices, graph.split
+        self._rows = graph.rows
         self._kinds, self._roles = len(roles.times), kept.allowed.shape[0]
         self._number, n = roles.number, graph.num_vertices
         self._chunk, self._chunks = _chunks(n)

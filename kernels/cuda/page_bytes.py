@@ -22,22 +22,12 @@ def bytes_per_page(device: Device, graph: GraphArrays, reads: Sequence[RowReads]
         vertices = xp.ascontiguousarray(read.vertices)
         n = int(vertices.size)
         if n:
+            out = (*_prefix(xp, read.prefix), int(read.part), read.times, page_arcs, ends, steps)
             device.launch_over(
                 "page_bytes.cu",
                 "add_rows",
                 n,
-                (
-                    graph.indptr,
-                    graph.split,
-                    vertices,
-                    n,
-                    *_prefix(xp, read.prefix),
-                    int(read.part),
-                    read.times,
-                    page_arcs,
-                    ends,
-                    steps,
-                ),
+                (graph.indptr, graph.split, vertices, n, *out),
             )
     device.synchronize()  # as in launch.exact
     found: NDArray[np.uint64]

@@ -150,22 +150,18 @@ class EngineMemory(Protocol):
 
     def free(self) -> int | None:
         """Return the bytes free for arrays, with what is cached; None where the engine works in host memory."""
-        ...
 
     def spare(self) -> int:
         """Return the bytes that no array holds under the limit, nor are cached."""
-        ...
 
     def limit(self, size: int) -> None:
         """Let the engine's arrays take at most `size` bytes of the device, all together."""
-        ...
 
     def fill(self, there: Array, values: NDArray[Any]) -> None:
         """Copy an array of the host into one of the engine's, of the same shape and type; no memory is locked for it.
 
         Kernels that were launched before read what was there before.
         """
-        ...
 
     def release(self, *, garbage: bool = True) -> None:
         """Return cached memory to the device: a failed allocation may succeed then.
@@ -176,11 +172,9 @@ class EngineMemory(Protocol):
             Whether Python's garbage is collected first, in which an error may have left arrays: stops all threads for
             50 ms.
         """
-        ...
 
     def peak(self) -> MemoryPeak | None:
         """Return the most device memory that was in use so far, None where the engine works in host memory."""
-        ...
 
 
 class Paging(Protocol):
@@ -197,15 +191,12 @@ class Paging(Protocol):
 
     def host_array(self, length: int, dtype: np.dtype[Any], access: Access) -> NDArray[Any]:
         """Make an empty array on the host for an adjacency that `Engine.load` need not copy for such an access."""
-        ...
 
     def send_back(self, graph: GraphArrays, ranges: NDArray[np.int64]) -> None:
         """Move parts of an adjacency that is loaded for "managed" access to the host: ranges of arcs, int64[k, 2]."""
-        ...
 
     def frames(self, graph: GraphArrays, number: int, page_arcs: int) -> PageFrames:
         """Make room on the device for copies of pages of an adjacency that is loaded for "adaptive" access."""
-        ...
 
 
 class Engine(Protocol):
@@ -246,7 +237,6 @@ class Engine(Protocol):
 
     def tasks(self, size: int) -> int:
         """Number of tasks into which work over `size` roots should be cut: enough to balance and to show progress."""
-        ...
 
     def copying_ahead(self, arrays: Sequence[NDArray[Any]], capacity: int) -> AbstractContextManager[list[Put]]:
         """Copy arrays of a graph to the device while they are filled, so that `load` finds them there.
@@ -270,7 +260,6 @@ class Engine(Protocol):
         ShortOfMemory
             If the device has no room for them.
         """
-        ...
 
     def load(
         self,
@@ -298,15 +287,12 @@ class Engine(Protocol):
         EngineUnavailable
             If this machine cannot do it.
         """
-        ...
 
     def host_copy(self, graph: GraphArrays, access: Access, vertices: Collection[str] = VERTEX_ARRAYS) -> int:
         """Return the bytes of the host that `load` takes for copies of a graph's arrays; parameters as of `load`."""
-        ...
 
     def bring(self, array: NDArray[Any], *, mapped: bool) -> Array:
         """Bring an array of the host to where the kernels can read it; `mapped`: read it where it is."""
-        ...
 
     def faults(self) -> AbstractContextManager[None]:
         """A thread's work with the engine: a context in which its arrays come from the engine's memory.
@@ -321,12 +307,9 @@ class Engine(Protocol):
         EngineLost
             If the device or its context is of no further use.
         """
-        ...
 
     def watch_compilation(self, report: Callable[[], None]) -> AbstractContextManager[None]:
         """Call `report` once if a kernel has to be compiled while the context is open."""
-        ...
 
     def interrupt(self) -> None:
         """Make running kernels return as soon as they can; the engine is of no further use."""
-        ...

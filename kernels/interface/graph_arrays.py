@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 if TYPE_CHECKING:
     from longwall.kernels.interface.pages import Pages
@@ -76,6 +76,11 @@ class GraphArrays:
     slice_labels: tuple[int, ...] = ()
     slice_arcs: tuple[int, ...] = ()
 
+    @classmethod
+    def of(cls, graph: GraphArrays, **more: Any) -> Self:
+        """Put a graph and what a class below this one has besides together; nothing is copied."""
+        return cls(**{field.name: getattr(graph, field.name) for field in fields(graph)}, **more)
+
     @property
     def num_vertices(self) -> int:
         """Number of vertices."""
@@ -85,6 +90,11 @@ class GraphArrays:
     def num_arcs(self) -> int:
         """Number of arcs: directed edges, two for each edge."""
         return int(self.indices.size)
+
+    @property
+    def rows(self) -> tuple[Array, Array, Array]:
+        """The three arrays that say which neighbours every vertex has: `indptr`, `indices`, `split`."""
+        return self.indptr, self.indices, self.split
 
     @property
     def slice_stride(self) -> int:

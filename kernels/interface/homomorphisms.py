@@ -15,11 +15,9 @@ class RowCounter(Workspace, Protocol):
 
     def add(self, first: int, last: int) -> None:
         """Run the program for the vertices first to last - 1."""
-        ...
 
     def totals(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Sums of the program's products so far: modulo 2**64, and as floating point; on the host."""
-        ...
 
 
 class HomomorphismKernels(Protocol):
@@ -35,7 +33,6 @@ class HomomorphismKernels(Protocol):
         memory: int,
     ) -> RowCounter:
         """Workspace for a row program; roots are vertices or arcs, as `domain` says."""
-        ...
 
     def common_neighbours(self, device: Device, graph: GraphArrays, starts: Any) -> Any:
         """List the common neighbours of the ends of every arc.
@@ -52,11 +49,9 @@ class HomomorphismKernels(Protocol):
         uint32[6 * triangles]
             For every arc (v, x) the places of the arcs (v, y) to the common neighbours y, ascending.
         """
-        ...
 
     def reverse_arcs(self, device: Device, graph: GraphArrays) -> Any:
         """List the place of the arc (x, v) for every arc (v, x): uint32[num_arcs]."""
-        ...
 
     def sum_neighbours(
         self, device: Device, graph: GraphArrays, vertices: Any, arcs: Any, modulus: int, out: Any
@@ -75,15 +70,12 @@ class HomomorphismKernels(Protocol):
             A prime below 2**31, or 0 for none.
         out : int64[num_vertices] or float64[num_vertices]
         """
-        ...
 
     def paths_of_arcs(self, device: Device, graph: GraphArrays, out: Any, memory: int) -> None:
         """Set `out` (int64[num_arcs], zeros) to the walks of three steps between the ends of every arc."""
-        ...
 
     def cliques_of_arcs(self, device: Device, graph: GraphArrays, out: Any, memory: int) -> None:
         """Set `out` (int64[num_arcs], zeros) to the ordered pairs of adjacent common neighbours of every arc's ends."""
-        ...
 
     def inner_counts(
         self, device: Device, graph: GraphArrays, tables: RowTables, inner: Inner, out: Any, memory: int
@@ -108,24 +100,18 @@ class HomomorphismKernels(Protocol):
         WorkspaceTooLarge
             If they do not suffice.
         """
-        ...
 
     def wheel_counter(self, device: Device, graph: GraphArrays, tables: RowTables, memory: int) -> RangeCounter:
         """Workspace for counting wheels of four spokes, by listed common neighbours; roots are arcs."""
-        ...
 
     def almost_clique_counter(self, device: Device, graph: GraphArrays, tables: RowTables, memory: int) -> RangeCounter:
         """Workspace for counting 5-cliques less an edge, by listed common neighbours; roots are vertices."""
-        ...
 
     def pair_counter(self, device: Device, graph: GraphArrays, codegree: CodegreePattern, memory: int) -> RangeCounter:
         """Workspace for counting maps beside pairs of vertices, symmetric ones in one order; roots are their a."""
-        ...
 
     def five_cycle_counter(self, device: Device, graph: GraphArrays, memory: int) -> RangeCounter:
         """Workspace for counting 5-cycles; roots are vertices, and only the sum over all of them is right."""
-        ...
 
     def diamond_counter(self, device: Device, graph: GraphArrays, memory: int) -> RangeCounter:
         """Workspace for counting diamonds: cliques of four vertices less an edge; roots are vertices."""
-        ...

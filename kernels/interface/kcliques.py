@@ -214,11 +214,9 @@ class TabledCliqueCounter(RangeCounter, Protocol):
             All vertices that arcs of these vertices lead to, in parts; None: at once. When the next part is asked for,
             kernels that read the lists of the last one have been launched.
         """
-        ...
 
     def count_pieces(self, pieces: Iterable[TablePiece]) -> int:
         """Count the cliques of ranges, each as `count` does, without waiting for kernels between them."""
-        ...
 
 
 class LeafCounter(Workspace, Protocol):
@@ -226,11 +224,9 @@ class LeafCounter(Workspace, Protocol):
 
     def add(self, first: int, last: int) -> None:
         """Add what belongs to the arcs `first` to `last` - 1."""
-        ...
 
     def take(self) -> NDArray[np.int64]:
         """Return the leaves since the last call, on the host: int64[h, p], by held vertices and by pivots."""
-        ...
 
 
 class KCliqueKernels(Protocol):
@@ -238,7 +234,6 @@ class KCliqueKernels(Protocol):
 
     def clique_counter(self, device: Device, graph: GraphArrays, k: int, memory: int) -> RangeCounter:
         """Workspace for counting k-cliques (k >= 3) one by one; roots are arcs."""
-        ...
 
     def large_clique_counter(self, device: Device, graph: GraphArrays, k: int, memory: int) -> RangeCounter:
         """Workspace as `clique_counter` makes it for k >= `ROOTED_FROM`: other kernels count there."""
@@ -263,14 +258,12 @@ class KCliqueKernels(Protocol):
         WorkspaceTooLarge
             Where these do not do.
         """
-        ...
 
     def tabled_clique_counter(self, device: Device, graph: GraphArrays, k: int, memory: int) -> TabledCliqueCounter:
         """Workspace for counting k-cliques (k >= 4) while lists are streamed; roots are arcs of an oriented graph.
 
         Parameters and errors are those of `clique_counter`.
         """
-        ...
 
     def clique_vertex_counter(
         self, device: Device, graph: GraphArrays, k: int, limbs: int, memory: int
@@ -279,4 +272,3 @@ class KCliqueKernels(Protocol):
 
         Its counts are int64[limbs, num_vertices]: words of 64 bits without a sign, the lowest first.
         """
-        ...

@@ -64,7 +64,6 @@ class Kernels(
         edge_labels : int32[2m] or None
             Labels of the edges, for the CPU engine only.
         """
-        ...
 
     def bytes_per_page(
         self, device: Device, graph: GraphArrays, reads: Sequence[RowReads], page_arcs: int
@@ -88,11 +87,9 @@ class Kernels(
             On the host. The last page may be shorter than the others. For a moment 16 bytes a page are needed where the
             engine works, and as many on the host.
         """
-        ...
 
     def steps_per_second(self, device: Device) -> float:
         """Measure the elementary steps a second of all threads of the host together, or of the device, in about 0.1 s.
 
         A step reads an entry of an array in order and looks it up in a table that the first-level cache holds.
         """
-        ...

@@ -1,7 +1,7 @@
 """Counts around vertices, arcs and edges on an engine: triangles, 4-cycles, motifs, orbits, and their kernels."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import Flag, auto
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -49,12 +49,6 @@ class TriangleGraph(GraphArrays):
     most_triangles: int
     twins: Array
 
-    @classmethod
-    def of(cls, graph: GraphArrays, triangles: Array, most_triangles: int, twins: Array) -> "TriangleGraph":
-        """Put a graph, its triangles and its twins together; nothing is copied."""
-        same = {field.name: getattr(graph, field.name) for field in fields(graph)}
-        return cls(**same, triangles=triangles, most_triangles=most_triangles, twins=twins)
-
 
 EdgeShape = Literal["triangle", "clique-4", "cycle-4"]
 """What is counted at every edge."""
@@ -72,11 +66,6 @@ class EdgeGraph(GraphArrays):
     """
 
     edges: Array
-
-    @classmethod
-    def of(cls, graph: GraphArrays, edges: Array) -> "EdgeGraph":
-        """Put a graph and the numbers of its edges together; nothing is copied."""
-        return cls(**{field.name: getattr(graph, field.name) for field in fields(graph)}, edges=edges)
 
 
 def edge_numbers(indptr: NDArray[np.int64], split: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -128,11 +117,9 @@ class TriangleCounter(Workspace, Protocol):
 
         A triangle is of the arc from its largest vertex to the middle one.
         """
-        ...
 
     def count_blocks(self, blocks: Iterable[Block]) -> int:
         """Count those of blocks while their lists are streamed."""
-        ...
 
 
 class TriangleVertexCounter(ArrayCounter, Protocol):
@@ -140,7 +127,6 @@ class TriangleVertexCounter(ArrayCounter, Protocol):
 
     def add(self, first: int, last: int, targets: Targets | None = None) -> None:
         """Add the triangles of the arcs first to last - 1, or of those of them to `targets`; see `TriangleCounter`."""
-        ...
 
     def add_blocks(self, blocks: Callable[[], Iterable[Block]]) -> None:
         """Add those of blocks while their lists are streamed: once, or for one part of the vertices after the other.
@@ -157,7 +143,6 @@ class TriangleVertexCounter(ArrayCounter, Protocol):
         EngineLost
             If some were added, but not all.
         """
-        ...
 
 
 class ArcDiamondCounter(RangeCounter, Protocol):
@@ -186,7 +171,6 @@ class ArcDiamondCounter(RangeCounter, Protocol):
             All blocks that have triangles at these arcs, each once for a corner. When the next one is asked for,
             kernels that read the lists of the last one have been launched. None: lists are read where they are.
         """
-        ...
 
     def count_pieces(self, pieces: Iterable[ArcPiece]) -> int:
         """Count the pairs of triangles at all arcs, each triangle once, while lists are streamed.
@@ -198,7 +182,6 @@ class ArcDiamondCounter(RangeCounter, Protocol):
         pieces
             One after the other, from the first arc to the last one.
         """
-        ...
 
 
 class ColumnCycleCounter(RangeCounter, Protocol):
@@ -223,7 +206,6 @@ class ColumnCycleCounter(RangeCounter, Protocol):
             Returns the vertices from `first` on, in parts. When the next part is asked for, kernels that read the lists
             of the last one have been launched. None: all lists are where they are read.
         """
-        ...
 
 
 class LocalCountKernels(Protocol):
@@ -231,23 +213,18 @@ class LocalCountKernels(Protocol):
 
     def triangle_counter(self, device: Device, graph: GraphArrays, memory: int) -> TriangleCounter:
         """Workspace for counting triangles; roots are arcs."""
-        ...
 
     def triangle_vertex_counter(self, device: Device, graph: GraphArrays, memory: int) -> TriangleVertexCounter:
         """Workspace for counting triangles per vertex; roots are arcs."""
-        ...
 
     def arc_diamond_counter(self, device: Device, graph: GraphArrays, memory: int) -> ArcDiamondCounter:
         """Workspace for counting diamonds, non-induced, at the edges that two triangles share; roots are arcs."""
-        ...
 
     def four_cycle_counter(self, device: Device, graph: GraphArrays, memory: int) -> RangeCounter:
         """Workspace for counting 4-cycles by aggregating wedges; roots are vertices."""
-        ...
 
     def column_cycle_counter(self, device: Device, graph: GraphArrays, memory: int) -> ColumnCycleCounter:
         """Workspace for counting 4-cycles while lists are streamed; roots are vertices."""
-        ...
 
     def motif_counter(
         self, device: Device, graph: GraphArrays, k: int, entries: NDArray[np.uint32], classes: int, memory: int
@@ -275,7 +252,6 @@ class LocalCountKernels(Protocol):
         memory
             The most bytes.
         """
-        ...
 
     def orbit_counter(
         self, device: Device, graph: GraphArrays, k: int, orbits: NDArray[np.int64], memory: int
@@ -297,7 +273,6 @@ class LocalCountKernels(Protocol):
         memory
             The most bytes.
         """
-        ...
 
     def arc_triangles(self, device: Device, graph: GraphArrays) -> tuple[Array, int]:
         """Count the triangles of every arc.
@@ -309,7 +284,6 @@ class LocalCountKernels(Protocol):
         most
             Most triangles that the arcs of a vertex have, added up.
         """
-        ...
 
     def edge_counter(
         self, device: Device, graph: EdgeGraph, shape: EdgeShape, first: int, number: int, memory: int
@@ -329,7 +303,6 @@ class LocalCountKernels(Protocol):
         memory
             The most bytes.
         """
-        ...
 
     def orbit_homomorphism_counter(self, device: Device, graph: TriangleGraph, prime: int, memory: int) -> ArrayCounter:
         """Workspace for counting homomorphisms of graphlets of up to 5 vertices; roots are vertices.
@@ -338,4 +311,3 @@ class LocalCountKernels(Protocol):
         orbit of `longwall.kernels.interface.local_counts.COUNTED`, of the maps that send a vertex of the orbit to a
         vertex.
         """
-        ...

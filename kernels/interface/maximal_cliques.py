@@ -1,6 +1,6 @@
 """Maximal cliques on an engine: the degeneracy order that a search follows, and the kernels that count and list."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -53,11 +53,6 @@ class OrderedGraph(GraphArrays):
 
     order: DegeneracyOrder
 
-    @classmethod
-    def of(cls, graph: GraphArrays, order: DegeneracyOrder) -> "OrderedGraph":
-        """Put a graph and its order together; nothing is copied."""
-        return cls(**{field.name: getattr(graph, field.name) for field in fields(graph)}, order=order)
-
 
 def order_bytes(num_vertices: int, num_edges: int) -> int:
     """Return the bytes that the order takes, and what else is needed while it is made."""
@@ -69,7 +64,6 @@ class CliqueLister(Workspace, Protocol):
 
     def begin(self, first: int, last: int) -> None:
         """Begin with those whose earliest vertices in the degeneracy order are `first` to `last` - 1."""
-        ...
 
     def following(self) -> tuple[NDArray[np.int64], NDArray[np.uint32]] | None:
         """Return the next cliques; None where there are no more.
@@ -81,7 +75,6 @@ class CliqueLister(Workspace, Protocol):
         members : uint32[offsets[-1]]
             Their vertices. Both arrays are on the host, and written again by the next call.
         """
-        ...
 
 
 class MaximalCliqueKernels(Protocol):
@@ -97,7 +90,6 @@ class MaximalCliqueKernels(Protocol):
         EngineUnavailable
             Where the engine has no such kernel; so do the other kernels for maximal cliques.
         """
-        ...
 
     def maximal_clique_counter(
         self, device: Device, graph: GraphArrays, order: DegeneracyOrder, min_size: int, memory: int
@@ -107,7 +99,6 @@ class MaximalCliqueKernels(Protocol):
         Its counts are int64[degeneracy + 2], by the number of vertices. The root of a clique is its earliest vertex in
         the degeneracy order.
         """
-        ...
 
     def maximal_clique_vertex_counter(
         self, device: Device, graph: GraphArrays, order: DegeneracyOrder, min_size: int, memory: int
@@ -117,7 +108,6 @@ class MaximalCliqueKernels(Protocol):
         Its counts are int64[3, num_vertices]: the cliques of each vertex, the size of its largest one, and at place
         s - 1 of the last row the cliques of s vertices.
         """
-        ...
 
     def maximal_clique_lister(
         self, device: Device, graph: GraphArrays, order: DegeneracyOrder, min_size: int, capacity: int, memory: int
@@ -139,4 +129,3 @@ class MaximalCliqueKernels(Protocol):
         memory
             The most bytes.
         """
-        ...

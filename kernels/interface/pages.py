@@ -74,7 +74,6 @@ class Pages(Protocol):
         reads
             What will be read; see :func:`longwall.kernels.interface.frontier.frontier`.
         """
-        ...
 
     def prepare_all(self, level: int, spatial: Callable[[], NDArray[np.uint64]]) -> None:
         """Choose the pages for all that a phase reads, unless that was done since copies were dropped.
@@ -86,7 +85,6 @@ class Pages(Protocol):
         spatial
             Returns the bytes that will be read of every page, uint64[pages].
         """
-        ...
 
     def hold(self, ranges: Sequence[tuple[int, int]], before: Sequence[Sequence[tuple[int, int]]] = ()) -> None:
         """Have copies of the pages of ranges of arcs, as many as there is room for, and begin to make them.
@@ -100,11 +98,9 @@ class Pages(Protocol):
             these. As many of them are kept as there is room for, and pages are copied while those kernels run. Copies
             wait for all others.
         """
-        ...
 
     def most_to(self, arcs: tuple[int, int], vertices: tuple[int, int]) -> int:
         """Return a bound of how many arcs of a range, which is held, lead to a range of vertices."""
-        ...
 
     def cut(
         self, arcs: tuple[int, int], vertices: tuple[int, int], most: int
@@ -125,28 +121,22 @@ class Pages(Protocol):
         ((int, int), (int, int))
             A range of arcs, of which at most `most` lead to the range of vertices.
         """
-        ...
 
     @property
     def cache_arcs(self) -> int:
         """The arcs for which there is room in copies."""
-        ...
 
     def settle(self) -> None:
         """Let kernels that are launched from now on wait for the copies that were begun."""
-        ...
 
     def touch(self, level: int, reads: Sequence[RowReads]) -> None:
         """Record reads that do not look at `places`, but read lists where they are; parameters as of `prepare`."""
-        ...
 
     def scan(self, first: int, last: int) -> None:
         """Record that a range of arcs is read once, in order."""
-        ...
 
     def shrink(self) -> bool:
         """Free half of the room for copies, for good, and drop all copies. Return whether any memory was held."""
-        ...
 
 
 class PageFrames(Protocol):
@@ -162,7 +152,6 @@ class PageFrames(Protocol):
 
     def mark(self) -> Any:
         """Return the kernels that were launched so far, for `fill`."""
-        ...
 
     def fill(
         self,
@@ -185,12 +174,9 @@ class PageFrames(Protocol):
             What `mark` returned: those kernels must have ended, and others look at the page table after `settle`. None:
             all that were launched, and those that are launched next may look at it.
         """
-        ...
 
     def settle(self) -> None:
         """Let kernels that are launched from now on wait for the copies that were begun."""
-        ...
 
     def close(self) -> None:
         """Wait for the copies that were begun; the buffer is of no further use."""
-        ...

@@ -142,23 +142,18 @@ class GrowKernel(Protocol):
 
     def count(self, rows: Array, growth: GrowthBatch, counts: Array) -> None:
         """Add how many rows each extension will have to `counts` (int64[extensions])."""
-        ...
 
     def mark_groups(self, rows: Array, growth: GrowthBatch, alive: Array, sets: Array) -> None:
         """Add the transactions of rows of the grown patterns to `sets` (uint32[alive, words], a bit for each)."""
-        ...
 
     def mark_images(self, rows: Array, growth: GrowthBatch, images: Images) -> None:
         """Add the vertices that rows of the grown patterns map the pattern's vertices to, as far as they are wanted."""
-        ...
 
     def sizes(self, sets: Array) -> Array:
         """Count the bits of sets: uint32[..., words] to int64[...]."""
-        ...
 
     def child_counts(self, rows: Array, growth: GrowthBatch, alive: Array) -> Array:
         """Count the rows that each row grows into, int64[n], by the extensions that are alive."""
-        ...
 
     def children(self, rows: Array, growth: GrowthBatch, alive: Array, offsets: Array) -> tuple[Array, Array]:
         """Grow rows; `offsets` (int64[n + 1]) has the prefix sums of `child_counts`.
@@ -170,7 +165,6 @@ class GrowKernel(Protocol):
         vertices : uint32[offsets[n]]
             The vertex at the far end of its new edge.
         """
-        ...
 
 
 class FrequentKernels(Protocol):
@@ -178,4 +172,3 @@ class FrequentKernels(Protocol):
 
     def grower(self, device: Device, graph: TypedGraph, memory: int) -> GrowKernel:
         """Workspace for growing patterns by one edge, at most `memory` bytes; the graph is in the engine's arrays."""
-        ...

@@ -46,14 +46,12 @@ class Searcher(Workspace, Protocol):
 
         Where there are `most` or more, any number from `most` on may be returned: the search ends there.
         """
-        ...
 
     def count_edges(self, first: int, last: int, most: int | None = None) -> tuple[int, int]:
         """Count the embeddings below the edges of the arcs first to last - 1, where nothing of the graph is in pages.
 
         Return the number, as of `count_rows`, and how many of the edges may be at the program's first two levels.
         """
-        ...
 
     def extend_rows(self, rows: Array, capacity: int, first: int = 0) -> Extension:
         """Extend rows by one level.
@@ -67,11 +65,9 @@ class Searcher(Workspace, Protocol):
         first
             The first row is extended by vertices from this one on.
         """
-        ...
 
     def reads(self, rows: Array, *, counting: bool) -> list[RowReads]:
         """Return what counting below `rows`, or extending them, reads for their own vertices."""
-        ...
 
 
 class Cut(NamedTuple):
@@ -102,22 +98,18 @@ class EdgeExtender(Workspace, Protocol):
 
     def reads(self, columns: Array) -> list[RowReads]:
         """Return what extending rows reads of the adjacency; takes 8 bytes for each of their edges while it is held."""
-        ...
 
     def count(self, columns: Array, first: int, last: int) -> None:
         """Count the new edges of the rows from `first` on, of at least one and of those up to last - 1 at most.
 
         The rows must not change, and those that were counted before are forgotten.
         """
-        ...
 
     def is_counted(self, columns: Array, row: int) -> bool:
         """Whether a row of these was counted last, and can be extended: not any more once other pages have copies."""
-        ...
 
     def cut(self, first: int, capacity: int) -> Cut:
         """Find which counted rows from `first` on have at most `capacity` new edges; the first one, whatever it has."""
-        ...
 
     def new_edges(self, first: int, cut: Cut) -> tuple[Array, Array]:
         """Return the new edges of the counted rows from `first` to where they are cut.
@@ -129,7 +121,6 @@ class EdgeExtender(Workspace, Protocol):
         edges : int64[number]
             Row by row. Nothing beside the results is allocated.
         """
-        ...
 
 
 class SearchKernels(Protocol):
@@ -143,7 +134,6 @@ class SearchKernels(Protocol):
         WorkspaceTooLarge
             Where the program cannot run in that much memory.
         """
-        ...
 
     def edge_extender(self, device: Device, graph: GraphArrays, levels: int, rows: int, memory: int) -> EdgeExtender:
         """Workspace for extending tables of edges.
@@ -161,4 +151,3 @@ class SearchKernels(Protocol):
         memory
             The most bytes, but where a single row takes more.
         """
-        ...

@@ -8,7 +8,7 @@ sets), and trimmed by the symmetry-breaking bounds that all of its readers share
 This module only holds data; :mod:`longwall.pipeline.planning.search.search_planner` builds it, the engines run it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from enum import IntEnum
 from functools import lru_cache
 from typing import Any
@@ -240,34 +240,15 @@ def pack(program: SearchProgram) -> ProgramArrays:
     for number, op in enumerate(program.sets):
         if op.marked:
             marks[number] = len(marks)
-    sets = np.array(
-        [
-            [
-                op.depth,
-                op.kind,
-                op.source,
-                op.adjacent,
-                op.below,
-                op.above,
-                op.label,
-                op.required,
-                op.size_only,
-                marks.get(number, -1),
-            ]
-            for number, op in enumerate(program.sets)
-        ],
-        dtype=np.int64,
-    ).reshape(-1, 10)
+    # All fields in their order, but for the last one: the number of its marks stands for whether a set is marked.
+    rows = [[*astuple(op)[:-1], marks.get(number, -1)] for number, op in enumerate(program.sets)]
     depths = [op.depth for op in program.sets]
     first = np.searchsorted(np.array(depths, dtype=np.int64), np.arange(program.depth + 1), side="left")
     width = max(len(blocks) for _, blocks in program.terms)
     return ProgramArrays(
-        sets=sets,
+        sets=np.array(rows, dtype=np.int64).reshape(-1, 10),
         first_set=first.astype(np.int64),
-        levels=np.array(
-            [[x.candidates, x.below, x.above, x.distinct, x.label, x.degree] for x in program.levels],
-            dtype=np.int64,
-        ),
+        levels=np.array([astuple(level) for level in program.levels], dtype=np.int64),
         blocks=np.array([[b.candidates, b.below, b.above] for b in program.blocks], dtype=np.int64).reshape(-1, 3),
         members=np.array(
             [[i, depth, mask] for i, b in enumerate(program.blocks) for depth, mask in b.members],

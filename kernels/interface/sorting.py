@@ -68,7 +68,6 @@ class Work(Protocol):
 
     def result(self) -> Columns:
         """Wait for it. Return its result, or raise what it raised."""
-        ...
 
 
 class ChunkSorter(Protocol):
@@ -89,26 +88,21 @@ class ChunkSorter(Protocol):
 
     def put(self, at: int, columns: Sequence[Array]) -> None:
         """Copy columns, of the engine or the host, to place `at` of the present chunk; they may change afterwards."""
-        ...
 
     def sort(self, count: int) -> Work:
         """Sort the first `count` keys of the present chunk and reduce equal ones; another chunk becomes the present.
 
         The columns that come of it are on the host; they belong to the caller, which may return them by `recycle`.
         """
-        ...
 
     def reserve(self, chunks: int) -> None:
         """Prepare memory on the host for the results of a number of chunks."""
-        ...
 
     def recycle(self, columns: Columns) -> None:
         """Return the columns of a chunk, which are no longer needed."""
-        ...
 
     def close(self) -> None:
         """Wait for what has begun, begin nothing more, and free all memory."""
-        ...
 
 
 class RunMerger(Protocol):
@@ -146,19 +140,15 @@ class RunMerger(Protocol):
         Work
             Its columns are on the host, and are to be returned by `recycle`.
         """
-        ...
 
     def reserve(self, windows: int) -> None:
         """Prepare memory on the host for the results of a number of windows."""
-        ...
 
     def recycle(self, columns: Columns) -> None:
         """Return the columns of a window."""
-        ...
 
     def close(self) -> None:
         """Wait for what has begun, begin nothing more, and free all memory."""
-        ...
 
 
 class SortingKernels(Protocol):
@@ -166,10 +156,8 @@ class SortingKernels(Protocol):
 
     def chunk_sorter(self, device: Device, layout: KeyLayout, host_memory: int, device_memory: int) -> ChunkSorter:
         """Buffers for sorting chunks of keys, in at most these bytes of the host and of the device, if any."""
-        ...
 
     def run_merger(
         self, device: Device, layout: KeyLayout, host_memory: int, device_memory: int, method: Method
     ) -> RunMerger:
         """Buffers for merging sorted runs, in at most these bytes of the host and of the device, if any."""
-        ...

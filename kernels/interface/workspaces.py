@@ -50,7 +50,6 @@ class RangeCounter(Workspace, Protocol):
 
     def count(self, first: int, last: int) -> int:
         """Count what belongs to the roots first to last - 1."""
-        ...
 
 
 class ArrayCounter(Workspace, Protocol):
@@ -58,8 +57,6 @@ class ArrayCounter(Workspace, Protocol):
 
     def add(self, first: int, last: int) -> None:
         """Add what belongs to the roots first to last - 1."""
-        ...
 
     def counts(self) -> NDArray[np.int64]:
         """Counts so far, on the host."""
-        ...

@@ -29,3 +29,10 @@ def first_above(values: Any, number: Any) -> Any:
         else:
             high = middle
     return low
+
+
+@compiled
+def stands_in(values: Any, number: Any) -> Any:
+    """Return whether a number is among the values."""
+    at = first_at_least(values, number)
+    return at < values.size and values[at] == number

@@ -24,7 +24,7 @@ def edge_graph(env: Environment) -> EdgeGraph:
         If there is no room for them.
     """
     graph, _ = load_graph(env)
-    return EdgeGraph.of(graph, derived(env, EdgeNumbers()).value)
+    return EdgeGraph.of(graph, edges=derived(env, EdgeNumbers()).value)
 
 
 @dataclass(frozen=True)

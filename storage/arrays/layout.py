@@ -11,6 +11,8 @@ from longwall.storage.arrays.xxh64 import STRIPE
 CHUNK_BYTES = 2**20  # at most, where an array is read; a power of two
 CHUNKS_PER_SHARD = 64
 _SHORTER = 16  # where memory is short, chunks are shorter by this at most, and a shard has as many more
+
+
 BLOSC = {"cname": "lz4", "clevel": LEVEL}
 
 
@@ -73,23 +75,30 @@ class Layout:
 
     def document(self) -> dict[str, Any]:
         """Return the array's metadata as Zarr v3 wants them."""
-        bytes_codec = {"name": "bytes", "configuration": {"endian": "little"}}
-        blosc = {"typesize": self.dtype.itemsize, **BLOSC, "shuffle": "shuffle", "blocksize": 0}
-        sharding = {
-            "chunk_shape": [self.chunk],
-            "codecs": [bytes_codec, {"name": "blosc", "configuration": blosc}],
-            "index_codecs": [bytes_codec, {"name": "crc32c"}],
-            "index_location": "end",
-        }
-        return {
-            "shape": [self.length],
-            "data_type": self.dtype.name,
-            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [self.chunk * self.per_shard]}},
-            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-            "fill_value": 0,
-            "codecs": [{"name": "sharding_indexed", "configuration": sharding}],
-            "attributes": {},
-            "zarr_format": 3,
-            "node_type": "array",
-            "storage_transformers": [],
-        }
+        return array_document(self.dtype, self.length, self.chunk, self.per_shard, LEVEL)
+
+
+def array_document(
+    dtype: np.dtype[Any], length: int, chunk: int, per_shard: int, level: int, *more_codecs: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the metadata of an array whose shards have chunks that Blosc compresses at a level."""
+    bytes_codec = {"name": "bytes", "configuration": {"endian": "little"}}
+    blosc = {"typesize": dtype.itemsize, **BLOSC, "clevel": level, "shuffle": "shuffle", "blocksize": 0}
+    sharding = {
+        "chunk_shape": [chunk],
+        "codecs": [bytes_codec, {"name": "blosc", "configuration": blosc}, *more_codecs],
+        "index_codecs": [bytes_codec, {"name": "crc32c"}],
+        "index_location": "end",
+    }
+    return {
+        "shape": [length],
+        "data_type": dtype.name,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [chunk * per_shard]}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": 0,
+        "codecs": [{"name": "sharding_indexed", "configuration": sharding}],
+        "attributes": {},
+        "zarr_format": 3,
+        "node_type": "array",
+        "storage_transformers": [],
+    }

@@ -44,7 +44,7 @@ def cgroup_free(root: Path = Path("/")) -> float:
     root
         Where `proc` and `sys` are.
     """
-    capacities = (_capacity(*files) for files in _limits(str(root), _content(f"{root}/proc/self/cgroup")))
+    capacities = (_capacity(*level) for level in _levels(root, "memory"))
     return min((one for one in capacities if one is not None), default=float("inf"))
 
 
@@ -60,58 +60,39 @@ def cgroup_limit(name: str, old: tuple[str, str], root: Path = Path("/")) -> str
     root
         Where `proc` and `sys` are.
     """
-    try:
-        groups = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        groups = []
-    mount = root / "sys/fs/cgroup"
-    for line in [*groups, "0::/", f"0:{old[0]}:/"]:
-        _, controllers, path = line.split(":", 2)
-        version_2 = controllers == ""
-        if not version_2 and old[0] not in controllers.split(","):
-            continue
-        group = PurePosixPath(path.lstrip("/"))
-        for level in (group, *group.parents):
-            file = mount / level / name if version_2 else mount / old[0] / level / old[1]
-            try:
-                limit = file.read_text(encoding="ascii").strip()
-            except (OSError, ValueError):
-                continue
-            none = limit.startswith(("max", "-")) or (limit.isdigit() and int(limit) >= _NO_LIMIT)
-            if limit and not none:
-                return limit
+    for folder, is_new in _levels(root, old[0]):
+        limit = _content(f"{folder}/{name if is_new else old[1]}").strip()
+        none = limit.startswith(("max", "-")) or (limit.isdigit() and int(limit) >= _NO_LIMIT)
+        if limit and not none:
+            return limit
     return ""
 
 
+def _levels(root: Path, controller: str) -> list[tuple[str, bool]]:
+    """Return the folder of each cgroup up to the mount, which may not be there, and whether it is of version 2."""
+    return _folders(str(root), _content(f"{root}/proc/self/cgroup"), controller)
+
+
 @lru_cache(maxsize=4)
-def _limits(root: str, groups: str) -> list[tuple[str, str, str]]:
-    """Return the files of a limit, its use and its figures, for each cgroup up to the mount; some may not be there.
-
-    Every run asks, and a process hardly ever moves: so the names are put together once for what /proc says.
-    """
-    mount, found = f"{root}/sys/fs/cgroup", {}
+def _folders(root: str, groups: str, controller: str) -> list[tuple[str, bool]]:
+    """Put the names together once for what /proc says: every run asks, and a process hardly ever moves."""
+    mount, found = f"{root}/sys/fs/cgroup", dict[str, bool]()
     # The mounts themselves are looked at in any case: in a container, paths may be those of the host.
-    for line in [*groups.splitlines(), "0::/", "0:memory:/"]:
+    for line in [*groups.splitlines(), "0::/", f"0:{controller}:/"]:
         _, controllers, path = line.split(":", 2)
-        if controllers == "":
-            place, names = mount, ("memory.max", "memory.current")
-        elif "memory" in controllers.split(","):
-            place, names = f"{mount}/memory", ("memory.limit_in_bytes", "memory.usage_in_bytes")
-        else:
-            continue
-        group = PurePosixPath(path.lstrip("/"))
-        for level in (group, *group.parents):
-            limit, used, stat = (f"{place}/{level}/{name}" for name in (*names, "memory.stat"))
-            found[limit] = (limit, used, stat)
-    return list(found.values())
+        if not controllers or controller in controllers.split(","):
+            place, group = f"{mount}/{controller}" if controllers else mount, PurePosixPath(path.lstrip("/"))
+            found |= {f"{place}/{level}": not controllers for level in (group, *group.parents)}
+    return list(found.items())
 
 
-def _capacity(limit: str, used: str, stat: str) -> int | None:
+def _capacity(folder: str, is_new: bool) -> int | None:
     """Return what is left of the limit of a cgroup; None if there is no such group here, or no limit."""
+    limit, used = ("max", "current") if is_new else ("limit_in_bytes", "usage_in_bytes")
     try:
-        if (most := int(_content(limit))) >= _NO_LIMIT:
+        if (most := int(_content(f"{folder}/memory.{limit}"))) >= _NO_LIMIT:
             return None
-        return most - int(_content(used)) + _droppable(_content(stat))
+        return most - int(_content(f"{folder}/memory.{used}")) + _droppable(_content(f"{folder}/memory.stat"))
     except ValueError:  # "max", or nothing
         return None
 

@@ -7,7 +7,6 @@ A budget never waits and never frees anything by itself. A caller that is refuse
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import TracebackType
 
 from longwall.storage.errors import RunError
 from longwall.storage.memory.sizes import round_size
@@ -58,9 +57,7 @@ class Reservation:
     def __enter__(self) -> "Reservation":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.release()
 
 

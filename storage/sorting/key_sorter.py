@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
-from types import TracebackType
 from typing import Any, Generic, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -256,9 +255,7 @@ class ScratchSorter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             if may_be_damage(error):
                 self.check()

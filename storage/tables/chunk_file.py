@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.storage.arrays.blosc_chunks import OVERHEAD, decode_chunk
+from longwall.storage.arrays.layout import array_document
 from longwall.storage.durability import sync_folder
 from longwall.storage.errors import RunError
 from longwall.storage.memory.reservations import MemoryBudget
@@ -340,35 +341,8 @@ def _write_metadata(archive: zipfile.ZipFile, arrays: Sequence[_Stored], rows: i
 
 
 def _zarr_array(stored: _Stored) -> dict[str, Any]:
-    blosc = {
-        "cname": _BLOSC["cname"],
-        "clevel": _BLOSC["clevel"],
-        "shuffle": ("noshuffle", "shuffle", "bitshuffle")[_BLOSC["shuffle"]],
-        "typesize": np.dtype(stored.stored_dtype).itemsize,
-        "blocksize": 0,
-    }
-    bytes_codec = {"name": "bytes", "configuration": {"endian": "little"}}
-    sharding = {
-        "chunk_shape": [stored.piece],
-        "codecs": [bytes_codec, {"name": "blosc", "configuration": blosc}, {"name": "crc32c"}],
-        "index_codecs": [bytes_codec, {"name": "crc32c"}],
-        "index_location": "end",
-    }
-    return {
-        "zarr_format": 3,
-        "node_type": "array",
-        "shape": [stored.size],
-        "data_type": stored.stored_dtype,
-        "chunk_grid": {
-            "name": "regular",
-            "configuration": {"chunk_shape": [max(stored.pieces, 1) * stored.piece]},
-        },
-        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-        "fill_value": 0,
-        "codecs": [{"name": "sharding_indexed", "configuration": sharding}],
-        "attributes": {},
-        "storage_transformers": [],
-    }
+    dtype, pieces = np.dtype(stored.stored_dtype), max(stored.pieces, 1)
+    return array_document(dtype, stored.size, stored.piece, pieces, _BLOSC["clevel"], {"name": "crc32c"})
 
 
 def _read_metadata(archive: zipfile.ZipFile, expected: int | None) -> dict[str, _Stored]:

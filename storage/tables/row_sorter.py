@@ -8,6 +8,7 @@ together.
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,7 +18,6 @@ from longwall.storage.tables.parquet_rows import parquet_batches
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
-    from types import TracebackType
 
     import pyarrow as pa
 
@@ -160,9 +160,7 @@ class RowSorter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.close()
 
 
@@ -206,16 +204,9 @@ class _Head:
 
     def cut(self, bound: tuple[Any, ...]) -> pa.RecordBatch:
         """Take the rows up to a given one, and those that equal it, off the block."""
-        if self.last <= bound:
-            rows = self._block.num_rows
-        else:
-            rows, end = 0, self._block.num_rows - 1
-            while rows < end:
-                middle = (rows + end) // 2
-                if _row(self._block, middle) <= bound:
-                    rows = middle + 1
-                else:
-                    end = middle
+        rows = self._block.num_rows
+        if self.last > bound:
+            rows = bisect_right(range(rows - 1), bound, key=lambda row: _row(self._block, row))
         part, self._block = self._block.slice(0, rows), self._block.slice(rows)
         return part
 

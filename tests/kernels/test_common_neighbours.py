@@ -207,7 +207,7 @@ def test_numbers_that_may_not_fit_a_word_are_refused(engine, graph, monkeypatch)
         "pairs": lambda: kernels.pair_counter(device, loaded, CodegreePattern.CHERRY, MEMORY),
     }
     if made.name == "cuda":  # the CPU has longer words
-        numbered = EdgeGraph.of(loaded, arcs)
+        numbered = EdgeGraph.of(loaded, edges=arcs)
         counts |= {
             "diamonds": lambda: kernels.diamond_counter(device, loaded, MEMORY),
             "cliques of arcs": lambda: kernels.cliques_of_arcs(device, loaded, arcs, MEMORY),

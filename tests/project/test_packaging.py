@@ -84,7 +84,7 @@ def members(protocol: type) -> dict[str, object]:
 
 
 def kernel_table(twin: Path) -> dict[str, tuple[Path, str]]:
-    """The file and the function of every kernel of an engine."""
+    """The file and the function, or class, of every kernel of an engine."""
     lines = [
         line
         for block in ast.parse((twin / "__init__.py").read_text()).body
@@ -93,6 +93,18 @@ def kernel_table(twin: Path) -> dict[str, tuple[Path, str]]:
         if isinstance(line, ast.ImportFrom)
     ]
     return {alias.asname: (modules()[line.module], alias.name) for line in lines for alias in line.names}
+
+
+def made_by(name: str, tree: ast.Module) -> ast.arguments:
+    """The arguments of a function, or of a class whose base classes are in the same file."""
+    (node,) = (one for one in tree.body if isinstance(one, ast.FunctionDef | ast.ClassDef) and one.name == name)
+    if isinstance(node, ast.FunctionDef):
+        return node.args
+    for method in node.body:
+        if isinstance(method, ast.FunctionDef) and method.name == "__init__":
+            del method.args.args[0]
+            return method.args
+    return made_by(ast.unparse(node.bases[0]), tree)
 
 
 def named_parameters(arguments: ast.arguments) -> list[list[str]]:
@@ -109,16 +121,11 @@ def test_both_tables_have_the_kernels_of_the_protocol(twin):
     wanted = members(Kernels)
     assert table.keys() == wanted.keys()
     for name, (path, function) in table.items():
-        found = [
-            node
-            for node in ast.parse(path.read_text()).body
-            if isinstance(node, ast.FunctionDef) and node.name == function
-        ]
-        assert len(found) == 1, f"{path}: no function {function}"
+        found = made_by(function, ast.parse(path.read_text()))
         _, *asked = inspect.signature(wanted[name]).parameters.values()
         by_keyword = [one.name for one in asked if one.kind is one.KEYWORD_ONLY]
         positional = [one.name for one in asked if one.name not in by_keyword]
-        assert named_parameters(found[0].args) == [positional, by_keyword], f"{path}: {function}"
+        assert named_parameters(found) == [positional, by_keyword], f"{path}: {function}"
 
 
 def test_an_engine_imports_no_kernel_before_it_is_asked_for_one():

@@ -8,27 +8,10 @@ from numpy.typing import NDArray
 from longwall.kernels.cpu.device import CpuDevice
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.pattern_growth import NO_EXTENSION, GrowthBatch, Images, TypedGraph
+from longwall.kernels.jit.bisect import stands_in
 from longwall.kernels.jit.compile import compiled
 
 _ONE = np.uint32(1)
-
-
-def grower(device: CpuDevice, graph: TypedGraph, memory: int) -> "CpuGrower":
-    """Make what grows patterns by one edge."""
-    return CpuGrower(device, graph, memory)
-
-
-@compiled
-def _stands_in(indices, begin, end, vertex):
-    """Whether a vertex is among the ascending entries begin to end - 1."""
-    last = end
-    while begin < end:
-        middle = (begin + end) >> 1
-        if indices[middle] < vertex:
-            begin = middle + 1
-        else:
-            end = middle
-    return begin < last and indices[begin] == vertex
 
 
 @compiled
@@ -42,7 +25,7 @@ def _edge_type(runs, types, begins, indices, targets, u, vertex, label):
         else:
             end = middle
     while begin < runs[u + 1] and targets[types[begin]] == label:
-        if _stands_in(indices, begins[begin], begins[begin + 1], vertex):
+        if stands_in(indices[begins[begin] : begins[begin + 1]], vertex):
             return types[begin]
         begin += 1
     return np.int32(-1)

@@ -10,13 +10,6 @@ from longwall.kernels.jit.bits import add_carry, popcount
 from longwall.kernels.jit.compile import compiled
 
 
-def almost_clique_counter(
-    device: CpuDevice, graph: GraphArrays, tables: RowTables, memory: int
-) -> "CpuAlmostCliqueCounter":
-    """Make a counter of almost-cliques."""
-    return CpuAlmostCliqueCounter(device, graph, tables, memory)
-
-
 class CpuAlmostCliqueCounter:
     """A bitmap table of one worker."""
 

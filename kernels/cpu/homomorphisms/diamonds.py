@@ -9,18 +9,13 @@ from longwall.kernels.jit.bits import add_carry
 from longwall.kernels.jit.compile import compiled
 
 
-def diamond_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> "CpuDiamondCounter":
-    """Make a counter of diamonds."""
-    return CpuDiamondCounter(device, graph, memory)
-
-
 class CpuDiamondCounter:
     """Vertex marks of one worker."""
 
     def __init__(self, device: CpuDevice, graph: GraphArrays, memory: int):
         self.workspace_bytes = fitting(graph.num_vertices, memory)
         self._marks = np.zeros(graph.num_vertices, np.uint8)
-        self._arrays = graph.indptr, graph.indices, graph.split
+        self._arrays = graph.rows
         self._stop_flag = device.stop_flag
 
     def count(self, first: int, last: int) -> int:

@@ -8,11 +8,6 @@ from longwall.kernels.jit.bisect import first_at_least
 from longwall.kernels.jit.compile import compiled
 
 
-def five_cycle_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> "CpuFiveCycleCounter":
-    """Make a counter of 5-cycles."""
-    return CpuFiveCycleCounter(device, graph, memory)
-
-
 class CpuFiveCycleCounter:
     """Wedge counters of one worker."""
 
@@ -27,7 +22,7 @@ class CpuFiveCycleCounter:
         """Count the 5-cycles of a range of vertices."""
         g = self._graph
         total, estimate = count_five_cycles(
-            g.indptr, g.indices, g.split, first, last, self._wedges, self._places, self._ends, self._stop_flag
+            *g.rows, first, last, self._wedges, self._places, self._ends, self._stop_flag
         )
         return exact(total, estimate)
 

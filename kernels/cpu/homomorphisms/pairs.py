@@ -19,11 +19,6 @@ _ENDS, _STAR, _CROSS, _SPLIT = (
 )
 
 
-def pair_counter(device: CpuDevice, graph: GraphArrays, codegree: CodegreePattern, memory: int) -> "CpuPairCounter":
-    """Make a counter of pairs."""
-    return CpuPairCounter(device, graph, codegree, memory)
-
-
 class CpuPairCounter:
     """Wedges of one vertex, listed by their ends, and the table of its neighbours, of one worker."""
 

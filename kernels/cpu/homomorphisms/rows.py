@@ -16,13 +16,6 @@ _GATHER, _LOAD, _WEIGH_ARC, _STORE_LOCAL = int(Op.GATHER), int(Op.LOAD), int(Op.
 _PUSH_EDGES, _WEIGH_ACROSS = int(Op.PUSH_EDGES), int(Op.WEIGH_ACROSS)
 
 
-def row_counter(
-    device: CpuDevice, graph: GraphArrays, tables: RowTables, program: RowProgram, domain: Domain, memory: int
-) -> "CpuRowCounter":
-    """Make a counter for a row program."""
-    return CpuRowCounter(device, graph, tables, program, domain, memory)
-
-
 class CpuRowCounter:
     """Vectors of one worker."""
 

@@ -8,16 +8,16 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cpu.device import CpuDevice, fitting
 from longwall.kernels.cpu.local_counts.arc_triangles import in_parallel
+from longwall.kernels.cpu.local_counts.edges import add_cliques
 from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.jit.bisect import first_at_least
-from longwall.kernels.jit.bits import popcount
 from longwall.kernels.jit.compile import compiled
 
 
 def common_neighbours(device: CpuDevice, graph: GraphArrays, starts: NDArray[np.int64]) -> NDArray[np.uint32]:
     """List the common neighbours of all arcs."""
-    g = (graph.indptr, graph.indices, graph.split)
+    g = graph.rows
     common = np.empty(int(starts[-1]), np.uint32)
 
     def start() -> Callable[[int, int], Any]:
@@ -31,7 +31,7 @@ def common_neighbours(device: CpuDevice, graph: GraphArrays, starts: NDArray[np.
 def reverse_arcs(device: CpuDevice, graph: GraphArrays) -> NDArray[np.uint32]:
     """List the place of every arc's reverse."""
     reverse = np.empty(graph.num_arcs, np.uint32)
-    g = (graph.indptr, graph.indices, graph.split)
+    g = graph.rows
     in_parallel(device, graph, lambda: lambda first, last: list_reverse(*g, first, last, reverse))
     return reverse
 
@@ -65,9 +65,7 @@ def paths_of_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64],
     def start() -> Callable[[int, int], Any]:
         wedges, counts = np.zeros(graph.num_vertices, np.uint32), np.zeros(graph.num_arcs, np.int64)
         found.append(counts)
-        return lambda first, last: count_cycles(
-            graph.indptr, graph.indices, graph.split, first, last, wedges, counts, device.stop_flag
-        )
+        return lambda first, last: count_cycles(*graph.rows, first, last, wedges, counts, device.stop_flag)
 
     in_parallel(device, graph, start)
     for counts in found:
@@ -78,16 +76,17 @@ def paths_of_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64],
 def cliques_of_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64], memory: int) -> None:
     """Count pairs of adjacent common neighbours."""
     size = graph.max_out_degree
-    words = size * ((size + 63) // 64)
-    fitting(device.workers * (8 * graph.num_arcs + 4 * graph.num_vertices + 8 * words), memory)
+    words = (size + 63) // 64
+    fitting(device.workers * (8 * graph.num_arcs + 4 * graph.num_vertices + 8 * size * (words + 1)), memory)
     found: list[NDArray[np.int64]] = []
 
     def start() -> Callable[[int, int], Any]:
-        places, table = np.zeros(graph.num_vertices, np.uint32), np.empty(words, np.uint64)
+        places, table = np.zeros(graph.num_vertices, np.uint32), np.zeros((size, words), np.uint64)
         sums, counts = np.zeros(size, np.int64), np.zeros(graph.num_arcs, np.int64)
         found.append(counts)
-        return lambda first, last: count_cliques(
-            graph.indptr, graph.indices, graph.split, first, last, places, table, sums, counts, device.stop_flag
+        # Arcs have the numbers of edges here: those to smaller neighbours come first in each row.
+        return lambda first, last: add_cliques(
+            *graph.rows, graph.indptr, first, last, places, sums, table, device.stop_flag, 0, counts
         )
 
     in_parallel(device, graph, start)
@@ -98,7 +97,7 @@ def cliques_of_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64
 
 def join_both_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64], *, factor: int, walks: bool) -> None:
     """Set both arcs of every edge to the sum of their counts, times a factor; add the walks to and fro if asked for."""
-    g = (graph.indptr, graph.indices, graph.split)
+    g = graph.rows
     in_parallel(device, graph, lambda: lambda first, last: join_arcs(*g, first, last, factor, walks, out))
 
 
@@ -221,67 +220,6 @@ def count_cycles(indptr, indices, split, first, last, wedges, counts, stop_flag)
             while indices[j] > v:
                 wedges[indices[j]] = 0
                 j -= 1
-
-
-@compiled("i8[::1], u4[::1], i8[::1], i8, i8, u4[::1], u8[::1], i8[::1], i8[::1], u1[::1]")
-def count_cliques(indptr, indices, split, first, last, places, table, sums, counts, stop_flag):
-    """Count the cliques of four whose largest vertex v lies in first to last - 1, at an arc of each of their edges.
-
-    Among the smaller neighbours of v two that are adjacent are in as many cliques with v as they have common
-    neighbours: an AND of two rows of a bitmap table.
-
-    Parameters
-    ----------
-    indptr, indices, split
-        The graph; `indices[indptr[v]:split[v]]` are the neighbours of v with a smaller id.
-    first, last
-        Range of vertices.
-    places : uint32[num_vertices]
-        Workspace, all zero; it is left all zero.
-    table : uint64[rows * words]
-        Workspace, for the most smaller neighbours that a vertex has.
-    sums : int64[rows]
-        Workspace, all zero; it is left all zero.
-    counts : int64[num_arcs]
-        The cliques are added here.
-    stop_flag : uint8[1]
-        The kernel returns early once this is set.
-    """
-    one = np.uint64(1)
-    for v in range(first, last):
-        if stop_flag[0]:
-            break
-        own = indptr[v]
-        size = split[v] - own
-        if size < 3:
-            continue
-        width = (size + 63) >> 6
-        table[: size * width] = 0
-        for k in range(size):
-            places[indices[own + k]] = k + 1
-        for k in range(size):
-            a = indices[own + k]
-            for j in range(indptr[a], split[a]):
-                slot = np.int64(places[indices[j]]) - 1
-                if slot >= 0:
-                    table[k * width + (slot >> 6)] |= one << np.uint64(slot & 63)
-                    table[slot * width + (k >> 6)] |= one << np.uint64(k & 63)
-        for k in range(size):
-            a = indices[own + k]
-            for j in range(indptr[a], split[a]):
-                slot = np.int64(places[indices[j]]) - 1
-                if slot < 0:
-                    continue
-                both = np.int64(0)
-                for w in range(width):
-                    both += popcount(table[k * width + w] & table[slot * width + w])
-                counts[j] += both
-                sums[k] += both
-                sums[slot] += both
-        for k in range(size):
-            places[indices[own + k]] = 0
-            counts[own + k] += sums[k] >> 1  # each was found at both of its pairs with k
-            sums[k] = 0
 
 
 @compiled("i8[::1], u4[::1], i8[::1], i8, i8, i8, b1, i8[::1]")

@@ -11,11 +11,6 @@ from longwall.kernels.jit.bits import add_carry
 from longwall.kernels.jit.compile import compiled
 
 
-def wheel_counter(device: CpuDevice, graph: GraphArrays, tables: RowTables, memory: int) -> "CpuWheelCounter":
-    """Make a counter of wheels."""
-    return CpuWheelCounter(device, graph, tables, memory)
-
-
 class CpuWheelCounter:
     """Counters of walks of one worker."""
 

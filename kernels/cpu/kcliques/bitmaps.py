@@ -21,10 +21,10 @@ def clique_counter(
     if 3 < k < ROOTED_FROM:
         return CpuCliqueCounter(device, graph, k, memory)
     # Cliques of other sizes name no kernel of these, nor these one of theirs.
-    from longwall.kernels.cpu.kcliques.large import large_clique_counter
-    from longwall.kernels.cpu.local_counts.triangles import triangle_counter
+    from longwall.kernels.cpu.kcliques.large import CpuLargeCliqueCounter
+    from longwall.kernels.cpu.local_counts.triangles import CpuTriangleCounter
 
-    return large_clique_counter(device, graph, k, memory) if k > 3 else triangle_counter(device, graph, memory)
+    return CpuLargeCliqueCounter(device, graph, k, memory) if k > 3 else CpuTriangleCounter(device, graph, memory)
 
 
 class CpuCliqueCounter(CliqueTables):

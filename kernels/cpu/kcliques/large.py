@@ -3,16 +3,9 @@
 The kernel is four times as large as that of smaller cliques, whose users need not wait until it is compiled.
 """
 
-from longwall.kernels.cpu.device import CpuDevice
 from longwall.kernels.cpu.kcliques.roots import Root  # noqa: F401 - the signature names it
 from longwall.kernels.cpu.kcliques.vertex_tables import CliqueTables, count_roots
-from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.jit.compile import compiled
-
-
-def large_clique_counter(device: CpuDevice, graph: GraphArrays, k: int, memory: int) -> "CpuLargeCliqueCounter":
-    """Make a counter of k-cliques, k >= `ROOTED_FROM`."""
-    return CpuLargeCliqueCounter(device, graph, k, memory)
 
 
 class CpuLargeCliqueCounter(CliqueTables):

@@ -11,18 +11,6 @@ from longwall.kernels.interface.kcliques import leaf_shape, leaf_weights, weight
 from longwall.kernels.interface.workspaces import NARROW
 
 
-def clique_leaf_counter(device: CpuDevice, graph: GraphArrays, k: int, memory: int) -> "CpuCliqueLeaves":
-    """Make a counter of leaves."""
-    return CpuCliqueLeaves(device, graph, k, memory)
-
-
-def clique_vertex_counter(
-    device: CpuDevice, graph: GraphArrays, k: int, limbs: int, memory: int
-) -> "CpuCliquesOfVertices":
-    """Make a counter of k-cliques per vertex."""
-    return CpuCliquesOfVertices(device, graph, k, limbs, memory)
-
-
 class _Search:
     """Bitmaps and stacks of one worker, and where it leaves what it finds."""
 
@@ -71,10 +59,7 @@ class _Search:
     def add(self, first: int, last: int) -> None:
         """Add what belongs to the arcs `first` to `last` - 1."""
         g = self._graph
-        find_leaves(
-            g.indptr, g.indices, g.split, first, last, self._local, self._wide, self._narrow, self._found,
-            self._stop_flag,
-        )  # fmt: skip
+        find_leaves(*g.rows, first, last, self._local, self._wide, self._narrow, self._found, self._stop_flag)
 
 
 class CpuCliqueLeaves(_Search):

@@ -11,11 +11,6 @@ from longwall.kernels.interface.workspaces import Targets
 _ALL = 1 << 62
 
 
-def tabled_clique_counter(device: CpuDevice, graph: GraphArrays, k: int, memory: int) -> "CpuTabledCliqueCounter":
-    """Make a counter of k-cliques whose lists are streamed."""
-    return CpuTabledCliqueCounter(device, graph, k, memory)
-
-
 class CpuTabledCliqueCounter:
     """Counts when all lists have come; tables are made vertex by vertex, so there is room for all of them."""
 

@@ -52,10 +52,7 @@ class CliqueTables:
         """Count the cliques of a range of arcs by a kernel."""
         g, total = self._graph, self._root.total
         total[:] = 0
-        kernel(
-            g.indptr, g.indices, g.split, self._k, first, last, self._local, self._table, self._state, self._root,
-            self._stop_flag,
-        )  # fmt: skip
+        kernel(*g.rows, self._k, first, last, self._local, self._table, self._state, self._root, self._stop_flag)
         return int(total[0]) + (int(total[1]) << 64)
 
 

@@ -13,11 +13,6 @@ from longwall.kernels.jit.bits import add_carry
 from longwall.kernels.jit.compile import compiled
 
 
-def arc_diamond_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> "CpuArcDiamondCounter":
-    """Make a counter of diamonds."""
-    return CpuArcDiamondCounter(device, graph, memory)
-
-
 class CpuArcDiamondCounter:
     """Places and triangles of the out-neighbours of one vertex."""
 
@@ -34,9 +29,7 @@ class CpuArcDiamondCounter:
         for _ in blocks or ():
             pass
         g = self._graph
-        low, high = count_diamonds(
-            g.indptr, g.indices, g.split, first, last, self._place, self._triangles, self._stop_flag
-        )
+        low, high = count_diamonds(*g.rows, first, last, self._place, self._triangles, self._stop_flag)
         return two_words(low, high)
 
     def count_pieces(self, pieces: Iterable[ArcPiece]) -> int:

@@ -58,7 +58,7 @@ def arc_triangles(device: CpuDevice, graph: GraphArrays) -> tuple[NDArray[np.uin
 def count_common(device: CpuDevice, graph: GraphArrays) -> NDArray[np.uint32]:
     """Return how many common neighbours the ends of every arc have: uint32[num_arcs]."""
     triangles = np.zeros(graph.num_arcs, np.uint32)
-    g = (graph.indptr, graph.indices, graph.split)
+    g = graph.rows
 
     def start() -> Callable[[int, int], Any]:
         marks = np.zeros(graph.num_vertices, np.uint8)

@@ -13,13 +13,6 @@ from longwall.kernels.jit.bits import popcount
 from longwall.kernels.jit.compile import compiled
 
 
-def edge_counter(
-    device: CpuDevice, graph: EdgeGraph, shape: EdgeShape, first: int, number: int, memory: int
-) -> "CpuEdgeCounter":
-    """Make a counter of triangles, 4-cliques or 4-cycles at every edge."""
-    return CpuEdgeCounter(device, graph, shape, first, number, memory)
-
-
 class CpuEdgeCounter:
     """Counts of one worker, and its tables."""
 
@@ -51,10 +44,7 @@ class CpuEdgeCounter:
 
     def _call(self, kernel: Callable[..., Any], first: int, last: int, *tables: NDArray[Any]) -> None:
         g = self._graph
-        kernel(
-            g.indptr, g.indices, g.split, g.edges, first, last, self._marks, *tables, self._stop_flag, self._first,
-            self._counts,
-        )  # fmt: skip
+        kernel(*g.rows, g.edges, first, last, self._marks, *tables, self._stop_flag, self._first, self._counts)
 
 
 @compiled

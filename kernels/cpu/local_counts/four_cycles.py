@@ -12,16 +12,6 @@ from longwall.kernels.jit.bits import add_carry
 from longwall.kernels.jit.compile import compiled
 
 
-def four_cycle_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> "CpuFourCycleCounter":
-    """Make a counter of 4-cycles."""
-    return CpuFourCycleCounter(device, graph, memory)
-
-
-def column_cycle_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> "CpuColumnCycleCounter":
-    """Make a counter of 4-cycles by columns."""
-    return CpuColumnCycleCounter(device, graph, memory)
-
-
 class CpuFourCycleCounter:
     """Wedge counters of one worker."""
 
@@ -36,7 +26,7 @@ class CpuFourCycleCounter:
     def count(self, first: int, last: int) -> int:
         """Count the 4-cycles of a range of vertices."""
         g = self._graph
-        low, high = count_four_cycles(g.indptr, g.indices, g.split, first, last, self._wedges, self._stop_flag)
+        low, high = count_four_cycles(*g.rows, first, last, self._wedges, self._stop_flag)
         return two_words(low, high)
 
 

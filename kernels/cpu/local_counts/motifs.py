@@ -23,20 +23,6 @@ _MEMBER_BYTE = 0x80
 _EXACT_BELOW = 2.0**62
 
 
-def motif_counter(
-    device: CpuDevice, graph: GraphArrays, k: int, entries: NDArray[np.uint32], classes: int, memory: int
-) -> "CpuMotifCounter":
-    """Make a counter of motifs."""
-    return CpuMotifCounter(device, graph, k, entries, classes, memory)
-
-
-def orbit_counter(
-    device: CpuDevice, graph: GraphArrays, k: int, orbits: NDArray[np.int64], memory: int
-) -> "CpuOrbitCounter":
-    """Make a counter of orbits."""
-    return CpuOrbitCounter(device, graph, k, orbits, memory)
-
-
 class _Workspace:
     """Marks and tables of one worker."""
 

@@ -38,13 +38,6 @@ from longwall.kernels.jit.compile import compiled
 ) = range(len(COUNTED))  # fmt: skip
 
 
-def orbit_homomorphism_counter(
-    device: CpuDevice, graph: TriangleGraph, prime: int, memory: int
-) -> "CpuOrbitHomomorphismCounter":
-    """Make a counter of homomorphisms."""
-    return CpuOrbitHomomorphismCounter(device, graph, prime, memory)
-
-
 class CpuOrbitHomomorphismCounter:
     """Counts of one worker, and its tables around a vertex."""
 

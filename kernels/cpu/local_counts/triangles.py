@@ -12,16 +12,6 @@ from longwall.kernels.jit.bisect import first_above, first_at_least
 from longwall.kernels.jit.compile import compiled
 
 
-def triangle_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> "CpuTriangleCounter":
-    """Make a counter of triangles."""
-    return CpuTriangleCounter(device, graph, memory)
-
-
-def triangle_vertex_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> "CpuTriangleVertexCounter":
-    """Make a counter of triangles per vertex."""
-    return CpuTriangleVertexCounter(device, graph, memory)
-
-
 class CpuTriangleCounter:
     """Vertex marks of one worker."""
 
@@ -35,7 +25,7 @@ class CpuTriangleCounter:
         """Count the triangles of a range of arcs, or those of its arcs to `targets`."""
         g = self._graph
         low, high = targets or (0, g.num_vertices)
-        return int(count_triangles(g.indptr, g.indices, g.split, first, last, low, high, self._marks, self._stop_flag))
+        return int(count_triangles(*g.rows, first, last, low, high, self._marks, self._stop_flag))
 
     def count_blocks(self, blocks: Iterable[Block]) -> int:
         """Count the triangles of blocks, while their lists are streamed."""
@@ -56,9 +46,7 @@ class CpuTriangleVertexCounter:
         """Add the triangles of a range of arcs, or those of its arcs to `targets`."""
         g = self._graph
         low, high = targets or (0, g.num_vertices)
-        add_triangles_per_vertex(
-            g.indptr, g.indices, g.split, first, last, low, high, self._marks, self._stop_flag, self._counts
-        )
+        add_triangles_per_vertex(*g.rows, first, last, low, high, self._marks, self._stop_flag, self._counts)
 
     def add_blocks(self, blocks: Callable[[], Iterable[Block]]) -> None:
         """Add the triangles of blocks, while their lists are streamed."""

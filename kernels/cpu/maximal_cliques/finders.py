@@ -23,27 +23,6 @@ from longwall.kernels.interface.workspaces import NARROW
 _EXACT_BELOW = 2.0**62
 
 
-def maximal_clique_counter(
-    device: CpuDevice, graph: GraphArrays, order: DegeneracyOrder, min_size: int, memory: int
-) -> "CpuCliqueSizes":
-    """Make a counter of maximal cliques by size."""
-    return CpuCliqueSizes(device, graph, order, min_size, memory)
-
-
-def maximal_clique_vertex_counter(
-    device: CpuDevice, graph: GraphArrays, order: DegeneracyOrder, min_size: int, memory: int
-) -> "CpuCliqueVertices":
-    """Make a counter of maximal cliques per vertex."""
-    return CpuCliqueVertices(device, graph, order, min_size, memory)
-
-
-def maximal_clique_lister(
-    device: CpuDevice, graph: GraphArrays, order: DegeneracyOrder, min_size: int, capacity: int, memory: int
-) -> "CpuCliqueLister":
-    """Make a lister of maximal cliques."""
-    return CpuCliqueLister(device, graph, order, min_size, capacity, memory)
-
-
 class _Search:
     """Bitmaps and stacks of one worker; `mode` and the sizes of the results are of a subclass."""
 

@@ -7,20 +7,10 @@ from longwall.kernels.cpu.device import CpuDevice
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.pages import NeighbourRange, RowReads
 from longwall.kernels.interface.search import Cut
+from longwall.kernels.jit.bisect import first_at_least
 from longwall.kernels.jit.compile import compiled
 
 _NO_MORE = 2**32 - 1  # behind the positions that are left out of a list
-
-
-def edge_extender(
-    device: CpuDevice,  # noqa: ARG001
-    graph: GraphArrays,
-    levels: int,
-    rows: int,
-    memory: int,
-) -> "CpuEdgeExtender":
-    """Make an extender of tables of edges."""
-    return CpuEdgeExtender(graph, levels, rows, memory)
 
 
 @compiled
@@ -61,14 +51,8 @@ def _is_shared(columns, row, width):
 @compiled
 def _position(indices, begin, end, vertex):
     """Where a vertex stands among the ascending entries begin to end - 1, counted from begin; -1 where it does not."""
-    low, high = begin, end
-    while low < high:
-        middle = (low + high) >> 1
-        if indices[middle] < vertex:
-            low = middle + 1
-        else:
-            high = middle
-    return low - begin if low < end and indices[low] == vertex else -1
+    at = first_at_least(indices[begin:end], vertex)
+    return at if begin + at < end and indices[begin + at] == vertex else -1
 
 
 @compiled("i8[:,::1], u4[::1]")
@@ -157,7 +141,7 @@ def _write_edges(indptr, indices, columns, offset, first, last, left_out, out):
 class CpuEdgeExtender:
     """Workspace for rows of edges; see :class:`longwall.kernels.interface.search.EdgeExtender`."""
 
-    def __init__(self, graph: GraphArrays, levels: int, rows: int, memory: int):
+    def __init__(self, device: CpuDevice, graph: GraphArrays, levels: int, rows: int, memory: int):  # noqa: ARG002
         ends = 2 * levels
         most = max(min(memory // (8 + 4 * ends * (ends - 1)), rows), 1)
         self._graph = graph

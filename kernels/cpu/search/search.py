@@ -26,17 +26,13 @@ from longwall.kernels.interface.search_program import (
     to_count,
     to_extend,
 )
+from longwall.kernels.jit.bisect import first_above, first_at_least, stands_in
 from longwall.kernels.jit.compile import compiled
 
 # Columns of ProgramArrays.sets.
 _KIND, _SOURCE, _ADJACENT, _BELOW, _ABOVE, _LABEL, _REQUIRED, _SIZE_ONLY, _MARK = 1, 2, 3, 4, 5, 6, 7, 8, 9
 _ADJACENCY, _LABELLED, _INTERSECT = int(SetKind.ADJACENCY), int(SetKind.LABELLED), int(SetKind.INTERSECT)
 _NO_LIMIT = 2**63 - 1
-
-
-def searcher(device: CpuDevice, graph: GraphArrays, program: SearchProgram, memory: int) -> "CpuSearcher":
-    """Make a searcher for a program."""
-    return CpuSearcher(device, graph, program, memory)
 
 
 class CpuSearcher:
@@ -101,18 +97,6 @@ class CpuSearcher:
 
 
 @compiled
-def _first_above(array, begin, end, bound):
-    """Position of the first element of the sorted array[begin:end] that is larger than `bound`."""
-    while begin < end:
-        middle = (begin + end) >> 1
-        if array[middle] <= bound:
-            begin = middle + 1
-        else:
-            end = middle
-    return begin
-
-
-@compiled
 def _bounds(values, depth, below, above, num_vertices):
     """Exclusive bounds (low, high) that the masks put on a vertex, given the matched `values`."""
     low = np.int64(-1)
@@ -130,9 +114,9 @@ def _bounds(values, depth, below, above, num_vertices):
 def _trim(array, begin, end, low, high):
     """Part of the sorted array[begin:end] strictly between `low` and `high`."""
     if low >= 0:
-        begin = _first_above(array, begin, end, low)
+        begin += first_above(array[begin:end], low)
     if begin < end and np.int64(array[end - 1]) >= high:
-        end = _first_above(array, begin, end, high - 1)
+        end = begin + first_at_least(array[begin:end], high)
     return begin, end
 
 
@@ -253,13 +237,6 @@ def _run_sets(
 
 
 @compiled
-def _adjacent(indptr, indices, u, v):
-    a, z = indptr[u], indptr[u + 1]
-    i = _first_above(indices, a, z, v - 1)
-    return i < z and indices[i] == v
-
-
-@compiled
 def _admissible(x, depth, levels, values, indptr, labels):
     """Whether vertex `x` passes the label, degree and distinctness tests of the level at `depth`."""
     if levels[depth, 4] >= 0 and labels[x] != levels[depth, 4]:
@@ -295,7 +272,7 @@ def _count_suffix(depth, values, sets, blocks, members, terms, sizes, indptr, in
         inside = low < x < high
         for d in range(depth):
             if inside and members[i, 2] >> d & 1:
-                inside = _adjacent(indptr, indices, values[d], x)
+                inside = stands_in(indices[indptr[values[d]] : indptr[values[d] + 1]], x)
         if inside:
             sizes[b] -= 1
     total = np.int64(0)

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.kernels.cpu.sorting.words import sort_digits, varying_bits
+from longwall.kernels.jit.bisect import first_at_least
 from longwall.kernels.jit.compile import Intrinsic, compiled
 
 FINE_BITS = 11  # ranks below 2 to this power have a bin each, the bins of larger ones are wider by and by
@@ -257,12 +258,5 @@ def sort_row_buckets(area, places, first, last, column_bits, first_row, cursors,
     # Where the next row begins is where a row ends now.
     begin = 0
     for row in range(cursors.size):
-        low, high = begin, cursors[row]
-        while low < high:
-            middle = (low + high) >> 1
-            if np.int64(out[middle]) < first_row + row:
-                low = middle + 1
-            else:
-                high = middle
-        smaller[row] = low - begin
+        smaller[row] = first_at_least(out[begin : cursors[row]], first_row + row)
         begin = cursors[row]

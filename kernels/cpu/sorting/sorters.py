@@ -22,22 +22,6 @@ Table = tuple[Column, Column, Column]
 """High words, low words, payload. What a layout has not is empty."""
 
 
-def chunk_sorter(device: CpuDevice, layout: KeyLayout, host_memory: int, device_memory: int) -> "CpuChunkSorter":  # noqa: ARG001
-    """Make a sorter of chunks."""
-    return CpuChunkSorter(layout, host_memory, device.workers)
-
-
-def run_merger(
-    device: CpuDevice,
-    layout: KeyLayout,
-    host_memory: int,
-    device_memory: int,  # noqa: ARG001
-    method: Method,
-) -> "CpuRunMerger":
-    """Make a merger of runs."""
-    return CpuRunMerger(layout, host_memory, device.workers, sort=method == "sort")
-
-
 class _Threads:
     """A pool of threads, and tables for the kernels, each of `capacity` keys."""
 
@@ -89,23 +73,13 @@ class _Threads:
 
 
 class CpuChunkSorter(_Threads):
-    """A chunk per thread, one that is filled, and one whose result is looked at.
+    """A chunk per thread, one that is filled, and one whose result is looked at."""
 
-    Parameters
-    ----------
-    layout
-        What is sorted.
-    memory
-        Bytes for all of them.
-    threads
-        Most chunks to sort at a time.
-    """
-
-    def __init__(self, layout: KeyLayout, memory: int, threads: int):
-        super().__init__(layout, memory, threads)
+    def __init__(self, device: CpuDevice, layout: KeyLayout, host_memory: int, device_memory: int):  # noqa: ARG002
+        super().__init__(layout, host_memory, device.workers)
         self._plain = layout.given == 1
         self._copiers = ThreadPoolExecutor(self.depth, "copy")
-        self.capacity = max(_LEAST_CHUNK, memory // ((2 * self.depth + 2) * layout.columns * WORD))
+        self.capacity = max(_LEAST_CHUNK, host_memory // ((2 * self.depth + 2) * layout.columns * WORD))
         self._present = self._take()
 
     def close(self) -> None:
@@ -148,22 +122,21 @@ class CpuChunkSorter(_Threads):
 
 
 class CpuRunMerger(_Threads):
-    """A window per thread, in two tables and the part that is being read, and one that is looked at.
-
-    Parameters
-    ----------
-    layout, memory, threads
-        As of `CpuChunkSorter`.
-    sort
-        Whether windows are sorted instead of merged.
-    """
+    """A window per thread, in two tables and the part that is being read, and one that is looked at."""
 
     widest = 1024
 
-    def __init__(self, layout: KeyLayout, memory: int, threads: int, *, sort: bool):
-        super().__init__(layout, memory, threads)
-        self._sort = sort
-        self.capacity = max(_LEAST_WINDOW, memory // ((3 * self.depth + 2) * layout.columns * WORD))
+    def __init__(
+        self,
+        device: CpuDevice,
+        layout: KeyLayout,
+        host_memory: int,
+        device_memory: int,  # noqa: ARG002
+        method: Method,
+    ):
+        super().__init__(layout, host_memory, device.workers)
+        self._sort = method == "sort"  # instead of merging
+        self.capacity = max(_LEAST_WINDOW, host_memory // ((3 * self.depth + 2) * layout.columns * WORD))
 
     def merge(self, sizes: Sequence[int], read: Callable[[], Iterator[Columns]]) -> "Future[Columns]":
         """Merge sorted parts of runs."""

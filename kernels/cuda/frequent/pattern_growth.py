@@ -17,11 +17,6 @@ _SOURCE = "frequent/pattern_growth.cu"
 _LOCAL_COUNTS = 4096  # whose counters fit the shared memory that a block has without asking
 
 
-def grower(device: Device, graph: TypedGraph, memory: int) -> "CudaGrower":
-    """Make what grows patterns by one edge."""
-    return CudaGrower(device, graph, memory)
-
-
 def growth_header(vertices: int) -> str:
     """Constants for patterns of up to `vertices` vertices; few different ones, as each is compiled."""
     return constants({"kWidth": 1 << max((vertices - 1).bit_length(), 2)})

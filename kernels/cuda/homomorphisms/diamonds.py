@@ -16,11 +16,6 @@ Array = Any  # a CuPy array
 _RESULT_WORDS = 2
 
 
-def diamond_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaDiamondCounter":  # noqa: ARG001
-    """Make a counter of diamonds."""
-    return CudaDiamondCounter(device, graph)
-
-
 def launch_state(device: Device) -> tuple[Array, Array]:
     """Make what the blocks of a launch share, and what the last of them writes; see ``row_bitmap.cuh``."""
     both = device.xp.zeros(LAUNCH_STATE_WORDS + _RESULT_WORDS, np.uint64)
@@ -48,7 +43,7 @@ class RowPairs:
             What :func:`longwall.kernels.cuda.device.fetch_sum` fetches, until the next launch.
         """
         device, graph, tasks = self._device, self._graph, self._tasks
-        arrays = (graph.indptr, graph.indices, graph.split, graph.num_vertices)
+        arrays = (*graph.rows, graph.num_vertices)
         device.launch(
             "homomorphisms/diamonds.cu",
             self._function,
@@ -65,7 +60,7 @@ class CudaDiamondCounter:
 
     workspace_bytes = 0
 
-    def __init__(self, device: Device, graph: GraphArrays):
+    def __init__(self, device: Device, graph: GraphArrays, memory: int):  # noqa: ARG002
         if graph.pages is not None:  # rows are read too often for that
             raise WorkspaceTooLarge(4 * graph.num_arcs)
         edges = graph.num_arcs // 2  # two of them are opposite in four diamonds at most, which each have two such pairs

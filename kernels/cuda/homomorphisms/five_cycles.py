@@ -1,49 +1,27 @@
 """Cycles of five vertices on the device: wedge counters, and launches of ``five_cycles.cu``."""
 
 from longwall.kernels.cuda.device import Device, exact, units_that_fit
+from longwall.kernels.cuda.homomorphisms.block_counter import BlockCounter
 from longwall.kernels.interface.graph_arrays import GraphArrays
 
 
-def five_cycle_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaFiveCycleCounter":
-    """Make a counter of 5-cycles."""
-    return CudaFiveCycleCounter(device, graph, memory)
-
-
-class CudaFiveCycleCounter:
-    """Wedge counters; see ``five_cycles.cu``."""
-
-    workspace_bytes = 0
+class CudaFiveCycleCounter(BlockCounter):
+    """Wedge counters over a range of vertices; see ``five_cycles.cu``."""
 
     def __init__(self, device: Device, graph: GraphArrays, memory: int):
-        xp, n = device.xp, graph.num_vertices
-        self._device, self._graph = device, graph
-        self._window = min(n, device.shared_memory // 8 - 8)
-        self._blocks = units_that_fit(device.multiprocessors, 12 * n, memory)
-        self._store = xp.zeros(self._blocks * 3 * n, xp.uint32)
+        n = graph.num_vertices
+        window, blocks = min(n, device.shared_memory // 8 - 8), units_that_fit(device.multiprocessors, 12 * n, memory)
+        super().__init__(
+            device,
+            "homomorphisms/five_cycles.cu",
+            "five_cycles",
+            (*graph.rows, n),
+            (window, device.xp.zeros(blocks * 3 * n, device.xp.uint32)),
+            blocks=blocks,
+            threads=1024,
+            shared=(2 * window + 4) * 4,
+        )
 
     def count(self, first: int, last: int) -> int:
         """Count the 5-cycles of a range of vertices."""
-        device, graph = self._device, self._graph
-        result = device.result()
-        if first < last:
-            device.launch(
-                "homomorphisms/five_cycles.cu",
-                "five_cycles",
-                (
-                    graph.indptr,
-                    graph.indices,
-                    graph.split,
-                    graph.num_vertices,
-                    first,
-                    last,
-                    self._window,
-                    self._store,
-                    device.xp.zeros(1, device.xp.uint32),
-                    device.stop_flag,
-                    result,
-                ),
-                blocks=min(self._blocks, last - first),
-                threads=1024,
-                shared=(2 * self._window + 4) * 4,
-            )
-        return exact(result)
+        return exact(self.start(first, last))

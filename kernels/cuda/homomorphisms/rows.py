@@ -29,13 +29,6 @@ def _shared_capacity(device: Device, blocks: int) -> int:
     return device.shared_memory if blocks == 1 else device.shared_memory // blocks - 1024  # which the system takes
 
 
-def row_counter(
-    device: Device, graph: GraphArrays, tables: RowTables, program: RowProgram, domain: Domain, memory: int
-) -> "CudaRowCounter":
-    """Make a counter for a row program."""
-    return CudaRowCounter(device, graph, tables, program, domain, memory)
-
-
 def narrow_vectors(program: FusedRows, max_degree: int) -> list[bool]:
     """Return which dense vectors have numbers of 32 bits: pushed ones, and pairs of adjacent entries of a row."""
     writing = {Op.SCATTER, Op.PUSH, Op.COPY_DENSE, Op.MULTIPLY_DENSE, Op.WEIGH_DENSE, Op.WIDEN, Op.PUSH_EDGES}
@@ -178,64 +171,36 @@ class CudaRowCounter:
             return graph.indptr, graph.indices, graph.num_vertices
         return tables.common_indptr, tables.common, graph.num_arcs
 
+    def _weights(self) -> tuple[Any, ...]:
+        """Return the tables over arcs, and the lists of common neighbours."""
+        tables = self._tables
+        return tables.arcs, self._graph.num_arcs, tables.reverse, tables.common_indptr, tables.common
+
     def _launch_flat(self, first: int, last: int) -> None:
         device, tables = self._device, self._tables
+        own = tables.vertices if self._domain == "vertices" else tables.arcs
         device.launch(
             "homomorphisms/flat_rows.cu",
             "run_flat_rows",
-            (
-                *self._arrays(),
-                first,
-                last,
-                tables.vertices if self._domain == "vertices" else tables.arcs,
-                tables.arcs,
-                self._graph.num_arcs,
-                tables.reverse,
-                tables.common_indptr,
-                tables.common,
-                device.stop_flag,
-                self._totals,
-                self._estimates,
-            ),
+            (*self._arrays(), first, last, own, *self._weights(), device.stop_flag, self._totals, self._estimates),
             blocks=min(device.multiprocessors * _FLAT_BLOCKS, -(-(last - first) // (THREADS // WARP))),
             threads=THREADS,
             generated=self._header,
         )
 
     def _launch(self, first: int, last: int) -> None:
-        device, graph, tables = self._device, self._graph, self._tables
+        device, graph, tables, arcs = self._device, self._graph, self._tables, self._domain == "arcs"
+        passes = (tables.common_indptr, tables.common) if arcs else (graph.indptr, graph.indices)
+        own = tables.vertices if self._domain == "vertices" else tables.arcs
+        dense = (tables.arcs, graph.num_arcs) if arcs else (tables.vertices, graph.num_vertices)
+        vectors = (self._local, self._longest, self._far, self._far_narrow, self._length, self._window)
+        reached = (self._reached, self._bitmaps, self._bitmap_words)
+        out = (device.xp.zeros(1, device.xp.uint32), device.stop_flag, self._totals, self._estimates)
+        rows = (*self._arrays(), *passes, graph.indptr, graph.num_vertices, first, last)
         device.launch(
             "homomorphisms/rows.cu",
             "run_rows",
-            (
-                *self._arrays(),
-                *((tables.common_indptr, tables.common) if self._domain == "arcs" else (graph.indptr, graph.indices)),
-                graph.indptr,
-                graph.num_vertices,
-                first,
-                last,
-                tables.vertices if self._domain == "vertices" else tables.arcs,
-                tables.arcs if self._domain == "arcs" else tables.vertices,
-                graph.num_arcs if self._domain == "arcs" else graph.num_vertices,
-                tables.arcs,
-                graph.num_arcs,
-                tables.reverse,
-                tables.common_indptr,
-                tables.common,
-                self._local,
-                self._longest,
-                self._far,
-                self._far_narrow,
-                self._length,
-                self._window,
-                self._reached,
-                self._bitmaps,
-                self._bitmap_words,
-                device.xp.zeros(1, device.xp.uint32),
-                device.stop_flag,
-                self._totals,
-                self._estimates,
-            ),
+            (*rows, own, *dense, *self._weights(), *vectors, *reached, *out),
             blocks=min(self._blocks, last - first),
             threads=self._threads,
             shared=self._shared,

@@ -39,7 +39,7 @@ def reverse_arcs(device: Device, graph: GraphArrays) -> Array:
     device.launch(
         _SOURCE,
         "list_reverse",
-        (graph.indptr, graph.indices, graph.split, graph.num_vertices, reverse),
+        (*graph.rows, graph.num_vertices, reverse),
         blocks=device.multiprocessors * 8,
         threads=_WARPS * WARP,
         generated=table_header(exact=True, modulus=0),
@@ -74,23 +74,11 @@ def paths_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int) -
     xp, n = device.xp, graph.num_vertices
     window = min(n, device.shared_memory // 4 - 8)
     blocks = units_that_fit(device.multiprocessors, 4 * n, memory)
+    work = (window, _MANY_WEDGES, xp.zeros(blocks * n, xp.uint32), xp.zeros(1, xp.uint32), device.stop_flag, out)
     device.launch(
         "homomorphisms/five_cycles.cu",
         "cycles_of_arcs",
-        (
-            graph.indptr,
-            graph.indices,
-            graph.split,
-            n,
-            0,
-            n,
-            window,
-            _MANY_WEDGES,
-            xp.zeros(blocks * n, xp.uint32),
-            xp.zeros(1, xp.uint32),
-            device.stop_flag,
-            out,
-        ),
+        (*graph.rows, n, 0, n, *work),
         blocks=min(blocks, n),
         threads=1024,
         shared=(window + 4) * 4,
@@ -109,22 +97,17 @@ def cliques_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int)
     capacity = max(min(capacity - 2 * words, most), 0)
     store_words = most if most > capacity else 0
     blocks = units_that_fit(device.multiprocessors * _CLIQUE_BLOCKS, 4 * store_words, memory)
+    work = (
+        xp.empty(max(blocks * store_words, 1), xp.uint32),
+        store_words,
+        xp.zeros(1, xp.uint32),
+        device.stop_flag,
+        out,
+    )
     device.launch(
         "homomorphisms/arc_cliques.cu",
         "count_arc_cliques",
-        (
-            graph.indptr,
-            graph.indices,
-            graph.split,
-            graph.num_vertices,
-            words,
-            capacity,
-            xp.empty(max(blocks * store_words, 1), xp.uint32),
-            store_words,
-            xp.zeros(1, xp.uint32),
-            device.stop_flag,
-            out,
-        ),
+        (*graph.rows, graph.num_vertices, words, capacity, *work),
         blocks=blocks,
         threads=_WARPS * WARP,
         shared=16 + 4 * (2 * words + capacity),
@@ -138,7 +121,7 @@ def join_arcs(device: Device, graph: GraphArrays, out: Array, *, factor: int, wa
     device.launch(
         _SOURCE,
         "join_arcs",
-        (graph.indptr, graph.indices, graph.split, graph.num_vertices, factor, int(walks), out),
+        (*graph.rows, graph.num_vertices, factor, int(walks), out),
         blocks=device.multiprocessors * 8,
         threads=_WARPS * WARP,
         generated=table_header(exact=True, modulus=0),

@@ -7,7 +7,7 @@ import numpy as np
 from longwall.kernels.cuda.device import WARP, Device, fetch_sum, units_that_fit
 from longwall.kernels.cuda.kcliques.heavy_tasks import LIGHT, ROWS_PER_PART, WARPS, heavy_tasks
 from longwall.kernels.cuda.kcliques.tables_ahead import Tables, TablesAhead
-from longwall.kernels.cuda.local_counts.triangles import CudaTriangleCounter, triangle_counter
+from longwall.kernels.cuda.local_counts.triangles import CudaTriangleCounter
 from longwall.kernels.cuda.runtime.compile import constants
 from longwall.kernels.cuda.runtime.constants import BLOCK_COUNTER_WORDS, TABLE_QUEUE, WORD_ROOT_WORDS
 from longwall.kernels.cuda.runtime.page_buffer import places_of
@@ -27,7 +27,7 @@ def clique_counter(
     device: Device, graph: GraphArrays, k: int, memory: int
 ) -> "CudaCliqueCounter | CudaTriangleCounter":
     """Make a counter of k-cliques."""
-    return triangle_counter(device, graph, memory) if k == 3 else CudaCliqueCounter(device, graph, k, memory)
+    return CudaTriangleCounter(device, graph, memory) if k == 3 else CudaCliqueCounter(device, graph, k, memory)
 
 
 def large_clique_counter(device: Device, graph: GraphArrays, k: int, memory: int) -> "CudaCliqueCounter":
@@ -135,26 +135,13 @@ class CudaCliqueCounter:
         """Launch them, with tables that were made before, if there are some; they add to the result."""
         device, graph = self._device, self._graph
         light_root, heavy_task, num_tasks = device.xp.zeros((3, 1), device.xp.uint32)
-        arrays = (graph.indptr, graph.indices, graph.split, places_of(graph), *tables)
+        arrays = (*graph.rows, places_of(graph), *tables)
         tasks = heavy_tasks(device, graph, (first, last), self._heavy_from, ROWS_PER_PART, num_tasks)
+        work = (self._shared_words, self._shared_roots, self._store, self._store_words, self._root_words)
         device.launch(
             "kcliques/bitmaps.cu",
             "count_heavy",
-            (
-                *arrays,
-                tasks,
-                num_tasks,
-                first,
-                last,
-                self._shared_words,
-                self._shared_roots,
-                self._store,
-                self._store_words,
-                self._root_words,
-                heavy_task,
-                device.stop_flag,
-                result,
-            ),
+            (*arrays, tasks, num_tasks, first, last, *work, heavy_task, device.stop_flag, result),
             blocks=min(self._blocks, len(tasks)),
             threads=self._THREADS,
             shared=self._shared_words * 4,

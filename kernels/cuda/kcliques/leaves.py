@@ -30,18 +30,6 @@ _THREADS, _BLOCKS = 512, 2  # of a block, and blocks per multiprocessor
 _LARGEST_SIGNED = (1 << 63) - 1
 
 
-def clique_leaf_counter(device: Device, graph: GraphArrays, k: int, memory: int) -> "CudaCliqueLeaves":
-    """Make a counter of leaves."""
-    return CudaCliqueLeaves(device, graph, k, memory)
-
-
-def clique_vertex_counter(
-    device: Device, graph: GraphArrays, k: int, limbs: int, memory: int
-) -> "CudaCliquesOfVertices":
-    """Make a counter of k-cliques per vertex."""
-    return CudaCliquesOfVertices(device, graph, k, limbs, memory)
-
-
 def leaf_header(limbs: int) -> str:
     """Write the ``generated.cuh`` that ``leaves.cu`` includes."""
     return constants({"kLimbs": limbs, "kLight": LIGHT, "kRowsPerPart": ROWS_PER_PART, "kStateBytes": _STATE_BYTES})
@@ -107,8 +95,9 @@ class _Search:
     def _start(self, first: int, last: int, work: tuple[Array, Array]) -> None:
         device, graph = self._device, self._graph
         tasks, (num_tasks, heavy_task, light_root) = work
-        arrays = (graph.indptr, graph.indices, graph.split, places_of(graph), graph.num_vertices)
+        arrays = (*graph.rows, places_of(graph), graph.num_vertices)
         out = (self._cells, self._shape[1], self._counts, self._weights)
+        stores = (self._table_words, self._store, self._store_words, self._own_words, self._width, self._levels)
         device.launch(
             "kcliques/leaves.cu",
             "count_heavy",
@@ -119,12 +108,7 @@ class _Search:
                 first,
                 last,
                 self._k,
-                self._table_words,
-                self._store,
-                self._store_words,
-                self._own_words,
-                self._width,
-                self._levels,
+                *stores,
                 *out,
                 heavy_task,
                 device.stop_flag,

@@ -18,11 +18,6 @@ Array = Any  # a CuPy array
 _PAGED_REVERSE_SHARE, _ARCS_SHARE = 1 / 6, 1 / 3
 
 
-def tabled_clique_counter(device: Device, graph: GraphArrays, k: int, memory: int) -> "CudaTabledCliqueCounter":
-    """Make a counter of k-cliques whose lists are streamed."""
-    return CudaTabledCliqueCounter(device, graph, k, memory)
-
-
 class CudaTabledCliqueCounter(CudaCliqueCounter):
     """Makes all tables of a range of vertices before it counts in them; k >= 4, and the graph is oriented.
 

@@ -52,7 +52,7 @@ def make_rows(
         The first vertex that has a table, and one past the last; zeros: all that the arcs lead to have.
     """
     tasks = larger.tasks(device, graph)
-    rows = (graph.indptr, graph.indices, graph.split, places_of(graph))
+    rows = (*graph.rows, places_of(graph))
     work = (tasks.size, tasks.words, larger.next, device.stop_flag)
     device.launch(
         "kcliques/tables.cu",

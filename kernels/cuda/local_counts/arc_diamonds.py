@@ -21,11 +21,6 @@ _PARTS = 8  # that the arcs of a piece have as many as, besides those whose coun
 _REVERSE_SHARE = 1 / 6  # of the memory
 
 
-def arc_diamond_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaArcDiamondCounter":
-    """Make a counter of diamonds."""
-    return CudaArcDiamondCounter(device, graph, memory)
-
-
 class CudaArcDiamondCounter:
     """Triangles of the arcs of a range.
 
@@ -125,7 +120,7 @@ class CudaArcDiamondCounter:
         device, graph = self._device, self._graph
         hits = min(graph.max_out_degree, MOST_HITS)
         tasks = arcs.tasks(device, graph, 2)
-        rows = (graph.indptr, graph.indices, graph.split, places_of(graph))
+        rows = (*graph.rows, places_of(graph))
         work = (tasks.size, tasks.words, hits, arcs.next, device.stop_flag)
         device.launch(
             "local_counts/arc_diamonds.cu",

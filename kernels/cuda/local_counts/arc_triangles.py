@@ -68,7 +68,7 @@ def list_common(device: Device, graph: GraphArrays, starts: Array, common: Array
 
 def _launch(device: Device, graph: GraphArrays, function: str, words_each: int, out: tuple[Array, ...]) -> None:
     tasks = arc_tasks(device, graph, graph.num_arcs, words_each)
-    arrays = (graph.indptr, graph.indices, graph.split, graph.num_vertices)
+    arrays = (*graph.rows, graph.num_vertices)
     device.launch(
         "local_counts/arc_triangles.cu",
         function,

@@ -16,13 +16,6 @@ _SHARED = 64  # bytes of a block
 _FUNCTIONS = {"triangle": "add_triangles", "clique-4": "add_cliques", "cycle-4": "add_cycles"}
 
 
-def edge_counter(
-    device: Device, graph: EdgeGraph, shape: EdgeShape, first: int, number: int, memory: int
-) -> "CudaEdgeCounter":
-    """Make a counter of triangles, 4-cliques or 4-cycles at every edge."""
-    return CudaEdgeCounter(device, graph, shape, first, number, memory)
-
-
 class CudaEdgeCounter:
     """Counts on the device, and a table for every block."""
 
@@ -45,24 +38,11 @@ class CudaEdgeCounter:
         """Add what belongs to the vertices first to last - 1."""
         device, graph = self._device, self._graph
         self._next.fill(0)
+        work = (self._store, self._words, self._next, device.stop_flag, self._first, self._counts.size, self._counts)
         device.launch(
             "local_counts/edges.cu",
             self._function,
-            (
-                graph.indptr,
-                graph.indices,
-                graph.split,
-                graph.edges,
-                first,
-                last,
-                self._store,
-                self._words,
-                self._next,
-                device.stop_flag,
-                self._first,
-                self._counts.size,
-                self._counts,
-            ),
+            (*graph.rows, graph.edges, first, last, *work),
             blocks=self._blocks,
             threads=THREADS,
             shared=_SHARED,

@@ -60,7 +60,7 @@ extern "C" __global__ void __launch_bounds__(256, 4)
 
 // Vertices of few wedges: a warp each, ends in a hash table.
 extern "C" __global__ void __launch_bounds__(256, 2)
-    count_light(const i64* indptr, const u32* indices, const i64* split, const i64* sizes, i64 first, i64 last,
+    count_light(const i64* indptr, const u32* indices, const i64* split, i64 first, i64 last, const i64* sizes,
                 u32* next, const u32* stop, u64* result) {
   const Rows graph = {indptr, indices, split};
   u32* table = dynamic_shared + warp_in_block() * 2 * kWarpSlots;
@@ -129,7 +129,7 @@ DEVICE u64 count_windows(const Rows& graph, i64 v, i64 num_vertices, i64 window,
 // counters have 16 bits where no vertex has a neighbour more (`narrow`).
 extern "C" __global__ void __launch_bounds__(1024, 1)
     count_heavy(const i64* indptr, const u32* indices, const i64* split, i64 first, const i64* sizes,
-                const u32* heavy, const u32* num_heavy, i64 num_vertices, i64 window, i64 many, i64 narrow, u32* store,
+                const u32* heavy, const u32* num_heavy, i64 window, i64 num_vertices, i64 many, i64 narrow, u32* store,
                 u32* next, const u32* stop, u64* result) {
   const Rows graph = {indptr, indices, split};
   const int warp = warp_in_block(), warps = blockDim.x >> 5;

@@ -21,46 +21,58 @@ _MOST_COLUMN_ARCS = (1 << 32) - 1  # whose places are numbers of 32 bits
 _VERTEX_BYTES = 12  # of a vertex of that range: its wedges, and its number if they are many
 
 
-def four_cycle_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaFourCycleCounter":
-    """Make a counter of 4-cycles."""
-    return CudaFourCycleCounter(device, graph, memory)
-
-
-def column_cycle_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaColumnCycleCounter":
-    """Make a counter of 4-cycles by columns."""
-    return CudaColumnCycleCounter(device, graph, memory)
-
-
-def _of_vertices(device: Device, most: int) -> tuple[Array, Array]:
-    """Make what is kept of a range of vertices: of the counter's memory, for copies of pages take what is left."""
-    return device.xp.empty(most, device.xp.int64), device.xp.empty(most, device.xp.uint32)
-
-
-def _require_word(graph: GraphArrays) -> None:
-    """Refuse graphs with too many 4-cycles: two opposite edges are in at most two, and each has two such pairs."""
-    require_fits((graph.num_arcs // 2) ** 2 // 2, 64, "the number of 4-cycles")
-
-
-class CudaFourCycleCounter:
-    """Wedge counters; see ``four_cycles.cu``."""
+class _WedgeCounter:
+    """Vertices by their wedges: one with many is a block's work, the others are a warp's."""
 
     workspace_bytes = 0
 
-    _THREADS = 1024
+    def __init__(self, device: Device, graph: GraphArrays, memory: int):
+        require_fits((graph.num_arcs // 2) ** 2 // 2, 64, "the number of 4-cycles")
+        self._device, self._graph = device, graph
+        self._most = max(min(graph.num_vertices, memory // _VERTICES_SHARE // _VERTEX_BYTES), 1)
+        self._sizes = device.xp.empty(self._most, device.xp.int64)
+        self._heavy = device.xp.empty(self._most, device.xp.uint32)
+
+    def _count(
+        self, source: str, arrays: tuple[Any, ...], last: int, table: tuple[Any, ...], blocks: int, result: Array
+    ) -> None:
+        """Count for a range of vertices, which `arrays` end with the first of; `table` begins with its window."""
+        device, sizes = self._device, self._sizes
+        light_root, heavy_number, num_heavy = device.xp.zeros((3, 1), device.xp.uint32)
+        heavy, end = (self._heavy, num_heavy), (device.stop_flag, result)
+        light, threads = device.multiprocessors * 2, _WARPS * WARP
+        device.launch(source, "measure_wedges", (*arrays, last, sizes, *heavy), blocks=2 * light, threads=threads)
+        device.launch(
+            source,
+            "count_heavy",
+            (*arrays, sizes, *heavy, *table, heavy_number, *end),
+            blocks=min(blocks, last - arrays[-1]),
+            threads=1024,
+            shared=(table[0] + 4) * 4,
+        )
+        device.launch(
+            source,
+            "count_light",
+            (*arrays, last, sizes, light_root, *end),
+            blocks=light,
+            threads=threads,
+            shared=2 * 2 * LIGHT_WEDGES * _WARPS * 4,
+        )
+
+
+class CudaFourCycleCounter(_WedgeCounter):
+    """Wedge counters of blocks; see ``four_cycles.cu``."""
 
     def __init__(self, device: Device, graph: GraphArrays, memory: int):
-        _require_word(graph)
-        self._device, self._graph = device, graph
-        xp, n = device.xp, graph.num_vertices
-        most = device.shared_memory // 4 - 4
-        self._window = min(n, most)
+        super().__init__(device, graph, memory)
+        n, most = graph.num_vertices, device.shared_memory // 4 - 4
+        window = min(n, most)
         beyond = n if n > most else 0
-        blocks_each = 2 if (self._window + 4) * 8 + 4096 < device.shared_memory else 1
-        self._most = max(min(n, memory // _VERTICES_SHARE // _VERTEX_BYTES), 1)
+        blocks_each = 2 if (window + 4) * 8 + 4096 < device.shared_memory else 1
         memory -= self._most * _VERTEX_BYTES
         self._blocks = units_that_fit(device.multiprocessors * blocks_each, beyond * 4, memory)
-        self._store = xp.zeros(max(self._blocks * beyond, 1), xp.uint32)
-        self._sizes, self._heavy = _of_vertices(device, self._most)
+        store = device.xp.zeros(max(self._blocks * beyond, 1), device.xp.uint32)
+        self._table = window, n, _MANY, int(graph.max_degree <= _LARGEST_NARROW), store
 
     def count(self, first: int, last: int) -> int:
         """Count the 4-cycles of a range of vertices."""
@@ -70,54 +82,13 @@ class CudaFourCycleCounter:
         """Launch the kernels. Return what :func:`longwall.kernels.cuda.device.exact` fetches."""
         result = self._device.result()
         for begin in range(first, last, self._most):
-            self._run(begin, min(begin + self._most, last), result)
+            arrays = (*self._graph.rows, begin)
+            end = min(begin + self._most, last)
+            self._count("local_counts/four_cycles.cu", arrays, end, self._table, self._blocks, result)
         return result
 
-    def _run(self, first: int, last: int, result: Array) -> None:
-        device, graph = self._device, self._graph
-        light_root, heavy_number, num_heavy = device.xp.zeros((3, 1), device.xp.uint32)
-        sizes, heavy = self._sizes, self._heavy
-        arrays = (graph.indptr, graph.indices, graph.split)
-        device.launch(
-            "local_counts/four_cycles.cu",
-            "measure_wedges",
-            (*arrays, first, last, sizes, heavy, num_heavy),
-            blocks=device.multiprocessors * 4,
-            threads=_WARPS * WARP,
-        )
-        device.launch(
-            "local_counts/four_cycles.cu",
-            "count_heavy",
-            (
-                *arrays,
-                first,
-                sizes,
-                heavy,
-                num_heavy,
-                graph.num_vertices,
-                self._window,
-                _MANY,
-                int(graph.max_degree <= _LARGEST_NARROW),
-                self._store,
-                heavy_number,
-                device.stop_flag,
-                result,
-            ),
-            blocks=min(self._blocks, last - first),
-            threads=self._THREADS,
-            shared=(self._window + 4) * 4,
-        )
-        device.launch(
-            "local_counts/four_cycles.cu",
-            "count_light",
-            (*arrays, sizes, first, last, light_root, device.stop_flag, result),
-            blocks=device.multiprocessors * 2,
-            threads=_WARPS * WARP,
-            shared=2 * 2 * LIGHT_WEDGES * _WARPS * 4,
-        )
 
-
-class CudaColumnCycleCounter:
+class CudaColumnCycleCounter(_WedgeCounter):
     """Columns of the adjacency, and counters in shared memory; see ``column_cycles.cu``.
 
     Attributes
@@ -126,22 +97,15 @@ class CudaColumnCycleCounter:
         The most arcs that the columns of a range may have.
     """
 
-    workspace_bytes = 0
-
-    _THREADS = 1024
-
     def __init__(self, device: Device, graph: GraphArrays, memory: int):
-        _require_word(graph)
-        self._device, self._graph = device, graph
+        super().__init__(device, graph, memory)
         n = graph.num_vertices
-        self._most = max(min(n, memory // _VERTICES_SHARE // _VERTEX_BYTES), 1)
         left = memory - self._most * _VERTEX_BYTES - 4 * n
         if left < 4 * max(graph.max_degree, 1):
             raise WorkspaceTooLarge(memory - left + 4 * max(graph.max_degree, 1))
         self.arc_capacity = min(left // 4, max(graph.num_arcs // 2, 1), _MOST_COLUMN_ARCS)
         self._ends = device.xp.empty(n, device.xp.uint32)
         self._arcs = device.xp.empty(self.arc_capacity, device.xp.uint32)
-        self._sizes, self._heavy = _of_vertices(device, self._most)
 
     def count(self, first: int, last: int, rows: Callable[[], Iterable[Targets]] | None = None) -> int:
         """Count the 4-cycles of a range of vertices, while lists are streamed; None: all are there."""
@@ -150,49 +114,14 @@ class CudaColumnCycleCounter:
         ends = self._ends[: max(n - first - 1, 0)]
         if not ends.size:
             return 0
-        arrays = self._arrays()
-        self._device.launch_over(
-            "local_counts/column_cycles.cu", "measure_columns", ends.size, (*arrays, n, first, last, ends)
-        )
+        source, arrays = "local_counts/column_cycles.cu", (*graph.rows, places_of(graph))
+        self._device.launch_over(source, "measure_columns", ends.size, (*arrays, n, first, last, ends))
         xp.cumsum(ends, dtype=xp.uint32, out=ends)
-        self._device.launch_over(
-            "local_counts/column_cycles.cu", "copy_columns", ends.size, (*arrays, n, first, last, ends, self._arcs)
-        )
+        self._device.launch_over(source, "copy_columns", ends.size, (*arrays, n, first, last, ends, self._arcs))
+        window, blocks = self._device.shared_memory // 4 - 4, self._device.multiprocessors
         result = self._device.result()
         for begin, end in rows() if rows else [(first, n)]:
             for start in range(begin, end, self._most):
-                self._run((self._arcs, ends, first, last), start, min(start + self._most, end), result)
+                columns = (*graph.rows, places_of(graph), self._arcs, ends, first, last, start)
+                self._count(source, columns, min(start + self._most, end), (window,), blocks, result)
         return exact(result)
-
-    def _arrays(self) -> tuple[Any, ...]:
-        return self._graph.indptr, self._graph.indices, self._graph.split, places_of(self._graph)
-
-    def _run(self, columns: tuple[Any, ...], first: int, last: int, result: Array) -> None:
-        device = self._device
-        light_root, heavy_number, num_heavy = device.xp.zeros((3, 1), device.xp.uint32)
-        sizes, heavy = self._sizes, self._heavy
-        arrays = (*self._arrays(), *columns, first)
-        device.launch(
-            "local_counts/column_cycles.cu",
-            "measure_wedges",
-            (*arrays, last, sizes, heavy, num_heavy),
-            blocks=device.multiprocessors * 4,
-            threads=_WARPS * WARP,
-        )
-        window = device.shared_memory // 4 - 4
-        device.launch(
-            "local_counts/column_cycles.cu",
-            "count_heavy",
-            (*arrays, sizes, heavy, num_heavy, window, heavy_number, device.stop_flag, result),
-            blocks=min(device.multiprocessors, last - first),
-            threads=self._THREADS,
-            shared=(window + 4) * 4,
-        )
-        device.launch(
-            "local_counts/column_cycles.cu",
-            "count_light",
-            (*arrays, last, sizes, light_root, device.stop_flag, result),
-            blocks=device.multiprocessors * 2,
-            threads=_WARPS * WARP,
-            shared=2 * 2 * LIGHT_WEDGES * _WARPS * 4,
-        )

@@ -22,20 +22,6 @@ _NO_JOB = np.uint64(NO_ROOT << 32)
 _MOST_ARCS = 1 << 32
 
 
-def motif_counter(
-    device: Device, graph: GraphArrays, k: int, entries: NDArray[np.uint32], classes: int, memory: int
-) -> "CudaMotifCounter":
-    """Make a counter of motifs."""
-    return CudaMotifCounter(device, graph, k, entries, classes, memory)
-
-
-def orbit_counter(
-    device: Device, graph: GraphArrays, k: int, orbits: NDArray[np.int64], memory: int
-) -> "CudaOrbitCounter":
-    """Make a counter of orbits."""
-    return CudaOrbitCounter(device, graph, k, orbits, memory)
-
-
 def motif_header(k: int, classes: int, *, per_vertex: bool) -> str:
     """Write the ``generated.cuh`` that ``motifs.cu`` includes."""
     return constants(
@@ -109,25 +95,12 @@ class _Enumerator:
         """Count the subgraphs of a range of arcs."""
         device, graph = self._device, self._graph
         self._jobs[:] = _NO_JOB
+        work = (self._marks, self._jobs, self._sizes, device.xp.zeros(1, device.xp.uint32))
+        out = (device.stop_flag, self._counts, self._result)
         device.launch(
             "local_counts/motifs.cu",
             "count_motifs",
-            (
-                graph.indptr,
-                graph.indices,
-                graph.split,
-                graph.num_vertices,
-                self._entries,
-                first,
-                last,
-                self._marks,
-                self._jobs,
-                self._sizes,
-                device.xp.zeros(1, device.xp.uint32),
-                device.stop_flag,
-                self._counts,
-                self._result,
-            ),
+            (*graph.rows, graph.num_vertices, self._entries, first, last, *work, *out),
             blocks=self._blocks,
             threads=self._threads,
             shared=self._shared,

@@ -16,13 +16,6 @@ _BLOCKS = 8  # per multiprocessor
 _SHARED = 64  # bytes of a block
 
 
-def orbit_homomorphism_counter(
-    device: Device, graph: TriangleGraph, prime: int, memory: int
-) -> "CudaOrbitHomomorphismCounter":
-    """Make a counter of homomorphisms."""
-    return CudaOrbitHomomorphismCounter(device, graph, prime, memory)
-
-
 def orbit_header(*, residues: bool) -> str:
     """Write the ``generated.cuh`` that ``orbits.cu`` includes: rows of orbits, and whether numbers are residues."""
     return constants({f"k{orbit}": row for row, orbit in enumerate(COUNTED)} | {"kResidues": int(residues)})
@@ -52,29 +45,13 @@ class CudaOrbitHomomorphismCounter:
         """Add what is found around the vertices first to last - 1."""
         device, graph = self._device, self._graph
         self._next.fill(0)
+        arrays = (graph.indptr, graph.indices, graph.triangles, graph.twins)
+        sizes = (graph.num_vertices, graph.max_degree, graph.max_out_degree, graph.most_triangles)
+        work = (self._long, self._long_words, self._short, self._words, self._next)
         device.launch(
             "local_counts/orbits.cu",
             "add_orbit_homomorphisms",
-            (
-                graph.indptr,
-                graph.indices,
-                graph.triangles,
-                graph.twins,
-                graph.num_vertices,
-                graph.max_degree,
-                graph.max_out_degree,
-                graph.most_triangles,
-                first,
-                last,
-                self._long,
-                self._long_words,
-                self._short,
-                self._words,
-                self._next,
-                device.stop_flag,
-                self._prime,
-                self._counts,
-            ),
+            (*arrays, *sizes, first, last, *work, device.stop_flag, self._prime, self._counts),
             blocks=self._blocks,
             threads=_THREADS,
             shared=_SHARED,

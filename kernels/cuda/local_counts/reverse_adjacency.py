@@ -162,7 +162,7 @@ class ReverseAdjacency:
             self._used = 0
         starts = self._starts[: high - low]
         starts.data.memset_async(0, starts.nbytes)
-        rows = (graph.indptr, graph.indices, graph.split, places_of(graph))
+        rows = (*graph.rows, places_of(graph))
         owners = (*rows, graph.num_vertices, *arcs, self._least, low, high, starts)
         self._launch("count_reverse", owners)
         for vertices, most in ranges:

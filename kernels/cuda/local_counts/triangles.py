@@ -30,16 +30,6 @@ MOST_HITS = 4096  # out-neighbours of a vertex whose counts are in shared memory
 _MOST_PASSES = 16  # over the edges, to count triangles per vertex
 
 
-def triangle_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaTriangleCounter":
-    """Make a counter of triangles."""
-    return CudaTriangleCounter(device, graph, memory)
-
-
-def triangle_vertex_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaTriangleVertexCounter":
-    """Make a counter of triangles per vertex."""
-    return CudaTriangleVertexCounter(device, graph, memory)
-
-
 class ShortTriangles:
     """Counts triangles of a graph without long lists of smaller neighbours; see ``warp_triangles.cu``."""
 
@@ -53,7 +43,7 @@ class ShortTriangles:
     def start(self, first: int, last: int) -> Array:
         """Launch the kernel for a range of arcs; see `RowPairs.start`."""
         graph = self._graph
-        arrays = (graph.indptr, graph.indices, graph.split, graph.num_vertices)
+        arrays = (*graph.rows, graph.num_vertices)
         self._device.launch(
             "local_counts/warp_triangles.cu",
             "count_triangles",
@@ -112,7 +102,7 @@ class CudaTriangleCounter:
     def _launch(self, first: int, last: int, arcs: LargerArcs, result: Array) -> None:
         device, graph = self._device, self._graph
         tasks = arcs.tasks(device, graph)
-        rows = (graph.indptr, graph.indices, graph.split, places_of(graph))
+        rows = (*graph.rows, places_of(graph))
         work = (tasks.size, tasks.words, arcs.next, device.stop_flag)
         device.launch(
             "local_counts/triangles.cu",
@@ -186,7 +176,7 @@ class CudaTriangleVertexCounter:
         """Add those of the vertices from `begin` on."""
         device, graph = self._device, self._graph
         tasks, hits = larger.tasks(device, graph, 2), min(graph.max_out_degree, MOST_HITS)
-        rows = (graph.indptr, graph.indices, graph.split, places_of(graph))
+        rows = (*graph.rows, places_of(graph))
         work = (tasks.size, tasks.words, hits, larger.next, device.stop_flag)
         device.launch(
             "local_counts/triangles.cu",

@@ -29,27 +29,6 @@ _NO_CLIQUE = np.uint64(0xFFFFFFFFFFFFFFFF)
 _MOST_DEGREE = 2048
 
 
-def maximal_clique_counter(
-    device: Device, graph: GraphArrays, order: DegeneracyOrder, min_size: int, memory: int
-) -> "CudaCliqueSizes":
-    """Make a counter of maximal cliques by size."""
-    return CudaCliqueSizes(device, graph, order, min_size, memory)
-
-
-def maximal_clique_vertex_counter(
-    device: Device, graph: GraphArrays, order: DegeneracyOrder, min_size: int, memory: int
-) -> "CudaCliqueVertices":
-    """Make a counter of maximal cliques per vertex."""
-    return CudaCliqueVertices(device, graph, order, min_size, memory)
-
-
-def maximal_clique_lister(
-    device: Device, graph: GraphArrays, order: DegeneracyOrder, min_size: int, capacity: int, memory: int
-) -> "CudaCliqueLister":
-    """Make a lister of maximal cliques."""
-    return CudaCliqueLister(device, graph, order, min_size, capacity, memory)
-
-
 def longest_for(degeneracy: int) -> int:
     """Return the later neighbours for which kernels are compiled: few variants, so that they are found in the cache."""
     if degeneracy <= NARROW:
@@ -195,36 +174,23 @@ class _Finder:
     def _launch(self, roots: _Roots, first: int, last: int, *, fresh: bool) -> None:
         graph, order, warps = self._graph, self._order, roots.blocks * roots.warps
         sizes, state = self._shared
+        rows = (graph.indptr, graph.indices, order.rank, order.indptr, order.indices)
+        work = (roots.store, roots.layout, roots.each, roots.ring, len(roots.ring), roots.control, int(fresh))
+        found = (self._device.stop_flag, self._sizes, self._vertices, graph.num_vertices)
+        listing = (self._listing, self._capacity, self._offsets, self._members, self._result)
         self._device.launch(
             "maximal_cliques/finders.cu",
             "find_cliques",
             (
-                graph.indptr,
-                graph.indices,
-                order.rank,
-                order.indptr,
-                order.indices,
+                *rows,
                 first,
                 last,
                 min(max((last - first) // (4 * warps), 1), WARP),
                 *roots.degrees,
                 self._min_size,
-                roots.store,
-                roots.layout,
-                roots.each,
-                roots.ring,
-                len(roots.ring),
-                roots.control,
-                int(fresh),
-                self._device.stop_flag,
-                self._sizes,
-                self._vertices,
-                graph.num_vertices,
-                self._listing,
-                self._capacity,
-                self._offsets,
-                self._members,
-                self._result,
+                *work,
+                *found,
+                *listing,
             ),
             blocks=roots.blocks,
             threads=roots.warps * WARP,

@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from os import sched_getaffinity
 from queue import SimpleQueue
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -178,9 +177,7 @@ class StagedCopies:
     def __enter__(self) -> "StagedCopies":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         with self._device.faults():
             self._stream.synchronize()
             _spare[:] = [self._memory]

@@ -20,11 +20,6 @@ _MOST_LISTS = 1 << 31  # kernels number them in 32 bits
 _MOST_CUTS = 64  # at once
 
 
-def edge_extender(device: Device, graph: GraphArrays, levels: int, rows: int, memory: int) -> "CudaEdgeExtender":
-    """Make an extender of tables of edges."""
-    return CudaEdgeExtender(device, graph, levels, rows, memory)
-
-
 class _Counted(NamedTuple):
     """Which of the rows were counted, from `first` on, where their lists are, and where copies of pages were then."""
 
@@ -155,24 +150,12 @@ class CudaEdgeExtender:
         offsets = xp.empty(cut.last - first + 1, np.int64)
         codes, stride, _ = _place(rows)
         begins, _ = places(lists)
+        known = (graph.indptr, graph.indices, codes, stride, self._ends, begins)
+        work = (rows.shape[1], self._list_ends, self._left_out, first - offset, cut.last - offset, offsets, edges)
         self._launch(
             "write_edges",
             max(-(-cut.number // EDGE_SEGMENT) * WARP, offsets.size),
-            (
-                graph.indptr,
-                graph.indices,
-                codes,
-                stride,
-                self._ends,
-                begins,
-                rows.shape[1],
-                self._list_ends,
-                self._left_out,
-                first - offset,
-                cut.last - offset,
-                offsets,
-                edges,
-            ),
+            (*known, *work),
         )
         return offsets, edges
 

@@ -32,11 +32,6 @@ _FIRST_WINDOW = 1 << 12
 _MOST_WANTED = 2**63 - 1  # matches: a larger count is refused, see `launch.checked`
 
 
-def searcher(device: Device, graph: GraphArrays, program: SearchProgram, memory: int) -> "CudaSearcher":
-    """Make a searcher for a program."""
-    return CudaSearcher(device, graph, program, memory)
-
-
 class CudaSearcher:
     """Workspace for one search program.
 
@@ -425,6 +420,7 @@ class Extender:
         # Neighbouring rows share a prefix, whose sets a warp computes once; but every warp should have rows.
         at_once = 1 if tier else min(max(number // (warps * 4), 1), 32)
         per_block = min(max(warps // self._device.multiprocessors, 1), WARPS_PER_BLOCK)  # few spread over the device
+        work = (rows.first, self._store, capacity, oriented_capacity, at_once)
         self._device.launch(
             f"search/{name}.cu",
             name,
@@ -435,11 +431,7 @@ class Extender:
                 *places(rows.lists),
                 null if order is None else order,
                 number,
-                rows.first,
-                self._store,
-                capacity,
-                oriented_capacity,
-                at_once,
+                *work,
                 self._device.xp.zeros(1, np.uint32),
                 self._device.stop_flag,
                 *rest,

@@ -1,6 +1,6 @@
 """A search program as C++ text: the kernels are compiled with the program as constants."""
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -88,7 +88,7 @@ def program_header(program: SearchProgram, columns: int, variant: Variant) -> st
         (s.depth, s.kind.name, s.source, s.adjacent, s.below, s.above, s.label, int(s.required), int(s.size_only))
         for s in program.sets
     ]
-    levels = [(x.candidates, x.below, x.above, x.distinct, x.label, x.degree) for x in program.levels]
+    levels = [astuple(level) for level in program.levels]
     blocks = [(b.candidates, b.below, b.above) for b in program.blocks]
     terms = [(factor, *numbers, *[-1] * (width - len(numbers))) for factor, numbers in program.terms]
     kept_apart = "__device__ __noinline__" if len(program.sets) > _MOST_INLINED else "DEVICE"
@@ -107,7 +107,7 @@ def program_header(program: SearchProgram, columns: int, variant: Variant) -> st
 def graph_arguments(graph: GraphArrays) -> tuple[Any, ...]:
     """Return the arguments of the search's kernels that are the graph's arrays; null where there are no slices."""
     slices = np.uintp(0) if graph.slices is None else graph.slices
-    return graph.indptr, graph.indices, graph.split, graph.labels, slices
+    return *graph.rows, graph.labels, slices
 
 
 def stored_sets(program: SearchProgram, emitted: int = -1) -> tuple[int, int]:

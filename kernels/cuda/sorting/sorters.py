@@ -8,7 +8,6 @@ locked on the host or allocated on the device takes as long as some windows.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import Any, NamedTuple
@@ -22,7 +21,6 @@ from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.sorting import WORD, Columns, KeyLayout, Method, SumOverflow
 
 Array = Any  # a CuPy array
-Faults = Callable[[], AbstractContextManager[None]]
 
 TILE = 4096
 """Keys that a block merges in shared memory."""
@@ -40,18 +38,6 @@ _COUNTS = 1 / 16  # of a word of a key, besides: a radix sort's counts of its ti
 _MOST_WINDOW = 256 << 20  # bytes of a column; longer windows only take longer to fill
 _LEAST = 16  # keys of a chunk or a window
 _ROUNDED = 64 << 10  # bytes that pools round up, and the small arrays of a chunk or window
-
-
-def chunk_sorter(device: Device, layout: KeyLayout, host_memory: int, device_memory: int) -> "CudaChunkSorter":
-    """Make a sorter of chunks."""
-    return CudaChunkSorter(device, device.faults, layout, host_memory, device_memory)
-
-
-def run_merger(
-    device: Device, layout: KeyLayout, host_memory: int, device_memory: int, method: Method
-) -> "CudaRunMerger":
-    """Make a merger of runs."""
-    return CudaRunMerger(device, device.faults, layout, host_memory, device_memory, method)
 
 
 def sort_header(layout: KeyLayout, *, tile: int, both_ways: bool = False, count: bool = False) -> str:
@@ -85,12 +71,12 @@ def sort_header(layout: KeyLayout, *, tile: int, both_ways: bool = False, count:
 class _DeviceWork(ABC):
     """What sorting and merging share: threads, columns on the device, locked columns on the host."""
 
-    def __init__(self, device: Device, faults: Faults, layout: KeyLayout, threads: int):
-        self._device, self._xp, self._faults, self._layout = device, device.xp, faults, layout
+    def __init__(self, device: Device, layout: KeyLayout, threads: int):
+        self._device, self._xp, self._layout = device, device.xp, layout
         self._spare: SimpleQueue[Columns] = SimpleQueue()
         self._pool = ThreadPoolExecutor(threads, "sort")
         self._leaving = Lock()
-        with faults():
+        with device.faults():
             self._download = self._xp.cuda.Stream(non_blocking=True)
 
     def recycle(self, columns: Columns) -> None:
@@ -99,7 +85,7 @@ class _DeviceWork(ABC):
 
     def reserve(self, count: int) -> None:
         """Prepare page-locked memory for the results of an amount of work."""
-        with self._faults():
+        with self._device.faults():
             for _ in range(count):
                 self._spare.put(self._new_on_host())
 
@@ -192,20 +178,10 @@ class _DeviceWork(ABC):
 
 
 class CudaChunkSorter(_DeviceWork):
-    """One chunk is filled, one is sorted, one is copied to the host.
+    """One chunk is filled, one is sorted, one is copied to the host."""
 
-    Parameters
-    ----------
-    device, faults
-        Of the engine.
-    layout
-        What is sorted.
-    host, memory
-        Bytes of the host and of the device.
-    """
-
-    def __init__(self, device: Device, faults: Faults, layout: KeyLayout, host: int, memory: int):
-        super().__init__(device, faults, layout, _SORTED)
+    def __init__(self, device: Device, layout: KeyLayout, host_memory: int, device_memory: int):
+        super().__init__(device, layout, _SORTED)
         self.depth = _SORTED + 1  # who waits for the oldest waits for none that is still sorted
         self._plain = layout.given == 1
         reduced = layout.columns if layout.reduce != "none" else 0
@@ -213,11 +189,11 @@ class CudaChunkSorter(_DeviceWork):
         made = reduced if self._plain else layout.given + reduced
         sorting = 1 if self._plain else _PAIRS + _PIECES
         words = (_SORTED + 1) * layout.given + sorting + _COUNTS + 2 * made
-        self.capacity = _fitting(words, memory, (self.depth + 1) * layout.columns, host)
+        self.capacity = _fitting(words, device_memory, (self.depth + 1) * layout.columns, host_memory)
         if layout.reduce != "none":
             self._compile(_REDUCE, self._reduce_header(count=layout.reduce == "count"))
         self._lock = Lock()
-        with faults():
+        with device.faults():
             self._free: SimpleQueue[list[Array]] = SimpleQueue()
             for _ in range(_SORTED):
                 self._free.put(self._new_on_device(layout.given))
@@ -227,7 +203,7 @@ class CudaChunkSorter(_DeviceWork):
 
     def put(self, at: int, columns: Sequence[Array]) -> None:
         """Copy columns to the present chunk."""
-        with self._faults():
+        with self._device.faults():
             stream = self._xp.cuda.get_current_stream()
             for own, column in zip(self._present, columns, strict=True):
                 if not len(column):
@@ -246,7 +222,7 @@ class CudaChunkSorter(_DeviceWork):
 
     def _sort_chunk(self, chunk: list[Array], count: int) -> Columns:
         try:
-            with self._faults(), self._xp.cuda.Device(self._device.number):
+            with self._device.faults(), self._xp.cuda.Device(self._device.number):
                 # One at a time, on one stream: pools keep what is freed for the stream that it was made on.
                 with self._lock, self._stream:
                     made = self._sort([column[:count] for column in chunk])
@@ -288,17 +264,10 @@ class CudaRunMerger(_DeviceWork):
     Each of these has a stream of its own, on which windows follow each other: with a stream for each window, copies of
     several windows share an engine by turns, all end late, and the other direction waits (10 ms a window on an H200
     instead of 5).
-
-    Parameters
-    ----------
-    device, faults, layout, host, memory
-        As of `CudaChunkSorter`.
-    method
-        How windows are merged.
     """
 
-    def __init__(self, device: Device, faults: Faults, layout: KeyLayout, host: int, memory: int, method: Method):
-        super().__init__(device, faults, layout, _MERGED)
+    def __init__(self, device: Device, layout: KeyLayout, host_memory: int, device_memory: int, method: Method):
+        super().__init__(device, layout, _MERGED)
         self.depth = _MERGED
         self._method, self._tile = method, TILE
         self.widest = min(_MOST_LISTS, self._tile // 4)
@@ -309,17 +278,17 @@ class CudaRunMerger(_DeviceWork):
         words = self.depth * (2 * layout.columns + workspace)
         # Results, one that is looked at, and parts that come from files.
         host_words = (2 * self.depth + 2) * layout.columns
-        self.capacity = min(_fitting(words, memory, host_words, host), _MOST_WINDOW // WORD)
+        self.capacity = min(_fitting(words, device_memory, host_words, host_memory), _MOST_WINDOW // WORD)
         self._slots: SimpleQueue[_Slot] = SimpleQueue()
         self._num_slots = 0
         self._arriving, self._merging = Lock(), Lock()  # windows are not mixed on a stream
-        with faults():
+        with device.faults():
             self._upload, self._work = (self._xp.cuda.Stream(non_blocking=True) for _ in range(2))
 
     def merge(self, sizes: Sequence[int], read: Callable[[], Iterator[Columns]]) -> "Future[Columns]":
         """Merge sorted parts of runs."""
         if self._num_slots < self.depth:
-            with self._faults():
+            with self._device.faults():
                 self._compile_all()
                 columns = self._layout.columns
                 self._slots.put(_Slot(self._new_on_device(columns), self._new_on_device(columns)))
@@ -336,7 +305,7 @@ class CudaRunMerger(_DeviceWork):
     def _merge(self, sizes: Sequence[int], read: Callable[[], Iterator[Columns]]) -> Columns:
         slot = self._slots.get()
         try:
-            with self._faults(), self._xp.cuda.Device(self._device.number):
+            with self._device.faults(), self._xp.cuda.Device(self._device.number):
                 try:
                     return self._merged(slot, sizes, read)
                 except BaseException:

@@ -5,6 +5,7 @@ A set of query vertices is a word, so that all candidates of a vertex are tested
 
 import numpy as np
 
+from longwall.kernels.jit.bisect import first_at_least
 from longwall.kernels.jit.bits import popcount, trailing_zeros
 from longwall.kernels.jit.compile import compiled
 
@@ -35,13 +36,7 @@ def first_candidates(indptr, labels, query_labels, label_masks, any_label, degre
         mask = any_label
         if query_labels.size:
             label = np.int64(labels[v])
-            at, end = 0, query_labels.size
-            while at < end:
-                middle = (at + end) >> 1
-                if query_labels[middle] < label:
-                    at = middle + 1
-                else:
-                    end = middle
+            at = first_at_least(query_labels, label)
             if at < query_labels.size and query_labels[at] == label:
                 mask |= label_masks[at]
         masks[v] = mask & degree_masks[min(indptr[v + 1] - indptr[v], 63)]

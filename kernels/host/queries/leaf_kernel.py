@@ -6,22 +6,11 @@ Numbers saturate: see :mod:`longwall.kernels.host.queries.saturating`.
 import numpy as np
 
 from longwall.kernels.host.queries.saturating import plus, times
+from longwall.kernels.jit.bisect import stands_in
 from longwall.kernels.jit.bits import trailing_zeros
 from longwall.kernels.jit.compile import compiled
 
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
-
-
-@compiled
-def _is_in(array, begin, end, x):
-    last = end
-    while begin < end:
-        middle = (begin + end) >> 1
-        if array[middle] < x:
-            begin = middle + 1
-        else:
-            end = middle
-    return begin < last and array[begin] == x
 
 
 @compiled
@@ -31,7 +20,7 @@ def _free(array, begin, end, rivals, values):
     while rivals:
         y = trailing_zeros(rivals)
         rivals &= rivals - _ONE
-        if _is_in(array, begin, end, values[y]):
+        if stands_in(array[begin:end], values[y]):
             free -= 1
     return free
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from longwall.kernels.host.queries.leaf_kernel import ways_of_group
 from longwall.kernels.host.queries.saturating import HUGE, plus, times
+from longwall.kernels.jit.bisect import first_at_least, stands_in
 from longwall.kernels.jit.bits import trailing_zeros
 from longwall.kernels.jit.compile import compiled
 
@@ -43,12 +44,7 @@ def _common(first, a, b, second, c, d, out, at, owner):
                 high += step
                 step <<= 1
             high = min(high, d)
-            while c < high:
-                middle = (c + high) >> 1
-                if second[middle] < x:
-                    c = middle + 1
-                else:
-                    high = middle
+            c += first_at_least(second[c:high], x)
             if c == d:
                 break
             if second[c] == x:
@@ -83,25 +79,13 @@ def _takers(array, begin, end, owner):
 
 
 @compiled
-def _adjacent(indptr, indices, u, v):
-    begin, end = indptr[u], indptr[u + 1]
-    last = end
-    while begin < end:
-        middle = (begin + end) >> 1
-        if np.int64(indices[middle]) < v:
-            begin = middle + 1
-        else:
-            end = middle
-    return begin < last and np.int64(indices[begin]) == v
-
-
-@compiled
 def _rejecter(x, others, values, vertices, indptr, indices):
     """Return a matched query vertex of `others` whose vertex is adjacent to that of position x, as a bit; or none."""
     while others:
         y = trailing_zeros(others)
         others &= others - _ONE
-        if _adjacent(indptr, indices, vertices[values[y]], vertices[x]):
+        u = vertices[values[y]]
+        if stands_in(indices[indptr[u] : indptr[u + 1]], vertices[x]):
             return _ONE << np.uint64(y)
     return _ZERO
 

@@ -28,7 +28,7 @@ def triangle_graph(env: Environment) -> TriangleGraph:
     """
     graph, _ = load_graph(env)
     triangles, most = derived(env, ArcTriangles()).value
-    return TriangleGraph.of(graph, triangles, most, derived(env, Twins()).value)
+    return TriangleGraph.of(graph, triangles=triangles, most_triangles=most, twins=derived(env, Twins()).value)
 
 
 @dataclass(frozen=True)

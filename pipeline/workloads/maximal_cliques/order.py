@@ -27,7 +27,7 @@ def ordered_graph(env: Environment) -> OrderedGraph:
         If there is no room for it.
     """
     graph, _ = load_graph(env)
-    return OrderedGraph.of(graph, derived(env, DegeneracyOrder()).value)
+    return OrderedGraph.of(graph, order=derived(env, DegeneracyOrder()).value)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ of Batagelj and Zaversnik, 2003, at one level). Vertices that are left are ranke
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -57,14 +58,8 @@ def core_bytes(graph: Graph, degrees: Int32s) -> int:
 
 def low_vertices(graph: Graph, least: int) -> int:
     """Return how many vertices have fewer than `least` neighbours."""
-    low, high = 0, graph.num_vertices  # degrees descend
-    while low < high:
-        middle = (low + high) // 2
-        if graph.degrees_of(np.array([middle]))[0] >= least:
-            low = middle + 1
-        else:
-            high = middle
-    return graph.num_vertices - low
+    ranks = range(graph.num_vertices)  # degrees descend
+    return len(ranks) - bisect_left(ranks, 1 - least, key=lambda rank: -int(graph.degrees_of(np.array([rank]))[0]))
 
 
 def core_degrees(graph: Graph, least: int, stop: Callable[[], bool] = lambda: False) -> Int32s:

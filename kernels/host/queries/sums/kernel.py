@@ -6,6 +6,7 @@ The floating-point value is at most `MOST_KNOWN`, so that no infinity is multipl
 
 import numpy as np
 
+from longwall.kernels.jit.bisect import first_at_least
 from longwall.kernels.jit.compile import compiled
 
 _GALLOP = 16  # times as many elements: the shorter array's are searched for in the longer one
@@ -29,24 +30,12 @@ def _plus(a, b, modulus):
 
 
 @compiled
-def _place(array, begin, end, x):
-    """Return where x is, or would be, in the sorted array[begin:end]."""
-    while begin < end:
-        middle = (begin + end) >> 1
-        if array[middle] < x:
-            begin = middle + 1
-        else:
-            end = middle
-    return begin
-
-
-@compiled
 def _common(first, a, b, second, c, d, out, at):
     """Write the common elements of two sorted arrays; return where they end."""
     if (b - a) * _GALLOP < d - c:
         for i in range(a, b):
             x = first[i]
-            c = _place(second, c, d, x)
+            c += first_at_least(second[c:d], x)
             if c == d:
                 break
             if second[c] == x:
@@ -118,7 +107,7 @@ def _number_free(v, array, begin, end, not_ptr, not_var, values):
         for j in range(not_ptr[v], i):
             known |= values[not_var[j]] == x
         if not known:
-            at = _place(array, begin, end, x)
+            at = begin + first_at_least(array[begin:end], x)
             if at < end and array[at] == x:
                 free -= 1
     return free
