@@ -44,7 +44,7 @@ class Setting:
 
     def searcher(self, memory: int = PLENTY) -> cuda_search.CudaSearcher:
         """Make the product's searcher."""
-        return cuda_search.searcher(self.engine.device, self.graph, self.plan.program, memory)
+        return cuda_search.CudaSearcher(self.engine.device, self.graph, self.plan.program, memory)
 
     def counted(self, searcher: cuda_search.CudaSearcher) -> tuple[dict[str, Any], float]:
         """Count with a searcher. Return the embeddings, and seconds."""

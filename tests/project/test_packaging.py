@@ -95,16 +95,20 @@ def kernel_table(twin: Path) -> dict[str, tuple[Path, str]]:
     return {alias.asname: (modules()[line.module], alias.name) for line in lines for alias in line.names}
 
 
-def made_by(name: str, tree: ast.Module) -> ast.arguments:
-    """The arguments of a function, or of a class whose base classes are in the same file."""
-    (node,) = (one for one in tree.body if isinstance(one, ast.FunctionDef | ast.ClassDef) and one.name == name)
-    if isinstance(node, ast.FunctionDef):
-        return node.args
-    for method in node.body:
+def made_by(name: str, path: Path) -> ast.arguments:
+    """The arguments of a function, or of a class, which its own `__init__` or that of its first base class takes."""
+    body = ast.parse(path.read_text()).body
+    for node in body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            return node.args
+        if isinstance(node, ast.ImportFrom) and any(alias.name == name for alias in node.names):
+            return made_by(name, modules()[node.module])
+    (made,) = (node for node in body if isinstance(node, ast.ClassDef) and node.name == name)
+    for method in made.body:
         if isinstance(method, ast.FunctionDef) and method.name == "__init__":
             del method.args.args[0]
             return method.args
-    return made_by(ast.unparse(node.bases[0]), tree)
+    return made_by(ast.unparse(made.bases[0]), path)
 
 
 def named_parameters(arguments: ast.arguments) -> list[list[str]]:
@@ -121,7 +125,7 @@ def test_both_tables_have_the_kernels_of_the_protocol(twin):
     wanted = members(Kernels)
     assert table.keys() == wanted.keys()
     for name, (path, function) in table.items():
-        found = made_by(function, ast.parse(path.read_text()))
+        found = made_by(function, path)
         _, *asked = inspect.signature(wanted[name]).parameters.values()
         by_keyword = [one.name for one in asked if one.kind is one.KEYWORD_ONLY]
         positional = [one.name for one in asked if one.name not in by_keyword]
