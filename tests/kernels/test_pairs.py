@@ -1,5 +1,6 @@
 """What is beside pairs of vertices, against maps that are enumerated."""
 
+import threading
 from itertools import pairwise
 from typing import Any
 
@@ -71,3 +72,16 @@ def test_maps_beside_pairs_are_those_of_igraph(engine: Any, codegree: CodegreePa
         counts = [counter.count(first, last) for first, last in pairwise(cuts)]
         assert sum(counts) * codegree.maps_each == wanted
     assert wanted > 0 or kind == "sparse"
+
+
+@each_case("codegree", [CodegreePattern.CYCLE, CodegreePattern.ENDS, CodegreePattern.CROSS, CodegreePattern.SPLIT])
+def test_the_pairs_of_one_hub_can_be_interrupted(codegree: CodegreePattern, lab: Any) -> None:
+    """All pairs of the last vertex take many minutes."""
+    vertices = 2500
+    graph = generate("erdos-renyi", seed=1, vertices=vertices, edges=vertices * (vertices - 1) // 2)
+    env = lab.context(graph, engine="cpu", threads=1)
+    loaded, _ = load_graph(env)
+    counter = env.engine.kernels.pair_counter(env.engine.device, loaded, codegree, MEMORY << 2)
+    assert counter.count(0, 0) == 0  # compiled
+    threading.Timer(0.5, env.engine.interrupt).start()
+    assert counter.count(vertices - 1, vertices) < vertices**5 // 2  # of nearly all five others in any order

@@ -7,7 +7,7 @@ from longwall.kernels.jit.compile import compiled
 
 
 @compiled
-def count_codegrees(degree, found, ends, counts, places, entries, codegrees):
+def count_codegrees(degree, found, ends, counts, places, entries, codegrees, stop_flag):
     """Count the common neighbours of every two neighbours of a, a itself left out.
 
     Every b adds a pair for every two common neighbours of a and b.
@@ -22,9 +22,13 @@ def count_codegrees(degree, found, ends, counts, places, entries, codegrees):
         See :func:`longwall.kernels.cpu.homomorphisms.pairs.list_pairs`.
     codegrees : uint32[degree, degree], flat
         Written.
+    stop_flag : uint8[1]
+        The kernel returns early once this is set.
     """
     codegrees[: degree * degree] = 0
     for e in range(found):
+        if stop_flag[0]:
+            return
         b = ends[e]
         both = entries[places[b] - counts[b] : places[b]]
         for k in range(1, both.size):
@@ -48,7 +52,7 @@ def cross_sum(degree, both, codegrees):
 
 
 @compiled
-def split_sum(degree, table, codegrees):
+def split_sum(degree, table, codegrees, stop_flag):
     """Count three neighbours x, y, z of a vertex with y and z adjacent, and walks of two steps from x to y and to z.
 
     Neither walk passes through the vertex. The walk to z does not pass through y, nor the walk to y through z.
@@ -61,6 +65,8 @@ def split_sum(degree, table, codegrees):
         Row i says which of them are adjacent to number i.
     codegrees : uint32[degree, degree], flat
         From `count_codegrees`.
+    stop_flag : uint8[1]
+        The kernel returns early once this is set.
 
     Returns
     -------
@@ -70,6 +76,8 @@ def split_sum(degree, table, codegrees):
     width, one = (degree + 63) >> 6, np.uint64(1)
     low, high = np.int64(0), np.int64(0)
     for x in range(degree):
+        if stop_flag[0]:
+            break
         own, near, total = x * degree, x * width, np.int64(0)
         for y in range(degree):
             if y == x:

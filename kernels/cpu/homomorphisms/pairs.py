@@ -121,17 +121,19 @@ def count_pairs(
         found = list_pairs(indptr, indices, a, symmetric, common, slots, counts, ends, places, entries, table)
         if found and codegree == _ENDS:
             for i in range(degree):
+                if stop_flag[0]:
+                    break
                 y = indices[own + i]
                 part = path_ends_sum(indptr, indices, y, i, degree, counts, places, entries, table, vectors)
                 low, high = add_carry(low, high, part)
         if found and codegrees.size > 1:
-            count_codegrees(degree, found, ends, counts, places, entries, codegrees)
+            count_codegrees(degree, found, ends, counts, places, entries, codegrees, stop_flag)
             if codegree == _SPLIT:
-                lower, higher = split_sum(degree, table, codegrees)
+                lower, higher = split_sum(degree, table, codegrees, stop_flag)
                 low, high = add_carry(low, high, lower)
                 high += higher + (lower < 0)  # for its low word has no sign
         for e in range(found):
-            if codegree == _SPLIT:
+            if codegree == _SPLIT or stop_flag[0]:  # those of a hub take long
                 break
             b = ends[e]
             both = entries[places[b] - counts[b] : places[b]]

@@ -226,10 +226,21 @@ DEVICE i64 crosses(const u32* both, int common, int degree, const u32* codegrees
   return total * (common - 2);
 }
 
+// Whether the flag is set, which all lanes of a warp agree on.
+DEVICE bool stopped(const u32* stop) { return __any_sync(kAll, load_volatile(stop)); }
+
+// Take the next of `number` pairs. None are left once the flag is set, which few turns look at: those of a hub take long.
+DEVICE u32 next_pair(u32 number, const u32* stop) {
+  const u32 turn = take(&dynamic_shared[2], 1);
+  if ((turn & 63) != 0 || turn >= number || !stopped(stop)) return turn;
+  if (lane_id() == 0) atomicMax(&dynamic_shared[2], number);
+  return number;
+}
+
 // Walks of two steps from a neighbour x to both ends y and z of an edge between neighbours; a warp for each x.
-DEVICE void splits(int degree, int width, const u32* table, const u32* codegrees, WideSum& sum) {
+DEVICE void splits(int degree, int width, const u32* table, const u32* codegrees, const u32* stop, WideSum& sum) {
   const int words = (degree + 31) >> 5, warps = blockDim.x >> 5;
-  for (int x = warp_in_block(); x < degree; x += warps) {
+  for (int x = warp_in_block(); x < degree && !stopped(stop); x += warps) {
     const u32* near = table + static_cast<i64>(x) * width;
     const u32* own = codegrees + static_cast<i64>(x) * degree;
     for (int y = lane_id(); y < degree; y += 32) {
@@ -250,12 +261,12 @@ DEVICE void splits(int degree, int width, const u32* table, const u32* codegrees
 
 // What needs the codegrees of a's neighbours: the warps count these first.
 DEVICE void codegree_sums(const Graph& g, i64 own, int degree, int width, const Buffers& buffers,
-                          u32* both, u32* mask, const u32* table, WideSum& sum) {
+                          u32* both, u32* mask, const u32* table, const u32* stop, WideSum& sum) {
   const u32 number = dynamic_shared[1];
   for (i64 i = threadIdx.x; i < static_cast<i64>(degree) * degree; i += blockDim.x) buffers.codegrees[i] = 0;
   __syncthreads();
   for (;;) {
-    const u32 turn = take(&dynamic_shared[2], 1);
+    const u32 turn = next_pair(number, stop);
     if (turn >= number) break;
     const int common = find_common(g, own, degree, buffers.ends[turn], mask, both);
     add_codegrees(both, common, degree, buffers.codegrees);
@@ -263,10 +274,10 @@ DEVICE void codegree_sums(const Graph& g, i64 own, int degree, int width, const 
   }
   __syncthreads();
   if (kCodegree == SPLIT) {
-    splits(degree, width, table, buffers.codegrees, sum);
+    splits(degree, width, table, buffers.codegrees, stop, sum);
     return;
   }
-  for (u32 turn = warp_in_block(); turn < number; turn += blockDim.x >> 5) {
+  for (u32 turn = warp_in_block(); turn < number && !stopped(stop); turn += blockDim.x >> 5) {
     const int common = find_common(g, own, degree, buffers.ends[turn], mask, both);
     sum.add_signed(crosses(both, common, degree, buffers.codegrees));
     __syncwarp();
@@ -275,13 +286,14 @@ DEVICE void codegree_sums(const Graph& g, i64 own, int degree, int width, const 
 
 // Third vertices below b for every b, by the whole block: from g to g + 1 common neighbours there are 3 g (g - 1) more
 // ordered triples of these. Warps clear what they have counted.
-DEVICE void stars(const Graph& g, i64 own, int degree, const Buffers& buffers, u32 least, u32* both, u32* mask, WideSum& sum) {
-  const u32 number = dynamic_shared[1];
+DEVICE void stars(const Graph& g, i64 own, int degree, const Buffers& buffers, u32 least, u32* both, u32* mask,
+                  const u32* stop, WideSum& sum) {
   const int warp = warp_in_block(), warps = blockDim.x >> 5;
-  for (u32 turn = 0; turn < number; ++turn) {
+  for (u32 turn = 0; turn < dynamic_shared[1]; ++turn) {
     const u32 b = buffers.ends[turn];
     const int common = find_common(g, own, degree, b, mask, both);  // by every warp for itself
     for (int pass = 0; pass < 2; ++pass) {
+      if (pass && threadIdx.x == 0 && load_volatile(stop)) dynamic_shared[1] = 0;  // read behind the next barrier
       for (int k = warp; k < common; k += warps) {
         const u32 y = g.indices[own + both[k]];
         for (i64 at = g.indptr[y] + lane_id(); at < g.indptr[y + 1]; at += 32) {
@@ -303,14 +315,14 @@ DEVICE void stars(const Graph& g, i64 own, int degree, const Buffers& buffers, u
 
 // Count the maps of a, with a table that has room for it, and vectors for each warp; `sum` is the lane's.
 DEVICE void count_at(const Graph& g, i64 a, const Buffers& buffers, u32* vectors, i64 longest,
-                     u32* table, WideSum& sum) {
+                     u32* table, const u32* stop, WideSum& sum) {
   const i64 own = g.indptr[a];
   const int degree = static_cast<int>(g.indptr[a + 1] - own), warp = warp_in_block(), warps = blockDim.x >> 5;
   const int width = (degree + 31) >> 5 | 1, words = (degree + 31) >> 5;
   list_pairs(g, a, buffers, width, table);
   const u32 number = dynamic_shared[1];
   if (number && kCodegree == ENDS) {
-    for (int i = warp; i < degree; i += warps) {
+    for (int i = warp; i < degree && !stopped(stop); i += warps) {
       const u32* row = table + static_cast<i64>(i) * width;
       i64 walks = 0;
       for (int j = lane_id(); j < degree; j += 32) {
@@ -323,12 +335,12 @@ DEVICE void count_at(const Graph& g, i64 a, const Buffers& buffers, u32* vectors
   }
   u32 *both = vectors + warp * 3 * longest, *sizes = both + longest, *mask = sizes + longest;
   const bool by_pairs = kCodegree < STAR;
-  if (number && kCodegree == STAR) stars(g, own, degree, buffers, kCommon, both, mask, sum);
+  if (number && kCodegree == STAR) stars(g, own, degree, buffers, kCommon, both, mask, stop, sum);
   if (number && kCodegree > STAR) {
-    codegree_sums(g, own, degree, width, buffers, both, mask, table, sum);
+    codegree_sums(g, own, degree, width, buffers, both, mask, table, stop, sum);
   }
   while (by_pairs) {
-    const u32 turn = take(&dynamic_shared[2], 1);
+    const u32 turn = next_pair(number, stop);
     if (turn >= number) break;
     const u32 b = buffers.ends[turn];
     const int common = find_common(g, own, degree, b, mask, both);
@@ -373,9 +385,9 @@ extern "C" __global__ void __launch_bounds__(256)
     if (degree < kCommon) continue;
     // The same code twice, so that the compiler knows which of the two memories it reads.
     if (degree * ((degree + 31) >> 5 | 1) <= words) {
-      count_at(g, a, buffers, own_vectors, longest, dynamic_shared + 4, sum);
+      count_at(g, a, buffers, own_vectors, longest, dynamic_shared + 4, stop, sum);
     } else {
-      count_at(g, a, buffers, own_vectors, longest, store + blockIdx.x * store_words, sum);
+      count_at(g, a, buffers, own_vectors, longest, store + blockIdx.x * store_words, stop, sum);
     }
   }
   sum.add_lanes_to(result);
