@@ -164,11 +164,16 @@ class Match(Workload):
 
     @property
     def kernels(self) -> tuple[Any, ...]:
-        """That of canonical forms, by which the counts of patterns of 5 vertices or more are planned."""
+        """Those of nearly all counts of 5 vertices or more: canonical forms plan them, tables of rows count them."""
         from longwall.kernels.host.patterns.canonical_kernel import canonical_codes
+        from longwall.kernels.interface.kernels import Kernels
 
-        counts = self.output == "count" and not self.induced and self.limit is None
-        return (canonical_codes,) if counts and (self.num_columns or 0) > 4 else ()
+        if self._several or self.output != "count" or self.induced or self.limit is not None:
+            return ()
+        query = read_query(self._queries[0].source)
+        if query.num_vertices < 5:
+            return ()
+        return (canonical_codes,) if query.is_clique else (canonical_codes, Kernels.row_counter)
 
     def with_absolute_paths(self) -> Match:
         """Return the section with absolute paths of the patterns that are in files, or in a folder."""

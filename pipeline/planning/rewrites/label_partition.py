@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from longwall.kernels.interface.kernels import Kernels
 from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.phase import MethodFailed
 from longwall.pipeline.patterns.pattern import Pattern
@@ -38,6 +39,11 @@ class LabelPartitionPlan(CountPlan):
 
     layout: LabelLayout
     inside: CountPlan
+
+    @property
+    def kernels(self) -> tuple[Any, ...]:
+        """That which lays out the derived graph."""
+        return (Kernels.rows_by_label,)
 
     @property
     def needs(self) -> str:
