@@ -15,7 +15,7 @@ from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task
 from longwall.pipeline.execution.search_context import SearchContext, SearchShare
 from longwall.pipeline.execution.stage_metrics import record_levels
-from longwall.pipeline.execution.task_ranges import pieces_of
+from longwall.pipeline.execution.task_ranges import listed_pieces
 from longwall.pipeline.execution.worker_memory import WorkerMemory
 from longwall.pipeline.label_names import label_texts
 from longwall.pipeline.planning.search.search_plan import MatchPlan
@@ -61,7 +61,7 @@ class SearchList(Phase):
 
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return tasks over the arcs."""
-        return search_share(self.plan, env).tasks(pieces_of(env, self.plan.cost))
+        return search_share(self.plan, env).tasks(listed_pieces(env, self.plan.cost))
 
     @contextmanager
     def open(self, env: Environment) -> Iterator[MakeWorker]:
