@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from longwall.stages.base import Stage, WorkerContext
 from longwall.stages.stage_timer import StageTimer
 from longwall.stages.tables import StoredRows
+from longwall.stages.writing_threads import WritingThreads
 from longwall.storage.graph.graph import Graph
 from longwall.storage.parquet_files import ParquetSink, write_parquet
 from longwall.storage.tables.embedding_table import EmbeddingTable
@@ -35,6 +36,7 @@ _LEAST_ROWS, _LEAST_GROUPS = 16, 4  # rows of a row group, and row groups of a f
 _METADATA_BYTES = 2200
 _PLAIN_BYTES, _DICTIONARY_BYTES = 32 << 10, 28 << 20
 _DICTIONARY_SHARE = 4  # of a writer's memory
+_THREAD_BYTES = _DICTIONARY_SHARE * _DICTIONARY_BYTES  # for each thread that writes, at least
 _PLAIN: dict[str, Any] = {"use_dictionary": False, "data_page_size": 1 << 16}
 _DICTIONARY: dict[str, Any] = {"dictionary_pagesize_limit": 1 << 18, "data_page_size": 1 << 18}
 
@@ -58,15 +60,18 @@ class WriterMemory:
         Whether columns are encoded by dictionaries: smaller files where few values repeat, but much memory.
     nbytes
         What all of it takes.
+    threads
+        Threads that write, each with row groups and files of its own; 0: the worker itself.
     """
 
     group_rows: int
     groups: int
     dictionaries: bool
     nbytes: int
+    threads: int = 0
 
     @classmethod
-    def within(cls, memory: int, columns: int, row_bytes: int) -> WriterMemory:
+    def within(cls, memory: int, columns: int, row_bytes: int, threads: int = 0) -> WriterMemory:
         """Make the most of a given number of bytes; `nbytes` is above them where they are too few.
 
         Parameters
@@ -77,14 +82,20 @@ class WriterMemory:
             Columns of the files.
         row_bytes
             What a row of a row group takes, in the writer and before it comes there.
+        threads
+            Most threads that write; there are fewer where little memory would be left for each.
         """
+        threads = min(threads, memory // _THREAD_BYTES)
+        threads = 0 if threads < 2 else threads
+        memory //= max(threads, 1)
         dictionaries = memory >= _DICTIONARY_SHARE * _DICTIONARY_BYTES
         fixed = _DICTIONARY_BYTES if dictionaries else _PLAIN_BYTES
         half = max(memory - fixed, 0) // 2
         group_rows = min(max(half // row_bytes, _LEAST_ROWS), ROWS_PER_GROUP)
         group_bytes = _METADATA_BYTES * columns
         groups = min(max(half // group_bytes, _LEAST_GROUPS), -(-ROWS_PER_FILE // group_rows))
-        return cls(group_rows, groups, dictionaries, fixed + group_rows * row_bytes + groups * group_bytes)
+        nbytes = fixed + group_rows * row_bytes + groups * group_bytes
+        return cls(group_rows, groups, dictionaries, nbytes * max(threads, 1), threads)
 
 
 class RowLimit:
@@ -262,30 +273,25 @@ class EmbeddingWriter:
             metadata={"longwall": json.dumps(metadata)},
         )
         self._folder, self._next_number, self._graph, self._limit = folder, next_number, graph, limit
-        self._files = PartFiles(folder, self._next_name, self._schema, memory)
+        self._files = WritingThreads(lambda: PartFiles(folder, self._next_name, self._schema, memory), memory.threads)
         self.rows = 0
 
     def _next_name(self) -> str:
         return f"embeddings-{self._next_number():05}.parquet"
 
-    def batch(self, table: EmbeddingTable) -> pa.RecordBatch:
-        """Return the rows of a table of all levels as they will be written; the writer stays as it is."""
+    def write(self, table: EmbeddingTable) -> None:
+        """Append the rows of a table of all levels, on the host, as far as the limit allows."""
+        granted = self._limit.take(len(table))
+        if granted:
+            self.rows += granted
+            self._files.write(lambda: self._batch(table).slice(0, granted))
+
+    def _batch(self, table: EmbeddingTable) -> pa.RecordBatch:
+        """Return rows as they are written."""
         import pyarrow as pa
 
-        ids, levels = self._graph.original_ids, self._levels.values()
-        if table.xp is np:
-            columns = [table.column(level, ids) for level in levels]
-        else:
-            columns = [ids[table.column(level).get()] for level in levels]
+        columns = [table.column(level, self._graph.original_ids) for level in self._levels.values()]
         return pa.RecordBatch.from_arrays([self._graph.as_ids(column) for column in columns], schema=self._schema)
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Append what `batch` gave, as far as the limit allows."""
-        granted = self._limit.take(batch.num_rows)
-        if not granted:
-            return
-        self.rows += granted
-        self._files.write(batch.slice(0, granted))
 
     def take_files(self) -> list[dict[str, Any]]:
         """Finish all files; see `PartFiles.take`."""
@@ -309,7 +315,7 @@ class ExportContext(WorkerContext, Protocol):
     group_rows: int
     """Rows of a row group."""
 
-    def fit(self, stage: Stage, most: int, work: Callable[[int], pa.RecordBatch]) -> pa.RecordBatch:
+    def fit(self, stage: Stage, most: int, work: Callable[[int], EmbeddingTable]) -> EmbeddingTable:
         """Do a piece of work that is as large as memory allows, `most` at most."""
         ...
 
@@ -342,9 +348,9 @@ class Export(Stage):
         with context.timer.time(self.level) as sample:
             while begin < len(chunk) and not context.limit.reached:
                 most = min(context.group_rows, len(chunk) - begin)
-                batch = context.fit(self, most, partial(_batch, writer, chunk, begin))
-                writer.write(batch)
-                begin += batch.num_rows
+                rows = context.fit(self, most, partial(_fetched, chunk, begin))
+                writer.write(rows)
+                begin += len(rows)
             sample.rows_in, sample.rows_out, sample.size = len(chunk), writer.rows - before, chunk.nbytes
         if (share := context.limit.share) is not None:
             context.near_limit(share)
@@ -383,5 +389,6 @@ WRITE_LEVEL: tuple[Stage, ...] = (StoredRows(), WriteMappings())
 """A pass over the rows of a level that writes them."""
 
 
-def _batch(writer: EmbeddingWriter, chunk: EmbeddingTable, begin: int, size: int) -> pa.RecordBatch:
-    return writer.batch(chunk.sliced(begin, begin + size))
+def _fetched(chunk: EmbeddingTable, begin: int, size: int) -> EmbeddingTable:
+    """Return some rows, on the host."""
+    return chunk.sliced(begin, begin + size).to(np)

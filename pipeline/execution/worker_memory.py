@@ -11,6 +11,7 @@ from longwall.stages.export import WriterMemory, bytes_per_row
 from longwall.storage.errors import InputError
 from longwall.storage.memory.machine_budget import require
 from longwall.storage.memory.sizes import round_size
+from longwall.storage.system.concurrency import core_count
 
 LARGEST_CHUNK = 1 << 20  # rows that are extended at once; longer chunks gain nothing
 _DEVICE_CHUNKS = 4  # times as many on a device, where an extension takes 1 to 3 ms whatever the number of its rows
@@ -149,8 +150,10 @@ class WorkerMemory:
 def _writer_memory(k: int, env: Environment, host: int) -> WriterMemory:
     """What a worker's writer may use of the worker's share of the host's memory: a quarter, half of it at most."""
     columns = len(env.spec.export.columns or range(k))
+    threads = core_count() // env.engine.workers if env.resources.on_device and env.spec.engine.threads != 1 else 0
     # As many rows are held until they fill a group as are written to it at once.
-    writer = WriterMemory.within(host // 4, columns, 2 * (bytes_per_row(k, env.graph.id_bytes) + 4 * k))
+    row_bytes = 2 * (bytes_per_row(k, env.graph.id_bytes) + 4 * k)
+    writer = WriterMemory.within(host // 4, columns, row_bytes, threads)
     if 2 * writer.nbytes > host:
         raise InputError(
             f"each of {env.engine.workers} workers needs {round_size(2 * writer.nbytes)} to write Parquet files, "

@@ -28,9 +28,8 @@ from longwall.kernels.cpu.search import prefix_tree
 from longwall.kernels.interface.engine import EngineLost, ShortOfMemory, WorkspaceTooLarge
 from longwall.pipeline.execution import search_context, task_ranges, thread_executor, worker_memory
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, make_workspace
-from longwall.pipeline.phases import search_list
 from longwall.pipeline.run_store import commit_log
-from longwall.stages import source
+from longwall.stages import export, source
 from longwall.storage.errors import RunError
 from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.memory.spill_folder import SpillFolder
@@ -385,15 +384,17 @@ def test_edges_that_find_no_room_come_in_smaller_tables(runner: Runner, monkeypa
 
 
 def test_rows_that_find_no_room_are_exported_in_smaller_parts(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    make = search_list.EmbeddingWriter.batch
+    fetched, least = export._fetched, []
 
-    def few(writer: Any, table: EmbeddingTable) -> Any:
-        if len(table) > 5:
+    def few(chunk: EmbeddingTable, begin: int, size: int) -> EmbeddingTable:
+        if size > 5:
             raise ShortOfMemory("device")
-        return make(writer, table)
+        least.append(size)
+        return fetched(chunk, begin, size)
 
-    monkeypatch.setattr(search_list.EmbeddingWriter, "batch", few)
+    monkeypatch.setattr(export, "_fetched", few)
     assert answer(runner.run("listing", TroubledEngine(never)).path) == runner.undisturbed("listing")
+    assert least
 
 
 def test_rows_wait_on_the_host_where_there_is_no_room_to_trim_them(
