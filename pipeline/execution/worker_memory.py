@@ -147,13 +147,17 @@ class WorkerMemory:
         )
 
 
+def writing_threads(env: Environment) -> int:
+    """Return how many threads of the host write what a worker finds; 0: the worker itself, as on a host's engine."""
+    return core_count() // env.engine.workers if env.resources.on_device and env.spec.engine.threads != 1 else 0
+
+
 def _writer_memory(k: int, env: Environment, host: int) -> WriterMemory:
     """What a worker's writer may use of the worker's share of the host's memory: a quarter, half of it at most."""
     columns = len(env.spec.export.columns or range(k))
-    threads = core_count() // env.engine.workers if env.resources.on_device and env.spec.engine.threads != 1 else 0
     # As many rows are held until they fill a group as are written to it at once.
     row_bytes = 2 * (bytes_per_row(k, env.graph.id_bytes) + 4 * k)
-    writer = WriterMemory.within(host // 4, columns, row_bytes, threads)
+    writer = WriterMemory.within(host // 4, columns, row_bytes, writing_threads(env))
     if 2 * writer.nbytes > host:
         raise InputError(
             f"each of {env.engine.workers} workers needs {round_size(2 * writer.nbytes)} to write Parquet files, "

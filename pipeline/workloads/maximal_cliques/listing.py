@@ -18,12 +18,14 @@ from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task
 from longwall.pipeline.execution.stage_workers import StageWorker
 from longwall.pipeline.execution.task_ranges import range_memory, root_tasks
+from longwall.pipeline.execution.worker_memory import writing_threads
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.pipeline.workloads.maximal_cliques.order import ordered_graph
 from longwall.stages.base import Stage
 from longwall.stages.cliques.maximal import SEARCH
 from longwall.stages.export import PartFiles, RowLimit, WriterMemory, bytes_per_row
 from longwall.stages.source import Scan
+from longwall.stages.writing_threads import WritingThreads
 from longwall.storage.graph.graph import Graph
 from longwall.storage.memory.machine_budget import require
 from longwall.storage.tables.arrow_columns import of_array
@@ -65,7 +67,8 @@ class _Share:
             If it is too small.
         """
         share = env.resources.host.free // env.engine.workers
-        writer = WriterMemory.within(share // 4, _COLUMNS, bytes_per_row(largest + 1, env.graph.id_bytes))
+        row_bytes = bytes_per_row(largest + 1, env.graph.id_bytes)
+        writer = WriterMemory.within(share // 4, _COLUMNS, row_bytes, writing_threads(env))
         capacity = min(max(share // 8 // _FETCHED_BYTES, largest), _MOST_ROOM)
         made = cls(capacity, writer)
         require(f"each of {env.engine.workers} workers that write Parquet", 2 * made.nbytes, share, "memory.host")
@@ -158,7 +161,10 @@ class _ListWorker(StageWorker):
     ):
         super().__init__(env, stages, lister)
         self.lister, self._limit = lister, limit
-        self._files = PartFiles(env.results, lambda: next_name(env), clique_schema(env.graph), memory)
+        schema = clique_schema(env.graph)
+        self._files = WritingThreads(
+            lambda: PartFiles(env.results, lambda: next_name(env), schema, memory), memory.threads
+        )
         self._rows = 0
 
     @property
@@ -170,7 +176,7 @@ class _ListWorker(StageWorker):
         """Write cliques, as far as the limit allows."""
         granted = self._limit.take(len(offsets) - 1)
         if granted:
-            self._files.write(_batch(self.env.graph, offsets[: granted + 1], members))
+            self._files.write(lambda: _batch(self.env.graph, offsets[: granted + 1], members))
             self._rows += granted
         if (share := self._limit.share) is not None:
             self.env.observer.near_limit(share)
