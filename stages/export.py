@@ -34,7 +34,8 @@ _LEAST_ROWS, _LEAST_GROUPS = 16, 4  # rows of a row group, and row groups of a f
 # Bytes that Arrow takes, as they were measured (`tests/stages/test_export.py`): for each column of a row group until
 # the file is closed, when its metadata is there twice; and for a writer, whatever it writes, with dictionaries or not.
 _METADATA_BYTES = 2200
-_PLAIN_BYTES, _DICTIONARY_BYTES = 32 << 10, 28 << 20
+_PLAIN_BYTES, _DICTIONARY_BYTES = 48 << 10, 29 << 20
+_PLAIN_BUFFER, _DICTIONARY_BUFFER = 1 << 14, 1 << 20  # of these
 _DICTIONARY_SHARE = 4  # of a writer's memory
 _THREAD_BYTES = _DICTIONARY_SHARE * _DICTIONARY_BYTES  # for each thread that writes, at least
 _PLAIN: dict[str, Any] = {"use_dictionary": False, "data_page_size": 1 << 16}
@@ -200,7 +201,10 @@ class PartFiles:
         if self._file is None:
             self._path = self._folder / self._next_name()
             encoding = _DICTIONARY if self._memory.dictionaries else _PLAIN
-            self._file = ParquetSink(self._path, self._schema, level=_COMPRESSION_LEVEL, encoding=encoding)
+            buffer = _DICTIONARY_BUFFER if self._memory.dictionaries else _PLAIN_BUFFER
+            self._file = ParquetSink(
+                self._path, self._schema, level=_COMPRESSION_LEVEL, encoding=encoding, buffer=buffer
+            )
         self._file.write(pa.Table.from_batches(self._held, self._schema), ROWS_PER_GROUP)
         self._rows += self._held_rows
         self._groups += -(-self._held_rows // ROWS_PER_GROUP)

@@ -21,6 +21,7 @@ class HashedFile:
     def __init__(self, path: Path):
         self._path, self._file = path, path.open("wb")
         self._sum = hashlib.sha256()
+        self._abandoned = False
 
     @property
     def closed(self) -> bool:
@@ -28,7 +29,9 @@ class HashedFile:
         return self._file.closed
 
     def write(self, data: Any) -> int:
-        """Append bytes, or an array."""
+        """Append bytes, or an array; nothing once the file is abandoned, where a buffer of Arrow still holds some."""
+        if self._abandoned:
+            return memoryview(data).nbytes
         with naming(self._path):
             written = self._file.write(data)
         self._sum.update(data)
@@ -40,8 +43,9 @@ class HashedFile:
 
     def flush(self) -> None:
         """Pass what was written to the operating system."""
-        with naming(self._path):
-            self._file.flush()
+        if not self._abandoned:
+            with naming(self._path):
+                self._file.flush()
 
     def finish(self) -> dict[str, Any]:
         """Sync the file to the disk, close it, and return its `bytes` and its checksum, `sha256`."""
@@ -59,6 +63,7 @@ class HashedFile:
 
     def abandon(self) -> None:
         """Close the file as it is; nothing happens where it is closed."""
+        self._abandoned = True
         with suppress(OSError):
             self._file.close()
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from longwall.storage.hashed_file import HashedFile
 
+_BUFFER = 1 << 14
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -26,17 +28,27 @@ class ParquetSink:
         Of the compression (Zstandard).
     encoding
         How values are encoded, as `pyarrow.parquet.ParquetWriter` takes it.
+    buffer
+        Bytes that are put together before they are written. Each write takes Python's lock, which threads wait for.
     """
 
     def __init__(
-        self, path: Path, schema: pa.Schema, *, level: int | None = None, encoding: Mapping[str, Any] | None = None
+        self,
+        path: Path,
+        schema: pa.Schema,
+        *,
+        level: int | None = None,
+        encoding: Mapping[str, Any] | None = None,
+        buffer: int = _BUFFER,
     ):
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
         self._file = HashedFile(path)
         try:
+            self._buffered = pa.BufferedOutputStream(pa.PythonFile(self._file, "w"), buffer)
             self._writer: pq.ParquetWriter | None = pq.ParquetWriter(
-                self._file,
+                self._buffered,
                 schema,
                 compression="zstd",
                 compression_level=level,
@@ -60,6 +72,7 @@ class ParquetSink:
             return
         try:
             self._writer.close()
+            self._buffered.flush()
             self._file.close()
         finally:
             self.abandon()
@@ -69,6 +82,7 @@ class ParquetSink:
         assert self._writer is not None, "the file has ended"
         try:
             self._writer.close()
+            self._buffered.flush()
             return {"rows": self._rows} | self._file.finish()
         finally:
             self.abandon()
