@@ -38,11 +38,7 @@ class LabelPartitionPlan(CountPlan):
 
     layout: LabelLayout
     inside: CountPlan
-
-    @property
-    def needs(self) -> str:
-        """The derived graph."""
-        return "the graph by label"
+    needs = "the graph by label"
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
