@@ -33,16 +33,12 @@ class CountOrbitHomomorphisms(CountOfVertices):
     method = "orbits"
     how = "homomorphisms of graphlets of up to 5 vertices, per vertex: sums over its wedges, triangles and cliques"
     source = Scan("vertices")
+    rows = len(COUNTED)
 
     @property
     def name(self) -> str:
         """See `CountRanges`."""
         return "homomorphisms for orbits of 5 vertices" + (f", modulo {self.prime}" if self.prime else "")
-
-    @property
-    def rows(self) -> int:
-        """Number of orbits that are counted; the others follow."""
-        return len(COUNTED)
 
     @property
     def aggregation(self) -> Aggregation[VertexCounts, VertexCounts]:

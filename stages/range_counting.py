@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -172,8 +172,11 @@ class CountRanges(Stage):
 
     def add(self, first: int, last: int, context: CountingContext) -> None:
         """Count a range of roots of the kernel's graph; where that fails, nothing has changed."""
-        context.prepare(first, last)
-        context.counter.add(first, last)
+        if isinstance(context.counter, BlockCounter):
+            context.counter.add_blocks(first, last, context)
+        else:
+            context.prepare(first, last)
+            context.counter.add(first, last)
 
     def add_to(self, counter: Any, first: int, last: int, targets: Targets | None) -> None:
         """Count a range of roots of a counter's graph, or of arcs to `targets` where it `splits`."""
@@ -217,17 +220,28 @@ class SubgraphCounter:
         return found
 
 
-class _TriangleSum(SubgraphCounter):
+class BlockCounter(SubgraphCounter, ABC):
+    """The workspace of a kernel that reads what a context prepares of a range, block by block."""
+
+    @abstractmethod
+    def add_blocks(self, first: int, last: int, context: CountingContext) -> None:
+        """Count a range, as `CountRanges.add` does."""
+
+
+class _TriangleSum(BlockCounter):
     _kernel: TriangleCounter
 
-    def add_blocks(self, blocks: Iterable[Block]) -> None:
-        self._sum += self._kernel.count_blocks(blocks)
+    def add_to(self, first: int, last: int, targets: Targets | None) -> None:
+        self._sum += self._kernel.count_blocks([Block(first, last, targets)])
+
+    def add_blocks(self, first: int, last: int, context: CountingContext) -> None:
+        self._sum += self._kernel.count_blocks(context.blocks(first, last))
 
 
-class _TabledSum(SubgraphCounter):
+class _TabledSum(BlockCounter):
     _kernel: TabledCliqueCounter
 
-    def add_pieces(self, first: int, last: int, context: CountingContext) -> None:
+    def add_blocks(self, first: int, last: int, context: CountingContext) -> None:
         self._sum += self._kernel.count_pieces(context.pieces(first, last, self._kernel))
 
 
@@ -236,11 +250,7 @@ class CountSubgraphs(CountRanges):
     """Count the embeddings of one pattern."""
 
     optional = True
-
-    @property
-    def aggregation(self) -> Aggregation[int, int]:
-        """Numbers, which are added up."""
-        return Aggregation(methodcaller("take"), sum, int)
+    aggregation = Aggregation(methodcaller("take"), sum, int)
 
     def found(self, partial: int) -> int:
         """See `CountRanges`."""
@@ -312,18 +322,9 @@ class CountCliques(CountSubgraphs):
     def add_to(self, counter: Any, first: int, last: int, targets: Targets | None) -> None:
         """See `CountRanges`."""
         if isinstance(counter, _TriangleSum):
-            counter.add_blocks([Block(first, last, targets)])
+            counter.add_to(first, last, targets)
         else:
             super().add_to(counter, first, last, targets)
-
-    def add(self, first: int, last: int, context: CountingContext) -> None:
-        """See `CountRanges`."""
-        if isinstance(context.counter, _TriangleSum):
-            context.counter.add_blocks(context.blocks(first, last))
-        elif isinstance(context.counter, _TabledSum):
-            context.counter.add_pieces(first, last, context)
-        else:
-            super().add(first, last, context)
 
 
 @dataclass(frozen=True)
@@ -422,6 +423,7 @@ class CountTrianglesOfVertices(CountOfVertices):
     source = Scan("arcs", NeighbourRange.SMALLER, copies=True, arcs=_ARCS[3])
 
     kernels = (Kernels.triangle_vertex_counter,)
+    splits = True
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> TriangleVertexCounter:
         """See `CountRanges`."""
@@ -430,11 +432,6 @@ class CountTrianglesOfVertices(CountOfVertices):
     def add(self, first: int, last: int, context: CountingContext) -> None:
         """See `CountRanges`."""
         cast(TriangleVertexCounter, context.counter).add_blocks(partial(context.blocks, first, last))
-
-    @property
-    def splits(self) -> bool:
-        """See `CountRanges`."""
-        return True
 
     def add_to(self, counter: Any, first: int, last: int, targets: Targets | None) -> None:
         """See `CountRanges`."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from operator import methodcaller
 
 from longwall.kernels.interface.engine import Engine, WorkspaceTooLarge
@@ -14,6 +13,7 @@ from longwall.kernels.interface.kernels import Kernels
 from longwall.kernels.interface.pages import NeighbourRange
 from longwall.kernels.interface.workspaces import ArrayCounter
 from longwall.stages.base import Aggregation
+from longwall.stages.cliques.maximal import add_sizes
 from longwall.stages.range_counting import (
     Counter,
     CountOfVertices,
@@ -66,10 +66,6 @@ class _AllSizes(KernelCounter[LeafCounter]):
         return cliques_of_leaves(self.kernel.take())
 
 
-def _add_sizes(sizes: Sequence[list[int]]) -> list[int]:
-    return [sum(counts) for counts in zip_longest(*sizes, fillvalue=0)]
-
-
 @dataclass(frozen=True)
 class CountCliquesByPivots(CountSubgraphs):
     """Count the cliques of `k` vertices (k >= 4)."""
@@ -117,11 +113,7 @@ class CountCliqueSizes(CountRanges):
     method = name = "cliques by size"
     how = f"cliques of every size: {PIVOTS}"
     source = _SOURCE
-
-    @property
-    def aggregation(self) -> Aggregation[list[int], list[int]]:
-        """Counts by size, which are added up."""
-        return Aggregation(_AllSizes.take, _add_sizes, list)
+    aggregation = Aggregation(_AllSizes.take, add_sizes, list)
 
     kernels = (Kernels.clique_leaf_counter,)
 

@@ -53,16 +53,12 @@ class CountMaximalCliques(CountRanges):
 
     method = "maximal cliques"
     source = Scan("vertices")
+    aggregation = Aggregation(_Sizes.take, add_sizes, list)
 
     @property
     def name(self) -> str:
         """See `CountRanges`."""
         return self.method
-
-    @property
-    def aggregation(self) -> Aggregation[list[int], list[int]]:
-        """Counts by size, which are added up."""
-        return Aggregation(_Sizes.take, add_sizes, list)
 
     @property
     def how(self) -> str:
@@ -93,11 +89,7 @@ class CountMaximalCliquesOfVertices(CountOfVertices):
 
     method = "maximal cliques per vertex"
     source = Scan("vertices")
-
-    @property
-    def rows(self) -> int:
-        """See `CountOfVertices`."""
-        return 3
+    rows = 3
 
     @property
     def name(self) -> str:
