@@ -362,7 +362,7 @@ class CountFiveCycles(CountSubgraphs):
 VertexCounts = NDArray[np.int64]
 
 
-def require_exact(counts: Sequence[VertexCounts]) -> None:
+def _require_exact(counts: Sequence[VertexCounts]) -> None:
     """Check that counts add up to what 64-bit integers hold.
 
     Raises
@@ -375,17 +375,11 @@ def require_exact(counts: Sequence[VertexCounts]) -> None:
         raise FinalError(f"counts that add up to about {size:.3g} do not fit 64-bit integers")
 
 
-def _add_counts(counts: Sequence[VertexCounts]) -> VertexCounts:
-    """Add arrays up, into the first one."""
-    require_exact(counts)
-    total, *others = counts
-    for other in others:
-        np.add(total, other, out=total)
-    return total
-
-
 class CountOfVertices(CountRanges):
     """Count something for every vertex; partial values are arrays of all that a worker found so far."""
+
+    wraps: ClassVar[bool] = False
+    """Whether numbers are residues or words of larger ones, so that no sum of them is too large."""
 
     @property
     def rows(self) -> int:
@@ -403,11 +397,23 @@ class CountOfVertices(CountRanges):
     @property
     def aggregation(self) -> Aggregation[VertexCounts, VertexCounts]:
         """Arrays, which are added up into the first one."""
-        return Aggregation(methodcaller("counts"), _add_counts, self._finished)
+        return Aggregation(methodcaller("counts"), self._added_up, self._finished)
 
     @abstractmethod
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> ArrayCounter:
         """See `CountRanges`."""
+
+    def _added_up(self, counts: Sequence[VertexCounts]) -> VertexCounts:
+        if not self.wraps:
+            _require_exact(counts)
+        total, *others = counts
+        for other in others:
+            self._add(total, other)
+        return total
+
+    def _add(self, total: VertexCounts, other: VertexCounts) -> None:
+        """Add an array to the first one."""
+        np.add(total, other, out=total)
 
     def _finished(self, counts: VertexCounts) -> VertexCounts:
         """Return the result for the sums of what the kernel found; it may take their place."""

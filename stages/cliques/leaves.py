@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import methodcaller
 
 from longwall.kernels.interface.engine import Engine, WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
@@ -136,6 +134,7 @@ class CountCliquesOfVertices(CountOfVertices):
     method = "cliques per vertex"
     how = f"cliques of every vertex: {PIVOTS}"
     source = _SOURCE
+    wraps = True
 
     @property
     def rows(self) -> int:
@@ -156,20 +155,11 @@ class CountCliquesOfVertices(CountOfVertices):
         """See `CountRanges`."""
         return self.k
 
-    @property
-    def aggregation(self) -> Aggregation[VertexCounts, VertexCounts]:
-        """Arrays, which are added up into the first one."""
-        return Aggregation(methodcaller("counts"), _add_counts, lambda counts: counts)
-
     kernels = (Kernels.clique_vertex_counter,)
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> ArrayCounter:
         """See `CountRanges`."""
         return engine.kernels.clique_vertex_counter(engine.device, graph, self.k, self.limbs, memory)
 
-
-def _add_counts(counts: Sequence[VertexCounts]) -> VertexCounts:
-    total, *others = counts
-    for other in others:
+    def _add(self, total: VertexCounts, other: VertexCounts) -> None:
         add_limbs(total, other)
-    return total

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from operator import methodcaller
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,6 @@ from longwall.stages.range_counting import (
     CountRanges,
     KernelCounter,
     VertexCounts,
-    require_exact,
 )
 from longwall.stages.source import Scan
 
@@ -97,11 +95,6 @@ class CountMaximalCliquesOfVertices(CountOfVertices):
         return self.method
 
     @property
-    def aggregation(self) -> Aggregation[VertexCounts, VertexCounts]:
-        """Arrays, which are folded into the first one: counts add up, of sizes the larger one stays."""
-        return Aggregation(methodcaller("counts"), _fold, lambda counts: counts)
-
-    @property
     def how(self) -> str:
         """See `CountRanges`."""
         return f"maximal cliques of at least {self.min_size} vertices, by vertex and by size: {SEARCH}"
@@ -114,12 +107,8 @@ class CountMaximalCliquesOfVertices(CountOfVertices):
         kernels = engine.kernels
         return kernels.maximal_clique_vertex_counter(engine.device, graph, graph.order, self.min_size, memory)
 
-
-def _fold(counts: Sequence[VertexCounts]) -> VertexCounts:
-    require_exact(counts)
-    total, *others = counts
-    for other in others:
+    def _add(self, total: VertexCounts, other: VertexCounts) -> None:
+        """Add counts up; of the largest sizes, the larger one stays."""
         np.maximum(total[1], other[1], out=total[1])
         total[0] += other[0]
         total[2] += other[2]
-    return total
