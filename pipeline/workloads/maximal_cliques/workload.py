@@ -88,7 +88,7 @@ class MaximalCliques(Workload):
         counted = self.output == "count" and self.limit is None
         return (Kernels.degeneracy_order, Kernels.maximal_clique_counter if counted else Kernels.maximal_clique_lister)
 
-    def plan(self, graph: Graph, planner: Planner | None = None) -> MaximalCliquePlan:  # noqa: ARG002  # noqa: ARG002 - every graph has the same plan
+    def plan(self, graph: Graph, planner: Planner | None = None) -> MaximalCliquePlan:  # noqa: ARG002 - every graph has the same plan
         """Plan the search."""
         return MaximalCliquePlan(self.min_size, self.output, self.limit)
 
