@@ -241,14 +241,13 @@ def _describe_streaming(plan: Any, graph: StoredGraph, resources: Resources) -> 
 
 def _search_of(plan: Any) -> MatchPlan | None:
     """Return the search that a plan is, or counts by."""
-    from longwall.pipeline.planning.methods.listing import ListingPlan
     from longwall.pipeline.planning.methods.search import SearchPlan
     from longwall.pipeline.planning.plan import Choice
     from longwall.pipeline.planning.rewrites.label_partition import LabelPartitionPlan
 
     best = plan.best if isinstance(plan, Choice) else plan
     whole = best.inside if isinstance(best, LabelPartitionPlan) else best  # rows are as many on the graph of labels
-    return whole.search if isinstance(whole, SearchPlan | ListingPlan) else None
+    return whole.search if isinstance(whole, SearchPlan) else None
 
 
 def _predict(plan: Any, spec: RunSpec, graph: Graph, placement: Placement, resources: Resources) -> list[Part]:

@@ -9,14 +9,14 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.kernels import Kernels
 from longwall.kernels.interface.local_counts import ArcDiamondCounter, ColumnCycleCounter
 from longwall.kernels.interface.pages import NeighbourRange
-from longwall.stages.range_counting import Counter, CountingContext, CountSubgraphs, SubgraphCounter
+from longwall.stages.range_counting import BlockCounter, Counter, CountingContext, CountSubgraphs, SubgraphCounter
 from longwall.stages.source import ALL_ARCS, Scan
 
 
-class _Diamonds(SubgraphCounter):
+class _Diamonds(BlockCounter):
     _kernel: ArcDiamondCounter
 
-    def add_pieces(self, first: int, last: int, context: CountingContext) -> None:
+    def add_blocks(self, first: int, last: int, context: CountingContext) -> None:
         kernel = self._kernel
         with context.counts_in_turn(first, last, kernel) as pieces:
             if pieces is None:
@@ -33,11 +33,7 @@ class CountDiamondsOfArcs(CountSubgraphs):
     name = "diamonds by triangles per edge"
     how = "triangles of every edge: t of them at the same edge are t (t - 1) / 2 diamonds"
     source = Scan("arcs", NeighbourRange.SMALLER, copies=True, arcs=ALL_ARCS, share=0.65)
-
-    @property
-    def streams(self) -> bool:
-        """No: the triangles of an edge are found in several parts of a graph."""
-        return False
+    streams = False
 
     kernels = (Kernels.arc_diamond_counter,)
 
@@ -45,16 +41,11 @@ class CountDiamondsOfArcs(CountSubgraphs):
         """See `CountRanges`."""
         return _Diamonds(engine.kernels.arc_diamond_counter(engine.device, graph, memory))
 
-    def add(self, first: int, last: int, context: CountingContext) -> None:
-        """See `CountRanges`."""
-        assert isinstance(context.counter, _Diamonds)
-        context.counter.add_pieces(first, last, context)
 
-
-class _ByColumns(SubgraphCounter):
+class _ByColumns(BlockCounter):
     _kernel: ColumnCycleCounter
 
-    def add_pieces(self, first: int, last: int, context: CountingContext) -> None:
+    def add_blocks(self, first: int, last: int, context: CountingContext) -> None:
         self._sum += sum(
             self._kernel.count(*piece) for piece in context.columns(first, last, self._kernel.arc_capacity)
         )
@@ -76,10 +67,3 @@ class CountFourCycles(CountSubgraphs):
         if graph.pages is not None and graph.pages.staged:
             return _ByColumns(engine.kernels.column_cycle_counter(engine.device, graph, memory))
         return SubgraphCounter(engine.kernels.four_cycle_counter(engine.device, graph, memory))
-
-    def add(self, first: int, last: int, context: CountingContext) -> None:
-        """See `CountRanges`."""
-        if isinstance(context.counter, _ByColumns):
-            context.counter.add_pieces(first, last, context)
-        else:
-            super().add(first, last, context)

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import methodcaller
-
-import numpy as np
 
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.kernels import Kernels
 from longwall.kernels.interface.local_counts import COUNTED, TriangleGraph
 from longwall.kernels.interface.workspaces import ArrayCounter
-from longwall.stages.base import Aggregation
-from longwall.stages.range_counting import CountOfVertices, VertexCounts
+from longwall.stages.range_counting import CountOfVertices
 from longwall.stages.source import Scan
 
 
@@ -33,21 +28,13 @@ class CountOrbitHomomorphisms(CountOfVertices):
     method = "orbits"
     how = "homomorphisms of graphlets of up to 5 vertices, per vertex: sums over its wedges, triangles and cliques"
     source = Scan("vertices")
+    rows = len(COUNTED)
+    wraps = True
 
     @property
     def name(self) -> str:
         """See `CountRanges`."""
         return "homomorphisms for orbits of 5 vertices" + (f", modulo {self.prime}" if self.prime else "")
-
-    @property
-    def rows(self) -> int:
-        """Number of orbits that are counted; the others follow."""
-        return len(COUNTED)
-
-    @property
-    def aggregation(self) -> Aggregation[VertexCounts, VertexCounts]:
-        """Arrays modulo 2**64, or of residues, which are added up into the first one."""
-        return Aggregation(methodcaller("counts"), _add_wrapping, lambda counts: counts)
 
     kernels = (Kernels.orbit_homomorphism_counter,)
 
@@ -55,10 +42,3 @@ class CountOrbitHomomorphisms(CountOfVertices):
         """See `CountRanges`; the graph is a `TriangleGraph`."""
         assert isinstance(graph, TriangleGraph)
         return engine.kernels.orbit_homomorphism_counter(engine.device, graph, self.prime, memory)
-
-
-def _add_wrapping(counts: Sequence[VertexCounts]) -> VertexCounts:
-    total, *others = counts
-    for other in others:
-        np.add(total, other, out=total)
-    return total

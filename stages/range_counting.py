@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -172,8 +172,11 @@ class CountRanges(Stage):
 
     def add(self, first: int, last: int, context: CountingContext) -> None:
         """Count a range of roots of the kernel's graph; where that fails, nothing has changed."""
-        context.prepare(first, last)
-        context.counter.add(first, last)
+        if isinstance(context.counter, BlockCounter):
+            context.counter.add_blocks(first, last, context)
+        else:
+            context.prepare(first, last)
+            context.counter.add(first, last)
 
     def add_to(self, counter: Any, first: int, last: int, targets: Targets | None) -> None:
         """Count a range of roots of a counter's graph, or of arcs to `targets` where it `splits`."""
@@ -217,17 +220,28 @@ class SubgraphCounter:
         return found
 
 
-class _TriangleSum(SubgraphCounter):
+class BlockCounter(SubgraphCounter, ABC):
+    """The workspace of a kernel that reads what a context prepares of a range, block by block."""
+
+    @abstractmethod
+    def add_blocks(self, first: int, last: int, context: CountingContext) -> None:
+        """Count a range, as `CountRanges.add` does."""
+
+
+class _TriangleSum(BlockCounter):
     _kernel: TriangleCounter
 
-    def add_blocks(self, blocks: Iterable[Block]) -> None:
-        self._sum += self._kernel.count_blocks(blocks)
+    def add_to(self, first: int, last: int, targets: Targets | None) -> None:
+        self._sum += self._kernel.count_blocks([Block(first, last, targets)])
+
+    def add_blocks(self, first: int, last: int, context: CountingContext) -> None:
+        self._sum += self._kernel.count_blocks(context.blocks(first, last))
 
 
-class _TabledSum(SubgraphCounter):
+class _TabledSum(BlockCounter):
     _kernel: TabledCliqueCounter
 
-    def add_pieces(self, first: int, last: int, context: CountingContext) -> None:
+    def add_blocks(self, first: int, last: int, context: CountingContext) -> None:
         self._sum += self._kernel.count_pieces(context.pieces(first, last, self._kernel))
 
 
@@ -236,11 +250,7 @@ class CountSubgraphs(CountRanges):
     """Count the embeddings of one pattern."""
 
     optional = True
-
-    @property
-    def aggregation(self) -> Aggregation[int, int]:
-        """Numbers, which are added up."""
-        return Aggregation(methodcaller("take"), sum, int)
+    aggregation = Aggregation(methodcaller("take"), sum, int)
 
     def found(self, partial: int) -> int:
         """See `CountRanges`."""
@@ -312,18 +322,9 @@ class CountCliques(CountSubgraphs):
     def add_to(self, counter: Any, first: int, last: int, targets: Targets | None) -> None:
         """See `CountRanges`."""
         if isinstance(counter, _TriangleSum):
-            counter.add_blocks([Block(first, last, targets)])
+            counter.add_to(first, last, targets)
         else:
             super().add_to(counter, first, last, targets)
-
-    def add(self, first: int, last: int, context: CountingContext) -> None:
-        """See `CountRanges`."""
-        if isinstance(context.counter, _TriangleSum):
-            context.counter.add_blocks(context.blocks(first, last))
-        elif isinstance(context.counter, _TabledSum):
-            context.counter.add_pieces(first, last, context)
-        else:
-            super().add(first, last, context)
 
 
 @dataclass(frozen=True)
@@ -361,7 +362,7 @@ class CountFiveCycles(CountSubgraphs):
 VertexCounts = NDArray[np.int64]
 
 
-def require_exact(counts: Sequence[VertexCounts]) -> None:
+def _require_exact(counts: Sequence[VertexCounts]) -> None:
     """Check that counts add up to what 64-bit integers hold.
 
     Raises
@@ -374,17 +375,11 @@ def require_exact(counts: Sequence[VertexCounts]) -> None:
         raise FinalError(f"counts that add up to about {size:.3g} do not fit 64-bit integers")
 
 
-def _add_counts(counts: Sequence[VertexCounts]) -> VertexCounts:
-    """Add arrays up, into the first one."""
-    require_exact(counts)
-    total, *others = counts
-    for other in others:
-        np.add(total, other, out=total)
-    return total
-
-
 class CountOfVertices(CountRanges):
     """Count something for every vertex; partial values are arrays of all that a worker found so far."""
+
+    wraps: ClassVar[bool] = False
+    """Whether numbers are residues or words of larger ones, so that no sum of them is too large."""
 
     @property
     def rows(self) -> int:
@@ -402,11 +397,23 @@ class CountOfVertices(CountRanges):
     @property
     def aggregation(self) -> Aggregation[VertexCounts, VertexCounts]:
         """Arrays, which are added up into the first one."""
-        return Aggregation(methodcaller("counts"), _add_counts, self._finished)
+        return Aggregation(methodcaller("counts"), self._added_up, self._finished)
 
     @abstractmethod
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> ArrayCounter:
         """See `CountRanges`."""
+
+    def _added_up(self, counts: Sequence[VertexCounts]) -> VertexCounts:
+        if not self.wraps:
+            _require_exact(counts)
+        total, *others = counts
+        for other in others:
+            self._add(total, other)
+        return total
+
+    def _add(self, total: VertexCounts, other: VertexCounts) -> None:
+        """Add an array to the first one."""
+        np.add(total, other, out=total)
 
     def _finished(self, counts: VertexCounts) -> VertexCounts:
         """Return the result for the sums of what the kernel found; it may take their place."""
@@ -422,6 +429,7 @@ class CountTrianglesOfVertices(CountOfVertices):
     source = Scan("arcs", NeighbourRange.SMALLER, copies=True, arcs=_ARCS[3])
 
     kernels = (Kernels.triangle_vertex_counter,)
+    splits = True
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> TriangleVertexCounter:
         """See `CountRanges`."""
@@ -430,11 +438,6 @@ class CountTrianglesOfVertices(CountOfVertices):
     def add(self, first: int, last: int, context: CountingContext) -> None:
         """See `CountRanges`."""
         cast(TriangleVertexCounter, context.counter).add_blocks(partial(context.blocks, first, last))
-
-    @property
-    def splits(self) -> bool:
-        """See `CountRanges`."""
-        return True
 
     def add_to(self, counter: Any, first: int, last: int, targets: Targets | None) -> None:
         """See `CountRanges`."""

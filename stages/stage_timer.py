@@ -1,7 +1,7 @@
 """Rows, seconds and bytes per level of a plan, as the stages of one worker measure them."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 LevelFigures = dict[int, list[float]]
@@ -26,7 +26,7 @@ class StageTimer:
         sample, began = StageSample(), time.perf_counter()
         yield sample
         figures = [sample.rows_in, sample.rows_out, time.perf_counter() - began, sample.size, 1]
-        add_figures(self._levels, level, figures)
+        _add_figures(self._levels, level, figures)
 
     def take(self) -> LevelFigures:
         """Return the figures and begin anew."""
@@ -34,7 +34,15 @@ class StageTimer:
         return taken
 
 
-def add_figures(levels: LevelFigures, level: int, figures: list[float]) -> None:
-    """Add figures to those of a level."""
+def sum_figures(found: Iterable[LevelFigures]) -> LevelFigures:
+    """Add figures up, level by level."""
+    levels: LevelFigures = {}
+    for some in found:
+        for level, figures in some.items():
+            _add_figures(levels, level, figures)
+    return levels
+
+
+def _add_figures(levels: LevelFigures, level: int, figures: list[float]) -> None:
     before = levels.setdefault(level, [0, 0, 0.0, 0, 0])
     levels[level] = [a + b for a, b in zip(before, figures, strict=True)]

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import uuid
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from longwall.storage.errors import InputError, RunError
 from longwall.storage.hashed_file import HashedFile
-
-_BUFFER = 1 << 14
+from longwall.storage.system.paths import require_path, user_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import pyarrow as pa
+
+_BUFFER = 1 << 14  # bytes
 
 
 class ParquetSink:
@@ -139,6 +143,31 @@ class RowGroups:
     def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
         if kind is None:
             self._flush()
+
+
+def new_file(path: str | Path) -> Path:
+    """Return the path of a file of the user's that is not there yet (InputError)."""
+    require_path("path", path, "the path of a Parquet file")
+    target = user_path(path)
+    if target.exists():
+        raise InputError(f"{target} exists: choose another name or remove it")
+    if not target.parent.is_dir():
+        raise InputError(f"{target}: the folder {target.parent} does not exist: create it first")
+    return target
+
+
+@contextmanager
+def whole_file(target: Path, schema: pa.Schema) -> Iterator[ParquetSink]:
+    """Write a file that appears whole, when the block ends, or not at all."""
+    partial = target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}.partial")
+    try:
+        with ParquetSink(partial, schema) as sink:
+            yield sink
+        partial.rename(target)
+    except OSError as error:
+        raise RunError(f"{target}: the file could not be written ({error.strerror or error})") from error
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def write_parquet(table: pa.Table, path: Path) -> None:

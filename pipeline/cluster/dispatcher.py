@@ -30,7 +30,7 @@ from longwall.pipeline.run_store.commit_log import (
     checkpoint_bytes,
 )
 from longwall.pipeline.run_store.row_limit import RowCut, shortened
-from longwall.stages.stage_timer import LevelFigures, add_figures
+from longwall.stages.stage_timer import sum_figures
 from longwall.storage.errors import FinalError, InputError, RunError
 
 if TYPE_CHECKING:
@@ -343,11 +343,8 @@ class Dispatcher:
 
 def _combined(commits: Sequence[Commit], value: Any) -> Commit:
     """Return one commit with the contents of several, and the value for theirs."""
-    levels: LevelFigures = {}
-    for _, partial in commits:
-        for level, figures in partial.levels.items():
-            add_figures(levels, level, figures)
     partials = [partial for _, partial in commits]
+    levels = sum_figures(partial.levels for partial in partials)
     files = tuple(file for partial in partials for file in partial.files)
     replaces = tuple(name for partial in partials for name in partial.replaces)
     ranges = [range_ for ranges, _ in commits for range_ in ranges]

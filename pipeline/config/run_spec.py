@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Union
 
 import tomli_w
-from pydantic import ConfigDict, Field, GetPydanticSchema, ValidationInfo, create_model, field_validator
+from pydantic import ConfigDict, Field, GetPydanticSchema, create_model
 
 from longwall.pipeline.quoting import join_names, quote
 from longwall.pipeline.workloads import workload_kinds, workload_named
@@ -21,7 +22,6 @@ from longwall.pipeline.workloads.sections import (
     RunSection,
     SchedulerSection,
     Section,
-    refuse,
 )
 from longwall.storage.errors import InputError
 from longwall.storage.memory.sizes import format_size
@@ -49,43 +49,20 @@ class RunSpec(Section):
     run: RunSection
     export: ExportSection = ExportSection()
 
-    @field_validator("scheduler")
-    @classmethod
-    def _only_embeddings_have_levels(cls, scheduler: SchedulerSection, info: ValidationInfo) -> SchedulerSection:
-        workload: Workload | None = info.data.get("workload")
-        if scheduler.order == "levels" and workload is not None and workload.output != "embeddings":
-            text = 'counts have no levels: remove it, or set workload.output = "embeddings"'
-            refuse("scheduler", [("order", text)])
-        if scheduler.order == "levels" and workload is not None and workload.rows_are_lists:
-            refuse("scheduler", [("order", f"{workload.kind} have no levels: remove it")])
-        return scheduler
-
-    @field_validator("engine")
-    @classmethod
-    def _suits_the_scheduler_and_names_methods(cls, engine: EngineSection, info: ValidationInfo) -> EngineSection:
-        scheduler: SchedulerSection | None = info.data.get("scheduler")
-        if engine.kind == "both" and scheduler is not None and scheduler.kind == "dask":
-            text = 'the workers of a cluster have one engine each: use "auto", or scheduler.kind = "local"'
-            refuse("engine", [("kind", text)])
-        if engine.devices is not None and scheduler is not None and scheduler.address is not None:
+    def _faults(self) -> Iterator[tuple[str, str]]:
+        workload, scheduler, engine = self.workload, self.scheduler, self.engine
+        if scheduler.order == "levels" and workload.output != "embeddings":
+            yield "scheduler.order", 'counts have no levels: remove it, or set workload.output = "embeddings"'
+        if scheduler.order == "levels" and workload.rows_are_lists:
+            yield "scheduler.order", f"{workload.kind} have no levels: remove it"
+        if engine.kind == "both" and scheduler.kind == "dask":
+            yield "engine.kind", 'a cluster\'s workers have one engine each: use "auto", or scheduler.kind = "local"'
+        if engine.devices is not None and scheduler.address is not None:
             text = "the workers of the cluster at scheduler.address use the GPUs that they see: remove it"
-            refuse("engine", [("devices", text)])
-        if engine.without:
-            from longwall.pipeline.planning.planner import NAMES
-
-            unknown = [name for name in engine.without if name not in NAMES]
-            if unknown:
-                text = f"there is no method {quote(unknown[0])}; there are {join_names(NAMES)}"
-                refuse("engine", [("without", text)])
-        return engine
-
-    @field_validator("export")
-    @classmethod
-    def _exports_what_there_is(cls, export: ExportSection, info: ValidationInfo) -> ExportSection:
-        workload: Workload | None = info.data.get("workload")
-        if workload is not None and (faults := _export_faults(export, workload)):
-            refuse("export", faults)
-        return export
+            yield "engine.devices", text
+        yield from _unknown_methods(engine.without) if engine.without else ()
+        for key, text in _export_faults(self.export, workload):
+            yield f"export.{key}", text
 
     @property
     def limit(self) -> int | None:
@@ -107,11 +84,11 @@ class RunSpec(Section):
 
     def on_host(self) -> RunSpec:
         """Return the config of a process that leaves devices to others."""
-        return self.model_copy(update={"engine": self.engine.model_copy(update={"kind": "cpu"})})
+        return self._with("engine", kind="cpu")
 
     def with_threads(self, threads: int) -> RunSpec:
         """Return the config with another number of threads, for engines that work on the host."""
-        return self.model_copy(update={"engine": self.engine.model_copy(update={"threads": threads})})
+        return self._with("engine", threads=threads)
 
     def with_graph(self, graph: Graph) -> RunSpec:
         """Return the config with the graph in memory that it has the hash of."""
@@ -123,7 +100,10 @@ class RunSpec(Section):
 
     def named(self, name: str) -> RunSpec:
         """Return the config with another name of the run."""
-        return self.model_copy(update={"run": self.run.model_copy(update={"name": name})})
+        return self._with("run", name=name)
+
+    def _with(self, section: str, **keys: Any) -> RunSpec:
+        return self.model_copy(update={section: getattr(self, section).model_copy(update=keys)})
 
     def with_absolute_paths(self) -> RunSpec:
         """Return the config with absolute input paths, so that it means the same in any working directory."""
@@ -166,6 +146,14 @@ def spec_of(kind: str) -> type[RunSpec]:
         return RunSpec
     of_kind: type[RunSpec] = create_model(RunSpec.__name__, __base__=RunSpec, workload=(workload, ...))
     return of_kind
+
+
+def _unknown_methods(without: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Yield the fault of a method that is not on the list."""
+    from longwall.pipeline.planning.planner import NAMES  # imports all methods
+
+    if unknown := [name for name in without if name not in NAMES]:
+        yield "engine.without", f"there is no method {quote(unknown[0])}; there are {join_names(NAMES)}"
 
 
 def _export_faults(export: ExportSection, workload: Workload) -> list[tuple[str, str]]:

@@ -7,10 +7,9 @@ changed: every call returns a new one; its files go when it is collected or clos
 """
 
 import operator
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from longwall.pipeline.embeddings.embeddings import Embeddings, require_embeddings, require_function
 from longwall.pipeline.embeddings.session import Access, Session
@@ -25,14 +24,10 @@ from longwall.stages.tables import (
     StoredRows,
     WriteRows,
 )
-from longwall.storage.errors import InputError, RunError
+from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.pages.placement import EDGES_PAGE_SHARE
 from longwall.storage.system.arguments import brief, wrong_type
-from longwall.storage.system.paths import require_path, user_path
-
-if TYPE_CHECKING:
-    pass
 
 
 def vertices(
@@ -234,25 +229,13 @@ def export(embeddings: Embeddings, path: str | Path) -> Path:
     >>> longwall.export(longwall.edges(karate), "edges.parquet").name
     'edges.parquet'
     """
-    from longwall.storage.parquet_files import ParquetSink, RowGroups
+    from longwall.storage.parquet_files import RowGroups, new_file, whole_file
 
     require_embeddings(embeddings)
-    require_path("path", path, "the path of a Parquet file")
-    target = user_path(path)
-    if target.exists():
-        raise InputError(f"{target} exists: choose another name or remove it")
-    if not target.parent.is_dir():
-        raise InputError(f"{target}: the folder {target.parent} does not exist: create it first")
-    partial = target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}.partial")
-    try:
-        with ParquetSink(partial, embeddings.schema) as sink, RowGroups(sink.write) as groups:
-            writing = WriteRows(embeddings.batch, embeddings.row_bytes, groups.add)
-            embeddings.session.run([StoredRows(), writing], embeddings.table)
-        partial.rename(target)
-    except OSError as error:
-        raise RunError(f"{target}: the file could not be written ({error.strerror or error})") from error
-    finally:
-        partial.unlink(missing_ok=True)
+    target = new_file(path)
+    with whole_file(target, embeddings.schema) as sink, RowGroups(sink.write) as groups:
+        writing = WriteRows(embeddings.batch, embeddings.row_bytes, groups.add)
+        embeddings.session.run([StoredRows(), writing], embeddings.table)
     return target
 
 

@@ -16,7 +16,7 @@ from longwall.kernels.interface.sorting import KeyLayout
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, shrink_page_cache
 from longwall.pipeline.execution.engine_errors import engine_faults
 from longwall.pipeline.functions.kept_engine import release_engine
-from longwall.stages.aggregation.count_keys import CountKeys
+from longwall.stages.aggregation.by_key import CountKeys
 from longwall.stages.base import Stage, stream
 from longwall.stages.extension.candidates import TooManyCandidates, memory_for
 from longwall.stages.source import host_arrays

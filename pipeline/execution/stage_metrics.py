@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.run_store.commit_log import PartialResult
-from longwall.stages.stage_timer import LevelFigures, add_figures
+from longwall.stages.stage_timer import sum_figures
 
 
 def record_levels(
@@ -26,10 +26,7 @@ def record_levels(
     predicted
         Level to the rows that were predicted.
     """
-    levels: LevelFigures = {}
-    for partial in partials:
-        for level, figures in partial.levels.items():
-            add_figures(levels, level, figures)
+    levels = sum_figures(partial.levels for partial in partials)
     for level, (rows_in, rows_out, seconds, size, chunks) in sorted(levels.items()):
         env.metrics.record(
             names.get(level, "extend"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from longwall.pipeline.functions.one_run import Options, Question
+from longwall.pipeline.functions.one_run import Options, Question, number
 from longwall.pipeline.patterns.pattern_of import pattern as pattern_of
 from longwall.pipeline.patterns.pattern_of import source_text
 from longwall.pipeline.result_tables import number_array, number_type
@@ -134,12 +134,12 @@ def count(
             raise InputError("per: several patterns are counted in all, leave it out")
         sources = [source_text(pattern_of(one)) for one in pattern]
         with Question.of(graph, workload | {"pattern": sources}, options).answered() as result:
-            return [_number(one.count) for one in result.patterns]
+            return [number(one.count) for one in result.patterns]
     workload["pattern"] = source_text(pattern_of(pattern, labels))
     if per == "edge":
         return _per_edge(graph, workload, options)
     with Question.of(graph, workload, options).answered() as result:
-        return _number(result.count)
+        return number(result.count)
 
 
 @overload
@@ -176,7 +176,7 @@ def triangles(graph: Any, per: Literal["vertex", "edge"] | None = None, **option
         return _per_edge(graph, {"kind": "triangles"}, options)
     if per is None:
         with Question.of(graph, {"kind": "triangles"}, options).answered() as result:
-            return _number(result.count)
+            return number(result.count)
     return _per_vertex(graph, {"kind": "triangles", "output": "vertices"}, options)
 
 
@@ -236,7 +236,7 @@ def cliques(
         order = ("vertex", "size") if k == "all" else ("vertex",)
         return _per_vertex(graph, workload | {"output": "vertices"}, options, order)
     with Question.of(graph, workload, options).answered() as result:
-        return result.table("sizes") if k == "all" else _number(result.count)
+        return result.table("sizes") if k == "all" else number(result.count)
 
 
 def motifs(graph: Any, k: int, **options: Unpack[Options]) -> Table:
@@ -269,7 +269,7 @@ def motifs(graph: Any, k: int, **options: Unpack[Options]) -> Table:
         "pattern": pa.array(texts, pa.string()),
         "name": pa.array(_names(texts), pa.string()),
         "edges": pa.array([text.count("-") for text in texts], pa.int32()),
-        "count": number_array(counts, number_type(max(map(_number, counts)))),
+        "count": number_array(counts, number_type(max(map(number, counts)))),
     }
     return Table(pa.table(columns))
 
@@ -356,11 +356,6 @@ def _are_several(pattern: Any) -> bool:
         and bool(pattern)
         and not any(isinstance(one, list | tuple) for one in pattern)
     )
-
-
-def _number(found: int | None) -> int:
-    assert found is not None, "one number answers"
-    return found
 
 
 def _per_vertex(graph: Any, workload: dict[str, Any], options: Options, order: Sequence[str] = ("vertex",)) -> Table:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from longwall.pipeline.functions.one_run import KeptRun, Options, Question, require_whole
+from longwall.pipeline.functions.one_run import KeptRun, Options, Question, number, require_whole
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern_of import pattern as pattern_of
 from longwall.pipeline.patterns.pattern_of import source_text
 from longwall.pipeline.table import Table
-from longwall.storage.errors import InputError, RunError, one_frame
+from longwall.storage.errors import one_frame
 from longwall.storage.graph.graph import Graph
 from longwall.storage.system.arguments import require_package
 from longwall.storage.system.html import html_table
-from longwall.storage.system.paths import require_path, user_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -96,9 +94,9 @@ class Matches:
     def count(self) -> int:
         """Count the rows, without listing them where they are not listed yet."""
         if self._kept.finished:
-            return _number(self._kept.result().count)
+            return number(self._kept.result().count)
         with self._question.answered(workload={"output": "count"}, export={"limit": None}) as result:
-            found = _number(result.count)
+            found = number(result.count)
         return found if self.limit is None else min(found, self.limit)
 
     @one_frame
@@ -168,25 +166,13 @@ class Matches:
         """
         import pyarrow as pa
 
-        from longwall.storage.parquet_files import ParquetSink
+        from longwall.storage.parquet_files import new_file, whole_file
 
-        require_path("path", path, "the path of a Parquet file")
-        target = user_path(path)
-        if target.exists():
-            raise InputError(f"{target} exists: choose another name or remove it")
-        if not target.parent.is_dir():
-            raise InputError(f"{target}: the folder {target.parent} does not exist: create it first")
+        target = new_file(path)
         rows = iter(self)
-        partial = target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}.partial")
-        try:
-            with ParquetSink(partial, self.schema) as sink:
-                for batch in rows:
-                    sink.write(pa.Table.from_batches([batch]))
-            partial.rename(target)
-        except OSError as error:
-            raise RunError(f"{target}: the file could not be written ({error.strerror or error})") from error
-        finally:
-            partial.unlink(missing_ok=True)
+        with whole_file(target, self.schema) as sink:
+            for batch in rows:
+                sink.write(pa.Table.from_batches([batch]))
         return target
 
     def close(self) -> None:
@@ -297,8 +283,3 @@ def maximal_cliques(graph: Any, *, min_size: int = 2, limit: int | None = None, 
     workload = {"kind": "maximal-cliques", "min_size": min_size, "output": "embeddings"}
     question = Question.of(graph, workload, options, limit=limit)
     return Matches(question, "maximal cliques", {"clique": "clique", "size": "size"})
-
-
-def _number(found: int | None) -> int:
-    assert found is not None, "one number answers"
-    return found

@@ -243,6 +243,12 @@ def _in_words_of_calls(text: str) -> str:
     return "\n".join(lines)
 
 
+def number(found: int | None) -> int:
+    """Return the answer of a run that answers by one number."""
+    assert found is not None, "one number answers"
+    return found
+
+
 def require_whole(name: str, value: object, least: int) -> None:
     """Refuse an argument that is no whole number, or too small a one (InputError)."""
     if isinstance(value, bool) or not isinstance(value, int):

@@ -122,9 +122,13 @@ class Pattern:
         return html_table([self.name or "Pattern", size], []) + self._drawing()._repr_html_()
 
     def _drawing(self) -> "Drawing":
-        from longwall.pipeline.patterns.pattern_drawing import drawing_of
+        from longwall.pipeline.patterns.pattern_drawing import named_drawing
 
-        return drawing_of(self)
+        names = [str(name) for name in self.names or range(self.num_vertices)]
+        numbers = [None if label == ANY_LABEL else str(label) for label in map(self.label, range(self.num_vertices))]
+        words = self.words or [None] * self.num_vertices
+        labels = [word or number for word, number in zip(words, numbers, strict=True)]
+        return named_drawing(list(self.edges), names, labels, self.edge_labels)
 
     def label(self, vertex: int) -> int:
         """Label of a vertex, `ANY_LABEL` where the pattern has none."""

@@ -12,8 +12,6 @@ from longwall.storage.system.drawing import KINDS, Drawing
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from longwall.pipeline.patterns.pattern import Pattern
-
 _EDGES = re.compile(r"\d{1,3}-\d{1,3}(,\d{1,3}-\d{1,3})*", re.ASCII)
 _MOST_VERTICES = 20
 _RADIUS, _LEAST = 9.0, 5.0  # of a vertex, and of one that has room for its number
@@ -99,12 +97,12 @@ def pattern_drawing(
     return _drawn(edges, texts, labelled, edge_labels, size)
 
 
-def drawing_of(pattern: Pattern) -> Drawing:
+def named_drawing(
+    edges: Edges, names: Sequence[str], labels: Sequence[str | None], edge_labels: Sequence[Any] | None
+) -> Drawing:
     """Draw a pattern with the names of its vertices, and their labels beside them."""
-    labels = [_label_of(pattern, vertex) for vertex in range(pattern.num_vertices)]
-    texts = [str(name) for name in pattern.names or range(pattern.num_vertices)]
-    size = max(140.0, 32.0 * pattern.num_vertices**0.5 + 60)
-    return _drawn(list(pattern.edges), texts, labels, pattern.edge_labels, size, outside=True)
+    size = max(140.0, 32.0 * len(names) ** 0.5 + 60)
+    return _drawn(edges, names, labels, edge_labels, size, outside=True)
 
 
 def _drawn(
@@ -147,12 +145,6 @@ def _drawn(
         for number, line in enumerate(lines[vertex]):
             drawing.text(x, first + _LINE * number, line, "halo", anchor="middle")
     return drawing
-
-
-def _label_of(pattern: Pattern, vertex: int) -> str | None:
-    word = pattern.words[vertex] if pattern.words else None
-    number = pattern.label(vertex)
-    return word or (str(number) if number >= 0 else None)
 
 
 def _shown(label: Any) -> str:

@@ -43,15 +43,8 @@ _ARCS_AT_ONCE = 1 << 22
 class CountTails(RangePhase):
     """Count triangles with a tail: each triangle as often as its vertices have other neighbours."""
 
-    @property
-    def name(self) -> str:
-        """See `Phase`."""
-        return "triangles with a tail"
-
-    @property
-    def aggregation(self) -> Aggregation[Any, int]:
-        """Numbers, which are added up."""
-        return Aggregation(int, sum, int)
+    name = "triangles with a tail"
+    aggregation = Aggregation(int, sum, int)
 
     def take(self, env: Environment) -> Callable[[Any], PartialResult]:
         """See `RangePhase`; a worker's counts are all that it found so far."""

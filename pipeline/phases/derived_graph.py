@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 from longwall.pipeline.execution.coordinator import Coordinator
@@ -14,7 +15,6 @@ from longwall.pipeline.execution.device_graph import forget_graph
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, NotEnoughMemory, Phase, Task
 from longwall.pipeline.run_store.commit_log import PhaseRecord
-from longwall.stages.base import Aggregation
 from longwall.storage.graph.graph import Graph
 from longwall.storage.memory.reservations import Reservation
 
@@ -130,30 +130,11 @@ class OnDerivedGraph(Phase):
         """See `Phase`."""
         return self.phase.name + self.graph.suffix
 
-    @property
-    def activity(self) -> str:
-        """See `Phase`."""
-        return self.phase.activity
-
-    @property
-    def unit(self) -> str:
-        """See `Phase`."""
-        return self.phase.unit
-
-    @property
-    def wanted_rows(self) -> int | None:
-        """See `Phase`."""
-        return self.phase.wanted_rows
-
-    @property
-    def aggregation(self) -> Aggregation[Any, Any] | None:
-        """See `Phase`."""
-        return self.phase.aggregation
-
-    @property
-    def keeps_workers(self) -> bool:
-        """See `Phase`."""
-        return self.phase.keeps_workers
+    activity = property(attrgetter("phase.activity"))
+    unit = property(attrgetter("phase.unit"))
+    wanted_rows = property(attrgetter("phase.wanted_rows"))
+    aggregation = property(attrgetter("phase.aggregation"))
+    keeps_workers = property(attrgetter("phase.keeps_workers"))
 
     def prepare(self, env: Environment) -> None:
         """Derive the graph, and prepare the phase on it."""

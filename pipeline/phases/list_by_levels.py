@@ -116,16 +116,12 @@ class ListLastLevel(_Level):
     """
 
     limit: int | None
+    activity = "listing"
 
     @property
     def name(self) -> str:
         """See `Phase`."""
         return f"list {self.plan.title} by levels"
-
-    @property
-    def activity(self) -> str:
-        """See `Phase`."""
-        return "listing"
 
     @property
     def wanted_rows(self) -> int | None:

@@ -46,6 +46,7 @@ class RangePhase(Phase):
 
     count: CountRanges
     cost: float
+    activity = "counting"
 
     @property
     def stages(self) -> tuple[Scan, CountRanges]:
@@ -56,11 +57,6 @@ class RangePhase(Phase):
     def name(self) -> str:
         """See `Phase`."""
         return self.count.name
-
-    @property
-    def activity(self) -> str:
-        """See `Phase`."""
-        return "counting"
 
     @property
     def unit(self) -> str:
@@ -148,15 +144,12 @@ class RangePhase(Phase):
 class RangeCount(RangePhase):
     """Count what is one value for the whole graph: a number, or several."""
 
+    keeps_workers = True
+
     @property
     def aggregation(self) -> Aggregation[Any, Any]:
         """See `Phase`."""
         return self.count.aggregation
-
-    @property
-    def keeps_workers(self) -> bool:
-        """See `Phase`: tables of cliques, for one, are not made again."""
-        return True
 
     def take(self, env: Environment) -> Callable[[Any], PartialResult]:  # noqa: ARG002
         """See `RangePhase`."""

@@ -50,16 +50,12 @@ class SearchCount(Phase):
 
     plan: MatchPlan
     limit: int | None = None
+    activity = "counting"
 
     @property
     def name(self) -> str:
         """See `Phase`."""
         return f"search {self.plan.title}"
-
-    @property
-    def activity(self) -> str:
-        """See `Phase`."""
-        return "counting"
 
     @property
     def wanted_rows(self) -> int | None:

@@ -39,16 +39,12 @@ class SearchList(Phase):
 
     plan: MatchPlan
     limit: int | None
+    activity = "listing"
 
     @property
     def name(self) -> str:
         """See `Phase`."""
         return f"list {self.plan.title}"
-
-    @property
-    def activity(self) -> str:
-        """See `Phase`."""
-        return "listing"
 
     @property
     def wanted_rows(self) -> int | None:

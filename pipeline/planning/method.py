@@ -10,9 +10,7 @@ from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal
 from longwall.pipeline.planning.query import Query, Want
 
 LABELS = Refusal("the pattern has labels")
-JOINS = Refusal("the search extends by edges")
 INDUCED = Refusal("the count is induced")
-NOT_INDUCED = Refusal("the count is not induced")
 ON_PARTS = ("k-core", "pendant-vertices", "hub-removal", "star-leaves")
 """Rewrites that a plan leaves out where it is tried by these already."""
 
@@ -23,6 +21,7 @@ _LACKS: dict[Want, Refusal] = {
     "per_vertex": Refusal("it does not count per vertex"),
     "per_edge": Refusal("it does not count per edge"),
 }
+_JOINS = Refusal("the search extends by edges")
 _SEVERAL = Refusal("it answers for one pattern")
 _ONE = Refusal("it answers for all patterns of a size")
 
@@ -37,12 +36,20 @@ class Named:
     """What of the embeddings it gives."""
     census: ClassVar[bool] = False
     """Whether it answers for all connected patterns of a size, not for one."""
+    plain: ClassVar[bool] = False
+    """Whether it is for plain queries alone: formulas count patterns without labels."""
+    non_induced: ClassVar[bool] = False
+    """Whether it is for counts that are not induced."""
 
     def lacks(self, query: Query) -> Refusal | None:
         """Return the refusal of a query that wants what it does not give."""
         if query.census != self.census:
             return _SEVERAL if query.census else _ONE
-        return None if query.want in self.wants else _LACKS[query.want]
+        if query.want not in self.wants:
+            return _LACKS[query.want]
+        if self.plain and not query.plain:
+            return _JOINS if query.join == "edges" else LABELS
+        return INDUCED if self.non_induced and query.induced else None
 
 
 class Method(Named, ABC):
@@ -78,8 +85,3 @@ class Rewrite(Named, ABC):
     @abstractmethod
     def propose(self, query: Query, facts: Facts, planner: Planning, best: CountPlan) -> CountPlan | Refusal:
         """Propose a plan; `best` is the cheapest one so far, the other parameters are those of a method."""
-
-
-def not_plain(query: Query) -> Refusal:
-    """Return why a formula for patterns without labels does not apply."""
-    return JOINS if query.join == "edges" else LABELS

@@ -20,10 +20,9 @@ from longwall.pipeline.planning.methods.diamonds import Diamonds, DiamondsByArcs
 from longwall.pipeline.planning.methods.from_triangles import FromTriangles
 from longwall.pipeline.planning.methods.homomorphisms import Homomorphisms, HomomorphismsWithoutLists
 from longwall.pipeline.planning.methods.inclusion_exclusion import InclusionExclusion
-from longwall.pipeline.planning.methods.listing import Listing
 from longwall.pipeline.planning.methods.motifs import MotifCounting, MotifEnumeration, MotifsOfThree
 from longwall.pipeline.planning.methods.orbits import OrbitCounting, OrbitEnumeration
-from longwall.pipeline.planning.methods.search import Search
+from longwall.pipeline.planning.methods.search import Listing, Search
 from longwall.pipeline.planning.methods.star_leaves import StarLeaves
 from longwall.pipeline.planning.methods.triangles_of_vertices import TrianglesOfVertices
 from longwall.pipeline.planning.plan import Choice, CountPlan, Refusal

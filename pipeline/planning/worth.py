@@ -42,3 +42,8 @@ def pays_on_engine(cost: float, facts: Facts) -> bool:
 def least_cost(graph: Graph) -> float:
     """Return the steps above which a count takes much longer than making a part of the graph on the host."""
     return max(_LONG, _STEPS_PER_ARC * 2 * graph.num_edges)
+
+
+def too_quick(cost: float, facts: Facts, what: str) -> str:
+    """Return why a count is not worth something that the host does first, such as "to make the core"; or nothing."""
+    return "" if pays_on_engine(cost, facts) else f"{what} takes longer than the count"

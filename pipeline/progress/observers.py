@@ -1,4 +1,4 @@
-"""Observers that write lines, and the choice of an observer for the command line."""
+"""Observers that write lines, on a stream or in a notebook, and the choice of one."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
-from typing import TextIO
+from html import escape
+from typing import Any, TextIO
 
 from longwall.pipeline.progress.compile_seconds import compile_seconds
-from longwall.pipeline.progress.progress_text import amount, progress_text, seconds_left
+from longwall.pipeline.progress.progress_text import amount, duration, progress_text, seconds_left
 from longwall.storage.errors import InputError
 from longwall.storage.observer import LookAtBudgets, NullObserver, Observer, show_budgets
 from longwall.storage.system.plain_text import harmless, harmless_lines
 
 PROGRESS = ("auto", "lines", "json")
 SECONDS_BETWEEN_LINES = 5.0
+_BETWEEN = 0.25  # least seconds between two pictures of a notebook's bar: each is a message to the browser
 _STILL = frozenset({"dumb", "unknown"})  # values of TERM: terminals that only print
 
 
@@ -140,6 +142,54 @@ class JsonObserver(PlainObserver):
         self._write(json.dumps({"time": local_time(), "event": event} | name | facts))
 
 
+class NotebookObserver(PlainObserver):
+    """Shows a line per phase in the output of a notebook's cell; the last one has a bar that moves, without widgets."""
+
+    def __init__(self) -> None:
+        super().__init__(interval=_BETWEEN)
+        self._lines: list[str] = []
+        self._handle: Any = None
+
+    def close(self) -> None:
+        """Leave the lines as they are, without a bar."""
+        with self._lock:
+            self._end_phase()
+            if self._handle is not None:
+                self._progress()
+
+    def _begin_phase(self) -> None:
+        self._progress()
+
+    def _end_phase(self) -> None:
+        if self._name:
+            seconds = duration(self._seconds())
+            took = f"{amount(self._done, self._unit)} in {seconds}" if self._done else seconds
+            self._lines.append(f"{self._name}: {took}")
+        self._name = ""
+
+    def _note(self, text: str) -> None:
+        self._lines.append(text)
+        self._progress()
+
+    def _progress(self) -> None:
+        from IPython.display import HTML, display
+
+        page = HTML(self._html())
+        if self._handle is None:
+            self._handle = display(page, display_id=True)
+        else:
+            self._handle.update(page)
+
+    def _html(self) -> str:
+        lines = [escape(line) for line in self._lines]
+        if self._name:
+            text = progress_text(self._name, self._done, self._total, self._unit, self._seconds(), self._share)
+            share = max(self._done / self._total if self._total else 0.0, self._share)
+            value = f' value="{min(share, 1):.4f}"' if share else ""  # without one, it moves to and fro
+            lines.append(f'<progress max="1"{value} style="width:16em;max-width:40%"></progress> {escape(text)}')
+        return "".join(f"<div>{line}</div>" for line in lines)
+
+
 def local_time() -> str:
     """Return the time to the second, in ISO 8601 with the offset of this machine."""
     return datetime.now().astimezone().isoformat(timespec="seconds")
@@ -223,8 +273,6 @@ def choose_observer(quiet: bool, progress: str = "auto") -> Observer:
     if progress != "auto":
         return LastingObserver(JsonObserver() if progress == "json" else PlainObserver(stamps=True))
     if _in_notebook():
-        from longwall.pipeline.progress.notebook_bar import NotebookObserver
-
         return LastingObserver(NotebookObserver())
     if sys.stderr.isatty() and os.environ.get("TERM", "").lower() not in _STILL:
         from longwall.pipeline.progress.progress_bar import TerminalObserver  # rich costs start-up time

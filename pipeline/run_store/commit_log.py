@@ -33,7 +33,7 @@ from typing import Any, Protocol
 from longwall.pipeline.run_store.commit_files import CommitFiles
 from longwall.pipeline.run_store.run_names import MANIFEST, RESULTS, busy, is_own
 from longwall.pipeline.run_store.store import RunStore, require_unchanged
-from longwall.stages.stage_timer import LevelFigures, add_figures
+from longwall.stages.stage_timer import LevelFigures, sum_figures
 from longwall.storage.errors import FinalError, InputError
 from longwall.storage.memory.reservations import MemoryBudget
 
@@ -141,10 +141,7 @@ class PhaseRecord:
 
     def _fold(self, combine: Callable[[Sequence[Any]], Any]) -> None:
         """Make the results one, so that there are not as many as the run has had commits."""
-        levels: LevelFigures = {}
-        for one in self.partials:
-            for level, figures in one.levels.items():
-                add_figures(levels, level, figures)
+        levels = sum_figures(one.levels for one in self.partials)
         self.partials = [PartialResult(combine(self.values), levels=levels)]
 
     def _contradiction(self, text: str) -> FinalError:

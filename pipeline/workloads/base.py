@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.label_names import label_texts
@@ -51,12 +52,9 @@ class Workload(Section, ABC):
             return {key: value for key, value in data.items() if key != "induced"}
         return data
 
-    @field_validator("count")
-    @classmethod
-    def _counts_what_it_can(cls, count: str, info: ValidationInfo) -> str:
-        if count == "mappings":
-            raise ValueError(f'{info.data["kind"]} counts distinct subgraphs; use kind = "match" for mappings')
-        return count
+    def _faults(self) -> Iterator[tuple[str, str]]:
+        if self.count == "mappings":
+            yield "count", f'{self.kind} counts distinct subgraphs; use kind = "match" for mappings'
 
     @property
     def adds_up(self) -> bool:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Field
 
 from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.label_names import placeholders, with_label_numbers
 from longwall.pipeline.patterns.parse import is_pattern_file
 from longwall.pipeline.patterns.query_folder import PatternSource, dropped_line, is_folder, queries_of, read_query
 from longwall.pipeline.patterns.symmetry import automorphism_count
-from longwall.pipeline.planning.query import Join
+from longwall.pipeline.planning.query import Join, Query
 from longwall.pipeline.quoting import quote
 from longwall.pipeline.workloads.base import Workload, answer_pattern, plan_pattern
 from longwall.pipeline.workloads.sections import as_tuple
@@ -86,66 +87,36 @@ class Match(Workload):
         "GAMMA's binary joins",
     )
 
-    @field_validator("pattern")
-    @classmethod
-    def _pattern_can_be_searched_for(cls, pattern: str | tuple[str, ...], info: ValidationInfo) -> object:
-        labels = info.data.get("pattern_labels") or None
-        several = isinstance(pattern, tuple) or is_folder(pattern)
-        if several and labels is not None:
-            raise ValueError("several patterns have labels of their own: remove workload.pattern_labels")
-        if several and info.data.get("output") == "embeddings":
-            raise ValueError("embeddings of several patterns have different columns: count them, or list one at a time")
-        if several and info.data.get("output") == "edges":
-            raise ValueError("counts per edge are of one pattern; give one")
+    def _faults(self) -> Iterator[tuple[str, str]]:
+        of_edges = self.output == "edges"
+        if self._several and self.pattern_labels:
+            yield "pattern", "several patterns have labels of their own: remove workload.pattern_labels"
+        if self._several and self.output == "embeddings":
+            text = "embeddings of several patterns have different columns: count them, or list one at a time"
+            yield "pattern", text
+        if self._several and of_edges:
+            yield "pattern", "counts per edge are of one pattern; give one"
         try:
-            for query in queries_of((pattern,) if isinstance(pattern, str) else pattern):
-                read_query(query.source, placeholders(labels))
+            patterns = [read_query(one.source, placeholders(self.pattern_labels or None)) for one in self._queries]
         except InputError as error:
-            raise ValueError(str(error)) from None
-        return pattern
+            yield "pattern", str(error)
+            return
+        if of_edges and not self._several and (reason := self._not_at_edges(patterns[0])):
+            text = f'"edges" counts triangles, 4-cliques and 4-cycles at their edges, but {reason}; use "count"'
+            yield "output", text
+        if of_edges and self.limit is not None:
+            yield "limit", "counts per edge are whole; remove it"
+        if of_edges and self.count == "mappings":
+            yield "count", 'counts per edge are of embeddings; use output = "count" to count mappings'
+        if self.output == "embeddings" and self.count != "embeddings":
+            yield "count", f'embeddings are written once each; use output = "count" to count {self.count}'
 
-    @field_validator("join")
-    @classmethod
-    def _joins_are_for_searches(cls, join: str, info: ValidationInfo) -> str:
-        if join == "edges" and info.data.get("output") == "edges":
-            raise ValueError("counts per edge are not taken by joins; remove it")
-        return join
+    def _not_at_edges(self, pattern: Pattern) -> str:
+        """Return why no method counts a pattern at every edge; "" if one does."""
+        from longwall.pipeline.planning.methods.counts_of_edges import CountsOfEdges
 
-    @field_validator("pattern")
-    @classmethod
-    def _edges_are_of_known_shapes(cls, pattern: str | tuple[str, ...], info: ValidationInfo) -> object:
-        if info.data.get("output") != "edges" or not isinstance(pattern, str):
-            return pattern
-        from longwall.pipeline.planning.methods.counts_of_edges import edge_shape
-
-        parsed = read_query(pattern, placeholders(info.data.get("pattern_labels") or None))
-        labelled = parsed.labels is not None or parsed.edge_labels is not None
-        if labelled or edge_shape(parsed) is None:
-            raise ValueError("counts per edge are given for triangles, 4-cliques and 4-cycles without labels only")
-        return pattern
-
-    @field_validator("limit")
-    @classmethod
-    def _edges_are_counted_whole(cls, limit: int | None, info: ValidationInfo) -> int | None:
-        if limit is not None and info.data.get("output") == "edges":
-            raise ValueError("counts per edge are whole; remove it")
-        return limit
-
-    @field_validator("induced")
-    @classmethod
-    def _edges_have_chords(cls, induced: bool, info: ValidationInfo) -> bool:
-        if induced and info.data.get("output") == "edges":
-            raise ValueError("counts per edge are of embeddings that may have further edges; remove it")
-        return induced
-
-    @field_validator("count")
-    @classmethod
-    def _counts_what_it_can(cls, count: str, info: ValidationInfo) -> str:
-        if count == "mappings" and info.data.get("output") == "edges":
-            raise ValueError('counts per edge are of embeddings; use output = "count" to count mappings')
-        if count != "embeddings" and info.data.get("output") == "embeddings":
-            raise ValueError(f'embeddings are written once each; use output = "count" to count {count}')
-        return count
+        refusal = CountsOfEdges().lacks(Query(pattern, self.induced, join=self.join, want="per_edge"))
+        return "" if refusal is None else refusal.reason
 
     @property
     def adds_up(self) -> bool:

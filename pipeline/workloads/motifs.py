@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field
 
 from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.planning.query import MAX_COUNTED, MAX_ENUMERATED, MAX_ENUMERATED_ORBITS, MAX_ORBITS
@@ -37,24 +38,16 @@ class Motifs(Workload):
         description=f"`enumeration`, `counting` (k up to {MAX_COUNTED}) or `auto`, the cheaper one",
     )
 
-    @field_validator("k")
-    @classmethod
-    def _orbits_are_small(cls, k: int, info: ValidationInfo) -> int:
-        if info.data.get("output") == "vertices" and k > MAX_ORBITS:
-            raise ValueError(f"counts per vertex are given for at most {MAX_ORBITS} vertices, not {k}")
-        return k
-
-    @field_validator("method")
-    @classmethod
-    def _method_suits(cls, method: str, info: ValidationInfo) -> str:
-        if method != "auto" and info.data.get("output") == "vertices" and "k" in info.data:
-            k = info.data["k"]
-            only = "enumeration" if k <= MAX_ENUMERATED_ORBITS else "counting"
-            if method != only:
-                raise ValueError(f'counts per vertex for {k} vertices are taken by {only}; use "auto", or remove it')
-        if method == "counting" and info.data.get("k", 0) > MAX_COUNTED:
-            raise ValueError(f'"counting" is for at most {MAX_COUNTED} vertices; use "enumeration"')
-        return method
+    def _faults(self) -> Iterator[tuple[str, str]]:
+        yield from super()._faults()
+        if self.output == "vertices" and self.k > MAX_ORBITS:
+            yield "k", f"counts per vertex are given for at most {MAX_ORBITS} vertices, not {self.k}"
+        only = "enumeration" if self.k <= MAX_ENUMERATED_ORBITS else "counting"
+        if self.output == "vertices" and self.method not in ("auto", only):
+            text = f'counts per vertex for {self.k} vertices are taken by {only}; use "auto", or remove it'
+            yield "method", text
+        if self.method == "counting" and self.k > MAX_COUNTED:
+            yield "method", f'"counting" is for at most {MAX_COUNTED} vertices; use "enumeration"'
 
     @property
     def adds_up(self) -> bool:

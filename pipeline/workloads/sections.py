@@ -7,8 +7,9 @@ in `longwall.pipeline.config.run_spec`. The descriptions of the fields are the p
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -17,8 +18,6 @@ from pydantic import (
     Field,
     PrivateAttr,
     ValidationError,
-    ValidationInfo,
-    field_validator,
     model_validator,
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -43,29 +42,20 @@ class Section(BaseModel):
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
+    @model_validator(mode="after")
+    def _keys_fit(self) -> Self:
+        if faults := list(self._faults()):
+            raise ValidationError.from_exception_data(type(self).__name__, [_fault(*fault) for fault in faults])
+        return self
 
-def refuse(title: str, faults: list[tuple[str, str]]) -> NoReturn:
-    """Refuse a section for faults of several keys; for use in its validators.
+    def _faults(self) -> Iterable[tuple[str, str]]:
+        """Return the keys that do not fit others, such as ``order`` or ``scheduler.order``, and why not."""
+        return ()
 
-    Parameters
-    ----------
-    title
-        Of the section.
-    faults
-        Keys, and what is wrong with each.
 
-    Raises
-    ------
-    ValidationError
-        Always.
-    """
-    raise ValidationError.from_exception_data(
-        title,
-        [
-            InitErrorDetails(type=PydanticCustomError("conflict", "{error}", {"error": text}), loc=(key,), input=None)
-            for key, text in faults
-        ],
-    )
+def _fault(key: str, text: str) -> InitErrorDetails:
+    location = tuple(key.split(".")) if key else ()
+    return InitErrorDetails(type=PydanticCustomError("conflict", "{error}", {"error": text}), loc=location, input=None)
 
 
 def as_tuple(value: object) -> object:
@@ -227,36 +217,25 @@ class GraphSection(Section):
     )
     _given: Graph | None = PrivateAttr(default=None)
 
-    @field_validator("generator")
-    @classmethod
-    def _generator_has_its_parameters(cls, generator: dict[str, Any] | None) -> dict[str, Any] | None:
-        if generator is not None and (faults := _generator_faults(generator)):
-            refuse("generator", faults)
-        return generator
-
-    @field_validator(*_OF_FILES)
-    @classmethod
-    def _generated_graphs_have_no_files(cls, value: object, info: ValidationInfo) -> object:
-        if value is not None and info.data.get("generator") is not None:
-            if info.field_name in ("labels", "vertices"):
-                raise ValueError("a generated graph has no label file; give the generator num_labels instead")
-            raise ValueError(f"a generated graph has no {info.field_name}; remove it, or give a graph file")
-        return value
-
-    @model_validator(mode="after")
-    def _has_one_source(self) -> GraphSection:
+    def _faults(self) -> Iterator[tuple[str, str]]:
         given = [one for one in (self.path, self.generator, self.example, self.in_memory) if one is not None]
+        files = [key for key in _OF_FILES if getattr(self, key) is not None]
+        yield from _generator_faults(self.generator) if self.generator is not None else ()
+        for key in files if self.generator is not None else ():
+            if key in ("labels", "vertices"):
+                yield key, "a generated graph has no label file; give the generator num_labels instead"
+            else:
+                yield key, f"a generated graph has no {key}; remove it, or give a graph file"
         if len(given) != 1:
-            raise ValueError("give exactly one of path (a file or a store), generator (a table) and example (a name)")
-        if self.example is not None and (keys := [key for key in _OF_FILES if getattr(self, key) is not None]):
-            raise ValueError(f"an example has no {keys[0]}; remove it, or give a graph file")
+            yield "", "give exactly one of path (a file or a store), generator (a table) and example (a name)"
+        if self.example is not None and files:
+            yield "", f"an example has no {files[0]}; remove it, or give a graph file"
         if self.directed and self.strict:
-            raise ValueError("the graph is directed, and Longwall drops directions; remove strict to allow it")
+            yield "", "the graph is directed, and Longwall drops directions; remove strict to allow it"
         if self.labels is not None and self.vertices is not None:
-            raise ValueError("give one of labels and vertices: both say which labels the vertices have")
-        if self.in_memory is not None and any(getattr(self, key) is not None for key in _OF_FILES):
-            raise ValueError(f"{', '.join(_OF_FILES)} are for files; a graph in memory has its labels already")
-        return self
+            yield "", "give one of labels and vertices: both say which labels the vertices have"
+        if self.in_memory is not None and files:
+            yield "", f"{', '.join(_OF_FILES)} are for files; a graph in memory has its labels already"
 
     @property
     def source(self) -> Path | str | tuple[Path | str, ...] | None:
@@ -282,27 +261,27 @@ def example_file(name: str) -> Path:
     return Path(str(files("longwall.configs"))) / f"{name}.txt"
 
 
-def _generator_faults(generator: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the keys of a generator that are wrong, and what is wrong with each."""
+def _generator_faults(generator: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the keys of a generator that are wrong, and what is wrong with each."""
     from longwall.storage.generators.kinds import GENERATORS  # imports NumPy
 
     kind = generator.get("kind")
     if not isinstance(kind, str) or kind not in GENERATORS:
         text = "missing" if kind is None else f"there is no generator {quote(kind)}"
-        return [("kind", text + suggestion(kind, GENERATORS))]
+        yield "generator.kind", text + suggestion(kind, GENERATORS)
+        return
     parameters, defaults = GENERATORS[kind].parameters, GENERATORS[kind].defaults
     types = {**parameters, "seed": int, "num_labels": int}
-    missing = parameters.keys() - defaults.keys() - generator.keys()
-    faults = [(key, f"missing; {kind} needs it") for key in sorted(missing)]
+    for key in sorted(parameters.keys() - defaults.keys() - generator.keys()):
+        yield f"generator.{key}", f"missing; {kind} needs it"
     for key, value in generator.items():
         if key == "kind":
             continue
         if key not in types:
-            faults.append((key, f"{kind} has no such parameter" + suggestion(key, types)))
+            yield f"generator.{key}", f"{kind} has no such parameter" + suggestion(key, types)
         elif isinstance(value, bool) or not isinstance(value, types[key] | int):
             noun = "a whole number" if types[key] is int else "a number"
-            faults.append((key, f"expected {noun}, not {quote(value)}"))
-    return faults
+            yield f"generator.{key}", f"expected {noun}, not {quote(value)}"
 
 
 class MemorySection(Section):
@@ -361,35 +340,19 @@ class SchedulerSection(Section):
         default=None, description="how often a range of the work may be lost with its worker; by default 3 times"
     )
 
-    @field_validator(*CLUSTER_KEYS)
-    @classmethod
-    def _only_a_cluster_has_it(cls, value: object, info: ValidationInfo) -> object:
-        if value is not None and info.data.get("kind") == "local":
-            raise ValueError('only a cluster has it: remove it, or set scheduler.kind = "dask"')
-        return value
-
-    @field_validator("address")
-    @classmethod
-    def _is_an_address(cls, address: str | None) -> str | None:
+    def _faults(self) -> Iterator[tuple[str, str]]:
+        address = self.address
+        for key in CLUSTER_KEYS if self.kind == "local" else ():
+            if getattr(self, key) is not None:
+                yield key, 'only a cluster has it: remove it, or set scheduler.kind = "dask"'
         if address is not None and not re.fullmatch(r"(tcp|tls)://[^\s/]+:\d+", address):
-            raise ValueError(f'expected an address such as "tcp://10.0.0.1:8786", not {quote(address)}')
-        return address
-
-    @field_validator("workers", "threads_per_worker")
-    @classmethod
-    def _addressed_clusters_have_workers(cls, number: int | None, info: ValidationInfo) -> int | None:
-        if number is not None and info.data.get("address") is not None:
-            raise ValueError("the cluster at scheduler.address has its own workers: remove one of them")
-        return number
-
-    @field_validator("security")
-    @classmethod
-    def _certificates_are_for_tls(cls, files: SecuritySection | None, info: ValidationInfo) -> SecuritySection | None:
-        if files is not None and not str(info.data.get("address", "tls://")).startswith("tls://"):
-            raise ValueError(
-                'certificates are for an address that begins with "tls://": give such an address, or remove this'
-            )
-        return files
+            yield "address", f'expected an address such as "tcp://10.0.0.1:8786", not {quote(address)}'
+        for key in ("workers", "threads_per_worker") if address is not None else ():
+            if getattr(self, key) is not None:
+                yield key, "the cluster at scheduler.address has its own workers: remove one of them"
+        if self.security is not None and not (address or "tls://").startswith("tls://"):
+            text = 'certificates are for an address that begins with "tls://": give such an address, or remove this'
+            yield "security", text
 
 
 class EngineSection(Section):
@@ -426,14 +389,11 @@ class EngineSection(Section):
         "`longwall explain` lists them",
     )
 
-    @field_validator("devices")
-    @classmethod
-    def _devices_are_gpus(cls, devices: object, info: ValidationInfo) -> object:
-        if devices is not None and info.data.get("kind") == "cpu":
-            raise ValueError('engine.kind = "cpu" uses no device: remove one of them')
-        if devices is not None and info.data.get("kind") == "both":
-            raise ValueError('engine.kind = "both" works with the first GPU in this process: remove one of them')
-        return devices
+    def _faults(self) -> Iterator[tuple[str, str]]:
+        if self.devices is not None and self.kind == "cpu":
+            yield "devices", 'engine.kind = "cpu" uses no device: remove one of them'
+        if self.devices is not None and self.kind == "both":
+            yield "devices", 'engine.kind = "both" works with the first GPU in this process: remove one of them'
 
 
 class RunSection(Section):

@@ -3,7 +3,7 @@
 Keys become 64-bit words in the same order, which are sorted and counted in bounded memory.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -14,9 +14,10 @@ import numpy.typing as npt
 
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.sorting import KeyLayout
-from longwall.stages.base import Stage
+from longwall.stages.base import Stage, WorkerContext
 from longwall.stages.tables import ROW_BYTES, ROW_COLUMN_BYTES, CallContext, UnreadChunk
 from longwall.storage.errors import InputError
+from longwall.storage.sorting.key_sorter import KeySorter
 from longwall.storage.tables.embedding_table import Columns, EmbeddingTable, NotRead
 
 LAYOUT = KeyLayout(reduce="count")
@@ -134,3 +135,27 @@ def from_words(words: npt.NDArray[np.uint64], dtype: np.dtype[Any]) -> npt.NDArr
         return (words ^ _SIGN).view(np.int64).astype(dtype)
     bits = words ^ (((words >> np.uint64(63)) - np.uint64(1)) | _SIGN)
     return bits.view(np.float64).astype(dtype)
+
+
+@dataclass(frozen=True)
+class CountKeys(Stage):
+    """Count how often each key stands.
+
+    Attributes
+    ----------
+    sorter
+        Where keys go: uint64[n], or uint64[2, n] of high and low words, in arrays of the engine.
+    """
+
+    sorter: KeySorter
+
+    verb = "aggregate"
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        return "aggregate    sort the keys, count equal ones"
+
+    def run(self, chunk: Array, context: WorkerContext) -> Iterable[Any]:  # noqa: ARG002 - a `Stage`
+        """Add keys."""
+        self.sorter.add(chunk)
+        return ()

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
-from operator import methodcaller
 
 from longwall.kernels.interface.engine import Engine, WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
@@ -14,6 +11,7 @@ from longwall.kernels.interface.kernels import Kernels
 from longwall.kernels.interface.pages import NeighbourRange
 from longwall.kernels.interface.workspaces import ArrayCounter
 from longwall.stages.base import Aggregation
+from longwall.stages.cliques.maximal import add_sizes
 from longwall.stages.range_counting import (
     Counter,
     CountOfVertices,
@@ -66,10 +64,6 @@ class _AllSizes(KernelCounter[LeafCounter]):
         return cliques_of_leaves(self.kernel.take())
 
 
-def _add_sizes(sizes: Sequence[list[int]]) -> list[int]:
-    return [sum(counts) for counts in zip_longest(*sizes, fillvalue=0)]
-
-
 @dataclass(frozen=True)
 class CountCliquesByPivots(CountSubgraphs):
     """Count the cliques of `k` vertices (k >= 4)."""
@@ -117,11 +111,7 @@ class CountCliqueSizes(CountRanges):
     method = name = "cliques by size"
     how = f"cliques of every size: {PIVOTS}"
     source = _SOURCE
-
-    @property
-    def aggregation(self) -> Aggregation[list[int], list[int]]:
-        """Counts by size, which are added up."""
-        return Aggregation(_AllSizes.take, _add_sizes, list)
+    aggregation = Aggregation(_AllSizes.take, add_sizes, list)
 
     kernels = (Kernels.clique_leaf_counter,)
 
@@ -144,6 +134,7 @@ class CountCliquesOfVertices(CountOfVertices):
     method = "cliques per vertex"
     how = f"cliques of every vertex: {PIVOTS}"
     source = _SOURCE
+    wraps = True
 
     @property
     def rows(self) -> int:
@@ -164,20 +155,11 @@ class CountCliquesOfVertices(CountOfVertices):
         """See `CountRanges`."""
         return self.k
 
-    @property
-    def aggregation(self) -> Aggregation[VertexCounts, VertexCounts]:
-        """Arrays, which are added up into the first one."""
-        return Aggregation(methodcaller("counts"), _add_counts, lambda counts: counts)
-
     kernels = (Kernels.clique_vertex_counter,)
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> ArrayCounter:
         """See `CountRanges`."""
         return engine.kernels.clique_vertex_counter(engine.device, graph, self.k, self.limbs, memory)
 
-
-def _add_counts(counts: Sequence[VertexCounts]) -> VertexCounts:
-    total, *others = counts
-    for other in others:
+    def _add(self, total: VertexCounts, other: VertexCounts) -> None:
         add_limbs(total, other)
-    return total

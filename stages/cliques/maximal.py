@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from operator import methodcaller
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,6 @@ from longwall.stages.range_counting import (
     CountRanges,
     KernelCounter,
     VertexCounts,
-    require_exact,
 )
 from longwall.stages.source import Scan
 
@@ -53,16 +51,12 @@ class CountMaximalCliques(CountRanges):
 
     method = "maximal cliques"
     source = Scan("vertices")
+    aggregation = Aggregation(_Sizes.take, add_sizes, list)
 
     @property
     def name(self) -> str:
         """See `CountRanges`."""
         return self.method
-
-    @property
-    def aggregation(self) -> Aggregation[list[int], list[int]]:
-        """Counts by size, which are added up."""
-        return Aggregation(_Sizes.take, add_sizes, list)
 
     @property
     def how(self) -> str:
@@ -93,21 +87,12 @@ class CountMaximalCliquesOfVertices(CountOfVertices):
 
     method = "maximal cliques per vertex"
     source = Scan("vertices")
-
-    @property
-    def rows(self) -> int:
-        """See `CountOfVertices`."""
-        return 3
+    rows = 3
 
     @property
     def name(self) -> str:
         """See `CountRanges`."""
         return self.method
-
-    @property
-    def aggregation(self) -> Aggregation[VertexCounts, VertexCounts]:
-        """Arrays, which are folded into the first one: counts add up, of sizes the larger one stays."""
-        return Aggregation(methodcaller("counts"), _fold, lambda counts: counts)
 
     @property
     def how(self) -> str:
@@ -122,12 +107,8 @@ class CountMaximalCliquesOfVertices(CountOfVertices):
         kernels = engine.kernels
         return kernels.maximal_clique_vertex_counter(engine.device, graph, graph.order, self.min_size, memory)
 
-
-def _fold(counts: Sequence[VertexCounts]) -> VertexCounts:
-    require_exact(counts)
-    total, *others = counts
-    for other in others:
+    def _add(self, total: VertexCounts, other: VertexCounts) -> None:
+        """Add counts up; of the largest sizes, the larger one stays."""
         np.maximum(total[1], other[1], out=total[1])
         total[0] += other[0]
         total[2] += other[2]
-    return total

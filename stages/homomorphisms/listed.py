@@ -1,6 +1,7 @@
 """Count patterns of five vertices inside the neighbourhoods of vertices and edges, by lists of common neighbours."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.graph_arrays import GraphArrays
@@ -15,10 +16,8 @@ from longwall.stages.source import Scan
 class CountListed(CountSubgraphs):
     """Count a pattern with the lists of a `TabledGraph`."""
 
-    @property
-    def modulus(self) -> int:
-        """Of the tables that it reads; none of them has numbers."""
-        return WORD
+    modulus: ClassVar[int] = WORD
+    """Of the tables that it reads; none of them has numbers."""
 
 
 @dataclass(frozen=True)

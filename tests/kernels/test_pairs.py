@@ -13,7 +13,7 @@ from longwall.kernels.host.patterns.pattern_codes import canonical_pattern
 from longwall.kernels.interface.homomorphism_program import CodegreePattern
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.patterns.pattern import Pattern
-from longwall.pipeline.planning.pairs.patterns import codegree_edges, merged_edges
+from longwall.pipeline.planning.homomorphisms.pairs import codegree_edges, merged_edges
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
 

@@ -18,7 +18,7 @@ from longwall.kernels.interface.homomorphism_program import (
     TableProgram,
 )
 from longwall.pipeline.execution.coordinator import Coordinator
-from longwall.pipeline.execution.derived import Derivation, derived, forget
+from longwall.pipeline.execution.derived import Derivation, Reserved, derived, forget
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import NotEnoughMemory
@@ -37,26 +37,14 @@ from longwall.stages.range_counting import (
     CountRanges,
 )
 from longwall.storage.graph.graph import Graph
-from longwall.storage.memory.reservations import Reservation
 
 _KERNELS = ("cliques", "five-cycles", "pairs")
 WRAPS_FROM = 1 << 62
 """Numbers of tables and rows below this bound fit 64-bit integers."""
 
 
-class _TablesOnEngine:
-    """Tables beside the graph, with their bytes of the budget."""
-
-    def __init__(self, graph: TabledGraph, memory: Reservation):
-        self.graph, self._memory = graph, memory
-
-    def close(self) -> None:
-        """Release the bytes."""
-        self._memory.release()
-
-
 @dataclass(frozen=True)
-class Tables(Derivation[_TablesOnEngine]):
+class Tables(Derivation[Reserved[TabledGraph]]):
     """The tables of a program, modulo a number; in a core, with the tables that the program is given."""
 
     last_only: ClassVar[bool] = True
@@ -65,7 +53,7 @@ class Tables(Derivation[_TablesOnEngine]):
     modulus: int
     given: GivenTables | None
 
-    def build(self, env: Environment) -> _TablesOnEngine:
+    def build(self, env: Environment) -> Reserved[TabledGraph]:
         """Compute the tables on the engine."""
         with ExitStack() as opened:
             given: Sequence[Any] = ()
@@ -77,7 +65,7 @@ class Tables(Derivation[_TablesOnEngine]):
             memory = opened.enter_context(TableMemory(env.resources.work, on_device=env.resources.on_device))
             tables = make_tables(env.engine, graph, self.program, self.modulus, memory, given)
             tabled = TabledGraph(**{one.name: getattr(graph, one.name) for one in fields(graph)}, tables=tables)
-            return _TablesOnEngine(tabled, memory.kept())
+            return Reserved(tabled, memory.kept())
 
 
 @dataclass(frozen=True)
@@ -98,7 +86,7 @@ class RowCount(RangeCount):
     def arrays(self, env: Environment) -> TabledGraph:
         """See `RangePhase`."""
         assert isinstance(self.count, CountHomomorphisms | CountListed)
-        return derived(env, Tables(self.tables, self.count.modulus, self.given)).graph
+        return derived(env, Tables(self.tables, self.count.modulus, self.given)).value
 
 
 @contextmanager

@@ -56,6 +56,9 @@ class QueryCount(Phase):
     title: str
     limit: int | None = None
     patience: int | None = None
+    activity = "counting"
+    unit = "roots"
+    aggregation = Aggregation(int, sum, int)
 
     @property
     def name(self) -> str:
@@ -63,24 +66,9 @@ class QueryCount(Phase):
         return f"match {self.title}"
 
     @property
-    def activity(self) -> str:
-        """See `Phase`."""
-        return "counting"
-
-    @property
-    def unit(self) -> str:
-        """See `Phase`."""
-        return "roots"
-
-    @property
     def wanted_rows(self) -> int | None:
         """See `Phase`."""
         return self.limit
-
-    @property
-    def aggregation(self) -> Aggregation[int, int]:
-        """See `Phase`."""
-        return Aggregation(int, sum, int)
 
     def prepare(self, env: Environment) -> None:
         """Find the candidates."""

@@ -32,6 +32,8 @@ from longwall.storage.memory.reservations import BudgetExceeded
 
 Sums = tuple[int, float]
 """A sum modulo a number, and the sum of the absolute values of its terms in floating point."""
+
+
 _WORD = 1 << 64
 
 
@@ -54,21 +56,13 @@ class QueryTerms(Phase):
     query: QueryGraph
     title: str
     modulus: int = 0
+    activity = "counting"
+    unit = "roots"
 
     @property
     def name(self) -> str:
         """See `Phase`."""
         return f"add up {self.title}" + (f", modulo {self.modulus}" if self.modulus else "")
-
-    @property
-    def activity(self) -> str:
-        """See `Phase`."""
-        return "counting"
-
-    @property
-    def unit(self) -> str:
-        """See `Phase`."""
-        return "roots"
 
     @property
     def aggregation(self) -> Aggregation[Sums, Sums]:

@@ -21,10 +21,10 @@ from longwall.kernels.interface.homomorphism_program import CodegreePattern, Dom
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, isomorphic
 from longwall.pipeline.planning.homomorphisms.decompositions import Decomposer
+from longwall.pipeline.planning.homomorphisms.pairs import Edges, codegree_edges, codegree_patterns, merged_edges
 from longwall.pipeline.planning.homomorphisms.pattern_core import NoDecomposition, PassCosts, Sum
 from longwall.pipeline.planning.homomorphisms.set_partitions import set_partitions
 from longwall.pipeline.planning.homomorphisms.table_compiler import compile_sums
-from longwall.pipeline.planning.pairs.patterns import Edges, codegree_edges, codegree_patterns, merged_edges
 
 MAX_VERTICES = 8  # 4,140 set partitions; the next size has 21,147
 _TRIANGLE = 3

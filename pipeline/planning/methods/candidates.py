@@ -45,6 +45,7 @@ class CandidatesPlan(CountPlan):
 
     induced: bool
     stops: ClassVar[bool] = True
+    needs = "the candidates of a query"
 
     @property
     def query(self) -> QueryGraph:
@@ -60,11 +61,6 @@ class CandidatesPlan(CountPlan):
         labels = " ".join(str(self.pattern.label(v)) for v in range(self.pattern.num_vertices))
         title = f"{self.pattern.edge_text}, labels {labels}{', induced' if self.induced else ''}"
         return QueryCount(self.query, title)
-
-    @property
-    def needs(self) -> str:
-        """The lists of candidates."""
-        return "the candidates of a query"
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
@@ -139,7 +135,8 @@ class CandidatesPlan(CountPlan):
     def _search(self, phase: QueryCount, env: Coordinator) -> int:
         record = env.run(phase)
         self._record(record.partials, env)
-        return phase.aggregation.result(record.values)
+        found: int = phase.aggregation.result(record.values)
+        return found
 
     def _record(self, partials: Sequence[PartialResult], env: Coordinator) -> None:
         record_levels(env, partials, {self.pattern.num_vertices - 1: "count"})

@@ -20,7 +20,7 @@ from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.count_per_edge import CountPerEdge
 from longwall.pipeline.phases.edge_graph import edge_graph
 from longwall.pipeline.planning.facts import Facts
-from longwall.pipeline.planning.method import INDUCED, Method, not_plain
+from longwall.pipeline.planning.method import INDUCED, Method
 from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal
 from longwall.pipeline.planning.query import Query, Want
 from longwall.stages.edge_counting import SHAPES, CountOfEdges
@@ -99,20 +99,27 @@ class CountsOfEdges(Method):
     """Counts the triangles, 4-cliques or 4-cycles of each edge."""
 
     name: ClassVar[str] = "counts-of-edges"
+    plain: ClassVar[bool] = True
     wants: ClassVar[tuple[Want, ...]] = ("per_edge",)
+
+    def lacks(self, query: Query) -> Refusal | None:
+        """Return the refusal of a pattern that is counted at no edge, too."""
+        if (refusal := super().lacks(query)) is not None:
+            return refusal
+        if query.induced and not query.pattern.is_clique:
+            return INDUCED
+        if _edge_shape(query.pattern) is None:
+            return Refusal("the pattern is neither a triangle, a 4-clique nor a 4-cycle")
+        return None
 
     def propose(self, query: Query, facts: Facts, planner: Planning) -> CountPlan | Refusal:  # noqa: ARG002
         """Propose the kernel of the shape."""
-        if not query.plain:
-            return not_plain(query)
-        if query.induced and not query.pattern.is_clique:
-            return INDUCED
-        if (shape := edge_shape(query.pattern)) is None:
-            return Refusal("the pattern is neither a triangle, a 4-clique nor a 4-cycle")
+        shape = _edge_shape(query.pattern)
+        assert shape is not None, "see `lacks`"
         return CountsOfEdgesPlan(query.pattern, _STEPS[shape] * facts.stats.sum_degree_squared, shape, method=self.name)
 
 
-def edge_shape(pattern: Pattern) -> EdgeShape | None:
+def _edge_shape(pattern: Pattern) -> EdgeShape | None:
     """Return which shape an unlabelled pattern is, if it is one that is counted at every edge."""
     if pattern.is_clique and pattern.num_vertices in (3, 4):
         return "triangle" if pattern.num_vertices == 3 else "clique-4"

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.phases.degree_sums import count_stars
 from longwall.pipeline.planning.facts import Facts
-from longwall.pipeline.planning.method import INDUCED, Method, not_plain
+from longwall.pipeline.planning.method import Method
 from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal
 from longwall.pipeline.planning.query import Query
 
@@ -39,14 +39,12 @@ class Degrees(Method):
     """Stars by the degrees of their centres."""
 
     name: ClassVar[str] = "degrees"
+    plain: ClassVar[bool] = True
+    non_induced: ClassVar[bool] = True
     sure: ClassVar[bool] = True
 
     def propose(self, query: Query, facts: Facts, planner: Planning) -> CountPlan | Refusal:  # noqa: ARG002
         """Propose the sum over degrees for a star of three leaves or more."""
-        if not query.plain:
-            return not_plain(query)
-        if query.induced:
-            return INDUCED
         pattern = query.pattern
         if pattern.num_vertices < 4 or sorted(map(len, pattern.neighbours))[-2] != 1:
             return Refusal("the pattern is no star of three leaves or more")

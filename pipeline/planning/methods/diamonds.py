@@ -5,12 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.planning.facts import Facts
-from longwall.pipeline.planning.kernel_plan import KernelPlan
-from longwall.pipeline.planning.method import INDUCED, Method, not_plain
-from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal
-from longwall.pipeline.planning.query import Query
+from longwall.pipeline.planning.kernel_plan import KernelPlan, OneShape
 from longwall.stages.four_vertices import CountDiamondsOfArcs
 from longwall.stages.range_counting import CountDiamonds, CountRanges
 
@@ -20,16 +16,15 @@ _MANY_EDGES = 1 << 18
 _PREFERRED = 0.5  # of the steps of the other way, where the lists of smaller neighbours are read in order
 
 
-class Diamonds(Method):
+class Diamonds(OneShape):
     """Diamonds by the triangles at each edge, whose rows are looked up."""
 
     name: ClassVar[str] = "diamonds"
     family: ClassVar[str] = "triangles"
     sure: ClassVar[bool] = False
-
-    def propose(self, query: Query, facts: Facts, planner: Planning) -> CountPlan | Refusal:  # noqa: ARG002
-        """Propose the kernel for a diamond."""
-        return _proposed(query, facts, CountDiamonds(), self.name)
+    shape: ClassVar[str] = "diamond"
+    degrees: ClassVar[list[int]] = [2, 2, 3, 3]
+    stage: ClassVar[type[CountRanges]] = CountDiamonds
 
 
 @dataclass(frozen=True)
@@ -43,30 +38,10 @@ class DiamondsByArcsPlan(KernelPlan):
         return self.cost * _PREFERRED if in_order else self.cost
 
 
-class DiamondsByArcs(Method):
+class DiamondsByArcs(Diamonds):
     """Diamonds by the triangles of each arc, which come in order."""
 
     name: ClassVar[str] = "diamonds-by-arcs"
-    family: ClassVar[str] = "triangles"
     sure: ClassVar[bool] = True
-
-    def propose(self, query: Query, facts: Facts, planner: Planning) -> CountPlan | Refusal:  # noqa: ARG002
-        """Propose the kernel for a diamond."""
-        return _proposed(query, facts, CountDiamondsOfArcs(), self.name, DiamondsByArcsPlan)
-
-
-def _refusal(query: Query) -> Refusal | None:
-    if not query.plain:
-        return not_plain(query)
-    if query.induced:
-        return INDUCED
-    if sorted(map(len, query.pattern.neighbours)) != [2, 2, 3, 3]:
-        return Refusal("the pattern is no diamond")
-    return None
-
-
-def _proposed(
-    query: Query, facts: Facts, count: CountRanges, name: str, kind: type[KernelPlan] = KernelPlan
-) -> CountPlan | Refusal:
-    cost = float(facts.stats.sum_degree_squared) / 4
-    return _refusal(query) or kind(query.pattern, cost, RangeCount(count, cost), method=name)
+    stage: ClassVar[type[CountRanges]] = CountDiamondsOfArcs
+    plan: ClassVar[type[KernelPlan]] = DiamondsByArcsPlan

@@ -10,7 +10,7 @@ from longwall.pipeline.execution.phase import NotEnoughMemory
 from longwall.pipeline.phases.degree_sums import count_by_triangles, triangle_phase
 from longwall.pipeline.phases.range_count import RangePhase
 from longwall.pipeline.planning.facts import Facts
-from longwall.pipeline.planning.method import INDUCED, Method, not_plain
+from longwall.pipeline.planning.method import Method
 from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal
 from longwall.pipeline.planning.query import Query
 from longwall.storage.memory.reservations import BudgetExceeded
@@ -73,13 +73,11 @@ class FromTriangles(Method):
     """Paths of four vertices and triangles with a tail: triangles need the arcs to smaller neighbours alone."""
 
     name: ClassVar[str] = "from-triangles"
+    plain: ClassVar[bool] = True
+    non_induced: ClassVar[bool] = True
 
     def propose(self, query: Query, facts: Facts, planner: Planning) -> CountPlan | Refusal:  # noqa: ARG002
         """Propose the count from triangles."""
-        if not query.plain:
-            return not_plain(query)
-        if query.induced:
-            return INDUCED
         if triangle_phase(query.pattern, 0.0) is None:
             return Refusal("the pattern is neither a path of four vertices nor a triangle with a tail")
         cost = float(facts.stats.num_edges)

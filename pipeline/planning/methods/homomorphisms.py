@@ -13,7 +13,7 @@ from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.homomorphisms.pattern_core import pass_costs
 from longwall.pipeline.planning.homomorphisms.sums import denser, plan_homomorphisms
-from longwall.pipeline.planning.method import Method, not_plain
+from longwall.pipeline.planning.method import Method
 from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal, embeddings_of
 from longwall.pipeline.planning.query import Query
 
@@ -82,13 +82,16 @@ class Homomorphisms(Method):
     """Sums of homomorphism counts; induced counts by those of the patterns with more edges."""
 
     name: ClassVar[str] = "homomorphisms"
+    plain: ClassVar[bool] = True
     family: ClassVar[str] = "sums"
     lists: ClassVar[bool] = True
 
     def propose(self, query: Query, facts: Facts, planner: Planning) -> CountPlan | Refusal:  # noqa: ARG002
         """Propose the sums for a pattern without labels."""
-        if (refusal := _refusal(query)) is not None:
-            return refusal
+        if query.pattern.num_vertices < 3:
+            return Refusal("the pattern has two vertices")
+        if query.induced and not induced_by_denser(query.pattern):
+            return Refusal("too many patterns have more edges")
         patterns, signs = _summed(query)
         sums = plan_homomorphisms(patterns, replace(pass_costs(facts.stats), lists=self.lists))
         if sums is None:
@@ -116,13 +119,3 @@ def _summed(query: Query) -> tuple[tuple[Pattern, ...], tuple[int, ...]]:
         return (Pattern(query.pattern.num_vertices, query.pattern.edges),), (1,)
     more = denser(query.pattern)
     return tuple(pattern for pattern, _ in more), tuple(sign for _, sign in more)
-
-
-def _refusal(query: Query) -> Refusal | None:
-    if not query.plain:
-        return not_plain(query)
-    if query.pattern.num_vertices < 3:
-        return Refusal("the pattern has two vertices")
-    if query.induced and not induced_by_denser(query.pattern):
-        return Refusal("too many patterns have more edges")
-    return None

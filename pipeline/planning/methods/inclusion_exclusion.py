@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.homomorphisms.sums import denser
-from longwall.pipeline.planning.method import NOT_INDUCED, ON_PARTS, Method, not_plain
+from longwall.pipeline.planning.method import ON_PARTS, Method
 from longwall.pipeline.planning.methods.homomorphisms import induced_by_denser
 from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal
 from longwall.pipeline.planning.query import Query
@@ -53,14 +53,13 @@ class InclusionExclusion(Method):
     """Induced counts by the non-induced counts of all patterns with more edges, each by its own plan."""
 
     name: ClassVar[str] = "inclusion-exclusion"
+    plain: ClassVar[bool] = True
     family: ClassVar[str] = "sums"
 
     def propose(self, query: Query, facts: Facts, planner: Planning) -> CountPlan | Refusal:
         """Propose the sum for an induced pattern without labels."""
-        if not query.plain:
-            return not_plain(query)
         if not query.induced:
-            return NOT_INDUCED
+            return Refusal("the count is not induced")
         if query.pattern.num_vertices < 3 or not induced_by_denser(query.pattern):
             return Refusal("too many patterns have more edges")
         whole = planner.but(*ON_PARTS)

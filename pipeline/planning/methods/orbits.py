@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
 from typing import ClassVar
 
+from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.method import Method
 from longwall.pipeline.planning.methods.motifs import steps_of_sets
@@ -21,44 +23,56 @@ _PAIR_STEPS, _SET_STEPS = 0.25, 20.0
 _COUNTED_PAIR_STEPS, _COUNTED_VERTEX_STEPS = 150.0, 1e4
 
 
-class OrbitEnumeration(Method):
+class _Orbits(Method):
+    """Counts of the orbits of every vertex."""
+
+    wants: ClassVar[tuple[Want, ...]] = ("per_vertex",)
+    census: ClassVar[bool] = True
+    most: ClassVar[int]
+    """Vertices of the largest graphlets."""
+
+    def propose(self, query: Query, facts: Facts, planner: Planning) -> CountPlan | Refusal:  # noqa: ARG002
+        """Propose the plan, unless graphlets are too large for it."""
+        if query.pattern.num_vertices > self.most:
+            return Refusal(f"the patterns have more than {self.most} vertices")
+        return self.plan(query.pattern, facts)
+
+    @abstractmethod
+    def plan(self, pattern: Pattern, facts: Facts) -> CountPlan:
+        """Plan for graphlets with as many vertices as a pattern."""
+
+
+class OrbitEnumeration(_Orbits):
     """Enumerates the connected induced subgraphs of each size, and counts orbits at their vertices."""
 
     name: ClassVar[str] = "orbit-enumeration"
     family: ClassVar[str] = "enumeration"
-    wants: ClassVar[tuple[Want, ...]] = ("per_vertex",)
-    census: ClassVar[bool] = True
+    most: ClassVar[int] = MAX_ENUMERATED_ORBITS
 
-    def propose(self, query: Query, facts: Facts, planner: Planning) -> CountPlan | Refusal:  # noqa: ARG002
-        """Propose the enumeration."""
+    def plan(self, pattern: Pattern, facts: Facts) -> CountPlan:
+        """Plan the enumeration."""
         from longwall.pipeline.planning.motifs.orbits import OrbitPlan
 
-        k, stats = query.pattern.num_vertices, facts.stats
-        if k > MAX_ENUMERATED_ORBITS:
-            return Refusal(f"the patterns have more than {MAX_ENUMERATED_ORBITS} vertices")
+        stats = facts.stats
         cost = _PAIR_STEPS * stats.sum_degree_squared
-        if k > 3:
+        if pattern.num_vertices > 3:
             cost += _SET_STEPS * stats.sum_degree_squared + _reads_of_sets(stats)
-        return OrbitPlan(query.pattern, cost, method=self.name)
+        return OrbitPlan(pattern, cost, method=self.name)
 
 
-class OrbitCounting(Method):
+class OrbitCounting(_Orbits):
     """Counts homomorphisms of graphlets around each vertex, of which the orbits follow."""
 
     name: ClassVar[str] = "orbit-counting"
-    wants: ClassVar[tuple[Want, ...]] = ("per_vertex",)
-    census: ClassVar[bool] = True
+    most: ClassVar[int] = MAX_ORBITS
 
-    def propose(self, query: Query, facts: Facts, planner: Planning) -> CountPlan | Refusal:  # noqa: ARG002
-        """Propose the count of homomorphisms."""
+    def plan(self, pattern: Pattern, facts: Facts) -> CountPlan:
+        """Plan the count of homomorphisms."""
         from longwall.pipeline.planning.motifs.orbits_by_counting import OrbitCountingPlan
 
-        k, stats = query.pattern.num_vertices, facts.stats
-        if k > MAX_ORBITS:
-            return Refusal(f"the patterns have more than {MAX_ORBITS} vertices")
-        pairs = stats.sum_degree_squared if facts.graph is None else _pairs_without_leaves(facts.graph)
-        cost = _COUNTED_PAIR_STEPS * pairs + _COUNTED_VERTEX_STEPS * stats.num_vertices
-        return OrbitCountingPlan(query.pattern, cost, method=self.name)
+        pairs = facts.stats.sum_degree_squared if facts.graph is None else _pairs_without_leaves(facts.graph)
+        cost = _COUNTED_PAIR_STEPS * pairs + _COUNTED_VERTEX_STEPS * facts.stats.num_vertices
+        return OrbitCountingPlan(pattern, cost, method=self.name)
 
 
 def _reads_of_sets(stats: GraphStats) -> float:

@@ -1,4 +1,4 @@
-"""Depth-first search by a matching order: it counts any pattern."""
+"""Depth-first search by a matching order: it counts or lists any pattern."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.method import Method
 from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal
-from longwall.pipeline.planning.query import Query
-from longwall.pipeline.planning.search.edge_labels import plan_labelled_edges
+from longwall.pipeline.planning.query import Query, Want
 from longwall.pipeline.planning.search.search_plan import MatchPlan
-from longwall.pipeline.planning.search.search_planner import MAX_SUFFIX, plan_edge_joins, plan_match
+from longwall.pipeline.planning.search.search_planner import (
+    MAX_SUFFIX,
+    plan_edge_joins,
+    plan_labelled_edges,
+    plan_match,
+)
 from longwall.storage.graph.stats import GraphStats
 
 _STEPS = 50.0  # of an embedding and vertex, in elementary steps
@@ -47,6 +51,21 @@ class SearchPlan(CountPlan):
         return count_matches(self.search, env, limit)
 
 
+@dataclass(frozen=True)
+class ListingPlan(SearchPlan):
+    """A search that writes the embeddings that it finds, up to the limit of the run; they are its count."""
+
+    def count(self, env: Coordinator) -> int:
+        """Write the embeddings; return how many the pattern adds to those that the run has written."""
+        from longwall.pipeline.phases.listing import list_matches
+
+        return list_matches(self.search, env, written=env.rows_written)
+
+    def count_up_to(self, limit: int, env: Coordinator) -> int:  # noqa: ARG002 - the run has the limit of its rows
+        """Write the embeddings, as `count` does."""
+        return self.count(env)
+
+
 class Search(Method):
     """Depth-first search, which ends at a limit."""
 
@@ -58,6 +77,19 @@ class Search(Method):
         search = search_of(query, facts.stats)
         cost = search.cost if query.limit is None else min(search.cost, steps_to(query.limit, query.pattern))
         return SearchPlan(query.pattern, cost, search, method=self.name)
+
+
+class Listing(Method):
+    """Lists the embeddings of any pattern."""
+
+    name: ClassVar[str] = "listing"
+    family: ClassVar[str] = "search"
+    wants: ClassVar[tuple[Want, ...]] = ("rows",)
+
+    def propose(self, query: Query, facts: Facts, planner: Planning) -> CountPlan | Refusal:  # noqa: ARG002
+        """Propose the search."""
+        search = search_of(query, facts.stats)
+        return ListingPlan(query.pattern, search.cost, search, method=self.name)
 
 
 def search_of(query: Query, stats: GraphStats) -> MatchPlan:

@@ -14,7 +14,7 @@ from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.phases.by_label.layouts import labels_are_there
 from longwall.pipeline.phases.degree_sums import count_stars
-from longwall.pipeline.phases.stars.star_count import Star, StarCount
+from longwall.pipeline.phases.star_count import Star, StarCount
 from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.method import Rewrite
 from longwall.pipeline.planning.methods.search import steps_to
@@ -47,16 +47,12 @@ class StarLeavesPlan(CountPlan):
 
     induced: bool
     tried: ClassVar[bool] = True
+    needs = "the choices of leaves"
 
     @property
     def star(self) -> Star:
         """The star to count."""
         return Star.of(self.pattern, induced=self.induced)
-
-    @property
-    def needs(self) -> str:
-        """The tables of choices."""
-        return "the choices of leaves"
 
     def unsuited(self, facts: Facts) -> str:
         """Return why not: where the graph lies in its store, or another count on a device is as quick."""

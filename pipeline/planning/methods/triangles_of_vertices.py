@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
-from longwall.pipeline.phases.range_count import RangePhase
 from longwall.pipeline.planning.facts import Facts
-from longwall.pipeline.planning.method import Method, not_plain
+from longwall.pipeline.planning.kernel_plan import PhasePlan
+from longwall.pipeline.planning.method import Method
 from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal
 from longwall.pipeline.planning.query import Query, Want
 from longwall.pipeline.planning.search.search_planner import plan_match
@@ -20,26 +20,10 @@ from longwall.stages.range_counting import CountTrianglesOfVertices
 
 
 @dataclass(frozen=True)
-class TrianglesOfVerticesPlan(CountPlan):
+class TrianglesOfVerticesPlan(PhasePlan):
     """The number of triangles of every vertex."""
 
-    @property
-    def phase(self) -> CountPerVertex:
-        """What counts them."""
-        return CountPerVertex(CountTrianglesOfVertices(), self.cost)
-
-    @property
-    def streamed(self) -> RangePhase:
-        """See `CountPlan`."""
-        return self.phase
-
-    def to_dict(self) -> dict[str, Any]:
-        """The plan as JSON-able data."""
-        return self._facts(self.phase.count.method)
-
-    def describe(self) -> str:
-        """The plan as text."""
-        return self._title() + self.phase.describe()
+    phase: CountPerVertex
 
     def count(self, env: Coordinator) -> int:
         """Write the number of triangles of every vertex to ``vertices.parquet``; return the number of triangles."""
@@ -61,13 +45,13 @@ class TrianglesOfVertices(Method):
     """Counts the triangles of each vertex."""
 
     name: ClassVar[str] = "triangles-of-vertices"
+    plain: ClassVar[bool] = True
     wants: ClassVar[tuple[Want, ...]] = ("per_vertex",)
 
     def propose(self, query: Query, facts: Facts, planner: Planning) -> CountPlan | Refusal:  # noqa: ARG002
         """Propose the kernel for triangles."""
-        if not query.plain:
-            return not_plain(query)
         if not query.pattern.is_clique or query.pattern.num_vertices != 3:
             return Refusal("the pattern is no triangle")
         cost = sum(plan_match(query.pattern, facts.stats).rows)
-        return TrianglesOfVerticesPlan(query.pattern, cost, method=self.name)
+        phase = CountPerVertex(CountTrianglesOfVertices(), cost)
+        return TrianglesOfVerticesPlan(query.pattern, cost, phase, method=self.name)

@@ -5,7 +5,9 @@ a pattern is the sum of the induced counts of all patterns, each times the numbe
 this one. The denser patterns' counts are known first, so each induced count follows by subtraction.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from longwall.kernels.host.patterns.pattern_codes import spanning_subgraphs
@@ -104,39 +106,40 @@ class CountingPlan(CensusPlan):
         return counts
 
     def _around_hubs(self, env: Coordinator) -> dict[Pattern, int]:
-        """Count the mappings of all patterns around hubs; None if that does not fit or is more work."""
+        """Count the mappings of all patterns around hubs; none if that does not fit or is more work."""
         if not self.hubs or not pays_on_engine(self.cost, Facts.there(env)):
             return {}
-        try:
-            found = mappings_around_hubs(self.patterns, env, self.hubs, self.cost, self.planner, each=_PART)
-        except NotEnoughMemory:
-            env.observer.note("the budget has no room for the graph without its hubs: counting with them")
-            return {}
-        except TooExpensive:
-            return {}
-        return dict(zip(self.patterns, found, strict=True))
+
+        def count() -> list[int]:
+            return mappings_around_hubs(self.patterns, env, self.hubs, self.cost, self.planner, each=_PART)
+
+        return _counted(self.patterns, count, env, "the graph without its hubs: counting with them")
 
     def _mappings(self, env: Coordinator) -> dict[Pattern, int]:
-        """Count the mappings of the patterns that are counted together; none where there is no room for that."""
+        """Count the mappings of the patterns that are counted together; none if there is no room for that."""
         if self.together is None:
             return {}
-        in_core = self.in_core and pays_on_engine(self.together.sums.cost, Facts.there(env))
-        found = self._with_leaves(env) if in_core else None
-        if found is not None:
-            return dict(zip(self.shared, found, strict=True))
-        try:
-            return dict(zip(self.shared, self.together.mappings(env), strict=True))
-        except NotEnoughMemory:
-            env.observer.note("the budget has no room for the tables of all patterns: counting one after the other")
-            return {}
+        sums, found = self.together.sums, dict[Pattern, int]()
+        if self.in_core and pays_on_engine(sums.cost, Facts.there(env)):
 
-    def _with_leaves(self, env: Coordinator) -> list[int] | None:
-        """Count them in the 2-core; None where there is no room for that, or it is more work."""
-        assert self.together is not None
-        try:
-            return count_with_leaves(self.shared, env, find_core(env, LEAF_CORE), self.together.sums.cost)
-        except TooExpensive:
-            return None
-        except NotEnoughMemory:
-            env.observer.note("the budget has no room for the 2-core of the graph: counting without it")
-            return None
+            def count() -> list[int]:
+                return count_with_leaves(self.shared, env, find_core(env, LEAF_CORE), sums.cost)
+
+            found = _counted(self.shared, count, env, "the 2-core of the graph: counting without it")
+        all_at_once = partial(self.together.mappings, env)
+        return found or _counted(
+            self.shared, all_at_once, env, "the tables of all patterns: counting one after the other"
+        )
+
+
+def _counted(
+    patterns: Sequence[Pattern], count: Callable[[], list[int]], env: Coordinator, otherwise: str
+) -> dict[Pattern, int]:
+    """Return what counts patterns together; nothing if that is more work, or if it does not fit: then with a note."""
+    try:
+        return dict(zip(patterns, count(), strict=True))
+    except NotEnoughMemory:
+        env.observer.note(f"the budget has no room for {otherwise}")
+    except TooExpensive:
+        pass
+    return {}

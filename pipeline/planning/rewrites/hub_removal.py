@@ -17,10 +17,10 @@ from longwall.pipeline.phases.hubs.part_counts import plan_parts
 from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.hubs.hub_terms import MAX_VERTICES, hub_terms
 from longwall.pipeline.planning.hubs.parts import TooManyParts
-from longwall.pipeline.planning.method import Rewrite, not_plain
+from longwall.pipeline.planning.method import Rewrite
 from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal, embeddings_of
 from longwall.pipeline.planning.query import Query
-from longwall.pipeline.planning.worth import pays_on_engine, worth_making
+from longwall.pipeline.planning.worth import too_quick, worth_making
 from longwall.storage.graph.derived.hubs import HubFree, count_hubs
 from longwall.storage.graph.graph import Graph
 from longwall.storage.streaming.stored_graph import StoredGraph
@@ -49,16 +49,11 @@ class HubRemovalPlan(CountPlan):
     hubs: int
     planner: Planning = field(compare=False, repr=False)
     tried: ClassVar[bool] = True
-
-    @property
-    def needs(self) -> str:
-        """The graph without hubs."""
-        return "the graph without its hubs"
+    needs = "the graph without its hubs"
 
     def unsuited(self, facts: Facts) -> str:
         """Return why not: where a device counts in less time than the host removes hubs."""
-        slow = "" if pays_on_engine(self.cost, facts) else "to remove the hubs takes longer than the count"
-        return super().unsuited(facts) or slow
+        return super().unsuited(facts) or too_quick(self.cost, facts, "to remove the hubs")
 
     def to_dict(self) -> dict[str, Any]:
         """The number of hubs."""
@@ -82,12 +77,11 @@ class HubRemoval(Rewrite):
     """Counts around hubs, of patterns without labels."""
 
     name: ClassVar[str] = "hub-removal"
+    plain: ClassVar[bool] = True
 
     def propose(self, query: Query, facts: Facts, planner: Planning, best: CountPlan) -> CountPlan | Refusal:
         """Propose the count around hubs, if the graph has some and the count takes long."""
         pattern = query.pattern
-        if not query.plain:
-            return not_plain(query)
         if query.limit is not None:
             return Refusal("a count that ends at a limit uses the whole graph")
         if pattern.is_clique or not 3 < pattern.num_vertices <= MAX_VERTICES:

@@ -15,7 +15,7 @@ from longwall.pipeline.planning.methods.degrees import DegreesPlan
 from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal
 from longwall.pipeline.planning.query import Query
 from longwall.pipeline.planning.rewrites.label_partition import LabelPartitionPlan
-from longwall.pipeline.planning.worth import pays_on_engine, peels_many_edges, worth_a_core
+from longwall.pipeline.planning.worth import peels_many_edges, too_quick, worth_a_core
 
 LEAF_CORE = 2
 
@@ -46,8 +46,7 @@ class InCorePlan(CountPlan):
 
     def unsuited(self, facts: Facts) -> str:
         """Return why not: where the graph lies in its store, or a device counts in less time than the host peels."""
-        slow = "" if pays_on_engine(self.cost, facts) else "to make the core takes longer than the count"
-        return super().unsuited(facts) or slow
+        return super().unsuited(facts) or too_quick(self.cost, facts, "to make the core")
 
     def to_dict(self) -> dict[str, Any]:
         """The core."""

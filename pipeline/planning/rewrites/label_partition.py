@@ -39,16 +39,8 @@ class LabelPartitionPlan(CountPlan):
 
     layout: LabelLayout
     inside: CountPlan
-
-    @property
-    def kernels(self) -> tuple[Any, ...]:
-        """That which lays out the derived graph."""
-        return (Kernels.rows_by_label,)
-
-    @property
-    def needs(self) -> str:
-        """The derived graph."""
-        return "the graph by label"
+    needs = "the graph by label"
+    kernels = (Kernels.rows_by_label,)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""

@@ -18,7 +18,7 @@ from longwall.pipeline.planning.methods.homomorphisms import induced_by_denser
 from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal, embeddings_of
 from longwall.pipeline.planning.query import Query
 from longwall.pipeline.planning.rewrites.k_core import LEAF_CORE, find_core, least_neighbours, no_core
-from longwall.pipeline.planning.worth import pays_on_engine
+from longwall.pipeline.planning.worth import too_quick
 
 _GAIN = 0.5  # of the steps in the whole graph, that counting with leaves may take: tables are made for each modulus
 
@@ -35,16 +35,11 @@ class PendantVerticesPlan(CountPlan):
 
     induced: bool
     tried: ClassVar[bool] = True
-
-    @property
-    def needs(self) -> str:
-        """The core."""
-        return f"the {LEAF_CORE}-core of the graph"
+    needs = f"the {LEAF_CORE}-core of the graph"
 
     def unsuited(self, facts: Facts) -> str:
         """Return why not: where the graph lies in its store, or a device counts in less time than the host peels."""
-        slow = "" if pays_on_engine(self.cost, facts) else "to make the core takes longer than the count"
-        return super().unsuited(facts) or slow
+        return super().unsuited(facts) or too_quick(self.cost, facts, "to make the core")
 
     def to_dict(self) -> dict[str, Any]:
         """The core."""

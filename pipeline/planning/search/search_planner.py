@@ -8,7 +8,7 @@ often wedges are closed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import islice
 
@@ -17,6 +17,7 @@ from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, restrictions
 from longwall.pipeline.planning.search.search_compiler import compile_program
 from longwall.pipeline.planning.search.search_plan import MatchPlan
+from longwall.stages.filtering import VerifyLabels
 from longwall.storage.graph.stats import GraphStats
 
 BEAM = 24
@@ -300,3 +301,37 @@ def _prefers_descending(program: SearchProgram) -> bool:
     """
     read = [op for op in program.sets if op.kind != SetKind.ADJACENCY]
     return all(op.below | op.above for op in read)
+
+
+def plan_labelled_edges(
+    pattern: Pattern, stats: GraphStats, *, induced: bool, counting: bool, joining: bool = False
+) -> MatchPlan:
+    """Plan the search for a pattern with labels of edges.
+
+    Every vertex is enumerated, so that the labels of all its edges can be looked at: no formula, no kernel for cliques
+    and no fused count knows them.
+
+    Parameters
+    ----------
+    pattern
+        The pattern; its labels are numbers.
+    stats
+        Statistics of the data graph.
+    induced
+        Whether non-edges of the pattern must be non-edges of the graph.
+    counting
+        Whether only the number of embeddings is wanted.
+    joining
+        Whether rows are extended by an edge at a time, see `plan_edge_joins`.
+    """
+    plan_search = plan_edge_joins if joining else plan_match
+    plan = plan_search(pattern, stats, induced=induced, counting=False)
+    position = {vertex: level for level, vertex in enumerate(plan.order)}
+    known: dict[int, list[tuple[int, int]]] = {}
+    for edge, label in zip(pattern.edges, pattern.edge_labels or (), strict=True):
+        if label is not None:
+            assert isinstance(label, int), "labels are numbers by now"
+            first, last = sorted(position[vertex] for vertex in edge)
+            known.setdefault(last, []).append((first, label))
+    labels = tuple(VerifyLabels(level, tuple(sorted(pairs))) for level, pairs in sorted(known.items()))
+    return replace(plan, counting=counting, joined=(*plan.joined, *labels))

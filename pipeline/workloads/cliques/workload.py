@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Field
 
 from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.patterns.parse import parse_pattern
@@ -46,22 +47,16 @@ class Cliques(Workload):
         description='number of vertices, 3 or more, or `"all"`: cliques of every size'
     )
 
-    @field_validator("k")
-    @classmethod
-    def _lists_are_of_patterns(cls, k: int | str, info: ValidationInfo) -> int | str:
-        if info.data.get("output") == "embeddings" and (isinstance(k, str) or k > MAX_FAMILY):
-            raise ValueError(
-                f"cliques are listed for one size of at most {MAX_FAMILY} vertices, not {quote(k)}; "
-                'use output = "count" or "vertices"'
-            )
-        return k
-
-    @field_validator("k")
-    @classmethod
-    def _edges_have_small_cliques(cls, k: int | str, info: ValidationInfo) -> int | str:
-        if info.data.get("output") == "edges" and (isinstance(k, str) or k > _MAX_EDGE_CLIQUE):
-            raise ValueError(f"counts per edge are given for at most {_MAX_EDGE_CLIQUE} vertices, not {quote(k)}")
-        return k
+    def _faults(self) -> Iterator[tuple[str, str]]:
+        yield from super()._faults()
+        most = {"embeddings": MAX_FAMILY, "edges": _MAX_EDGE_CLIQUE}.get(self.output)
+        if most is None or (isinstance(self.k, int) and self.k <= most):
+            return
+        if self.output == "edges":
+            yield "k", f"counts per edge are given for at most {most} vertices, not {quote(self.k)}"
+        else:
+            what = f"cliques are listed for one size of at most {most} vertices, not {quote(self.k)}"
+            yield "k", f'{what}; use output = "count" or "vertices"'
 
     @property
     def num_columns(self) -> int | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Field
 
 from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.workloads.base import Workload
@@ -58,21 +59,13 @@ class Custom(Workload):
     parameters: dict[str, Any] | None = Field(default=None, description="a table of arguments for the class")
     output: Literal["count"] = Field(default="count", description="`count`; the class says which rows are written")
 
-    @field_validator("algorithm")
-    @classmethod
-    def _can_be_loaded(cls, algorithm: str) -> str:
+    def _faults(self) -> Iterator[tuple[str, str]]:
         try:
-            find_class(algorithm)
+            find_class(self.algorithm)
         except InputError as error:
-            raise ValueError(str(error)) from None
-        return algorithm
-
-    @field_validator("count")
-    @classmethod
-    def _counts_what_it_can(cls, count: str, info: ValidationInfo) -> str:  # noqa: ARG003
-        if count != "embeddings":
-            raise ValueError("the class says what is counted; remove it")
-        return count
+            yield "algorithm", str(error)
+        if self.count != "embeddings":
+            yield "count", "the class says what is counted; remove it"
 
     def with_absolute_paths(self) -> Custom:
         """Return the section with the absolute path of the file, if the class is in a file."""

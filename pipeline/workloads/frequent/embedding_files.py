@@ -157,16 +157,12 @@ class WriteEmbeddings(PartitionPhase):
     """
 
     first: int
+    activity = "writing embeddings"
 
     @property
     def name(self) -> str:
         """See `Phase`."""
         return f"embeddings of {len(self.lineage.levels)} edges"
-
-    @property
-    def activity(self) -> str:
-        """See `Phase`."""
-        return "writing embeddings"
 
     def worker(self, env: Environment, parts: Partitions) -> Worker:
         """See `PartitionPhase`."""

@@ -202,11 +202,7 @@ class PartitionPhase(Phase):
     sticky: ClassVar[bool] = True
 
     lineage: Lineage
-
-    @property
-    def unit(self) -> str:
-        """See `Phase`."""
-        return PARTS
+    unit = PARTS
 
     def tasks(self, env: Environment) -> Sequence[Task]:  # noqa: ARG002 - the same in every process
         """Return a task for every partition."""

@@ -184,16 +184,12 @@ class CountSupports(Phase):
     lineage: Lineage
     cut: Cut
     sets: tuple[dict[str, Any], ...]
+    unit = PARTS
 
     @property
     def name(self) -> str:
         """See `Phase`."""
         return f"counted sets {self.cut.begin} of {self.cut.batch}"
-
-    @property
-    def unit(self) -> str:
-        """See `Phase`."""
-        return PARTS
 
     def tasks(self, env: Environment) -> Sequence[Task]:  # noqa: ARG002 - the same in every process
         """Return tasks over the candidates."""

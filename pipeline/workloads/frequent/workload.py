@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Field
 
 from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.quoting import quote
@@ -52,39 +53,21 @@ class Frequent(Workload):
         default=True, description="`false` finds out what is frequent by `mni` without counting to the end"
     )
 
-    @field_validator("support")
-    @classmethod
-    def _transactions_are_counted_in_transactions(cls, support: str, info: ValidationInfo) -> str:
-        if info.data["kind"] == "transactions" and support not in (None, "transactions"):
-            raise ValueError("transactions has no use for it (only frequent); remove it")
-        return support
-
-    @field_validator("min_support")
-    @classmethod
-    def _instances_are_a_number(cls, wanted: float, info: ValidationInfo) -> float:
-        if isinstance(wanted, float) and info.data.get("support") == "instances":
-            raise ValueError("instances have no upper bound to take a share of; give a number")
-        return wanted
-
-    @field_validator("max_edges")
-    @classmethod
-    def _size_is_known_where_it_must_be(cls, edges: int | None, info: ValidationInfo) -> int | None:
-        if edges is None and info.data.get("support") == "instances":
-            raise ValueError(
+    def _faults(self) -> Iterator[tuple[str, str]]:
+        yield from super()._faults()
+        if self.kind == "transactions" and self.support not in (None, "transactions"):
+            yield "support", "transactions has no use for it (only frequent); remove it"
+        if self.support == "instances" and isinstance(self.min_support, float):
+            yield "min_support", "instances have no upper bound to take a share of; give a number"
+        if self.support == "instances" and self.max_edges is None:
+            text = (
                 'missing; with support = "instances" a pattern may be more frequent than its parts, so all patterns up '
-                "to a size are looked at"
             )
-        if edges is None and info.data.get("output") == "embeddings":
-            raise ValueError('missing; output = "embeddings" has a column for every vertex')
-        return edges
-
-    @field_validator("exact")
-    @classmethod
-    def _only_images_are_left_uncounted(cls, exact: bool, info: ValidationInfo) -> bool:
-        support = "transactions" if info.data["kind"] == "transactions" else info.data.get("support")
-        if not exact and support not in (None, "mni"):
-            raise ValueError(f'support = "{support}" is always exact; remove it')
-        return exact
+            yield "max_edges", text + "to a size are looked at"
+        if self.output == "embeddings" and self.max_edges is None:
+            yield "max_edges", 'missing; output = "embeddings" has a column for every vertex'
+        if not self.exact and self.counted_by != "mni":
+            yield "exact", f'support = "{self.counted_by}" is always exact; remove it'
 
     @property
     def counted_by(self) -> Support:

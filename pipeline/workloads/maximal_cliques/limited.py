@@ -64,26 +64,14 @@ class CliquesUpTo(Phase):
 
     min_size: int
     limit: int
-
-    @property
-    def name(self) -> str:
-        """See `Phase`."""
-        return "count maximal cliques up to a limit"
-
-    @property
-    def activity(self) -> str:
-        """See `Phase`."""
-        return "counting"
+    name = "count maximal cliques up to a limit"
+    activity = "counting"
+    aggregation = Aggregation(list, add_sizes, list)
 
     @property
     def wanted_rows(self) -> int | None:
         """See `Phase`."""
         return self.limit
-
-    @property
-    def aggregation(self) -> Aggregation[list[int], list[int]]:
-        """See `Phase`."""
-        return Aggregation(list, add_sizes, list)
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -114,8 +102,9 @@ class CliquesUpTo(Phase):
 
     def run(self, env: Coordinator) -> list[int]:
         """Count, of what is wanted, what an earlier attempt has not found."""
-        found = self.aggregation.result(env.log.values(self.name))
-        return self.aggregation.result(env.run(CliquesUpTo(self.min_size, self.limit - sum(found))).values)
+        before: list[int] = self.aggregation.result(env.log.values(self.name))
+        found: list[int] = self.aggregation.result(env.run(CliquesUpTo(self.min_size, self.limit - sum(before))).values)
+        return found
 
 
 class _CountWorker(StageWorker):

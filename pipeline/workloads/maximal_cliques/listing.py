@@ -109,16 +109,8 @@ class CliqueList(Phase):
 
     min_size: int
     limit: int | None
-
-    @property
-    def name(self) -> str:
-        """See `Phase`."""
-        return "list maximal cliques"
-
-    @property
-    def activity(self) -> str:
-        """See `Phase`."""
-        return "listing"
+    name = "list maximal cliques"
+    activity = "listing"
 
     @property
     def wanted_rows(self) -> int | None:

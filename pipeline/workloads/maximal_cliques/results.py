@@ -4,23 +4,50 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.coordinator import Coordinator
-from longwall.pipeline.execution.environment import PatternCount
+from longwall.pipeline.execution.environment import Environment, PatternCount
+from longwall.pipeline.phases.count_per_vertex import CountPerVertex
+from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.phases.search_list import rows_left
 from longwall.pipeline.result_tables import TOO_LARGE
 from longwall.pipeline.workloads.base import Output
-from longwall.pipeline.workloads.maximal_cliques.counting import CliqueSizes, CliquesPerVertex
 from longwall.pipeline.workloads.maximal_cliques.limited import CliquesUpTo
-from longwall.pipeline.workloads.maximal_cliques.listing import CliqueList, clique_schema, next_name
+from longwall.pipeline.workloads.maximal_cliques.listing import (
+    CliqueList,
+    clique_schema,
+    next_name,
+)
+from longwall.pipeline.workloads.maximal_cliques.order import ordered_graph
 from longwall.stages.base import Stage
 from longwall.stages.cliques.maximal import CountMaximalCliques, CountMaximalCliquesOfVertices
 from longwall.storage.errors import FinalError
 from longwall.storage.parquet_files import write_parquet
 from longwall.storage.tables.arrow_columns import of_array
+
+
+@dataclass(frozen=True)
+class CliqueSizes(RangeCount):
+    """Count maximal cliques by size."""
+
+    def arrays(self, env: Environment) -> GraphArrays:
+        """See `RangePhase`."""
+        return ordered_graph(env)
+
+
+@dataclass(frozen=True)
+class CliquesPerVertex(CountPerVertex):
+    """Count the maximal cliques of every vertex."""
+
+    def arrays(self, env: Environment) -> GraphArrays:
+        """See `RangePhase`."""
+        return ordered_graph(env)
+
 
 _STAGE = "maximal cliques"
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field
 
 from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.workloads.base import Output, Workload
@@ -67,12 +68,10 @@ class MaximalCliques(Workload):
         default=None, description="stop after this many; by default all are counted or listed"
     )
 
-    @field_validator("limit")
-    @classmethod
-    def _vertices_are_counted_whole(cls, limit: int | None, info: ValidationInfo) -> int | None:
-        if limit is not None and info.data.get("output") == "vertices":
-            raise ValueError("counts per vertex are whole; remove it")
-        return limit
+    def _faults(self) -> Iterator[tuple[str, str]]:
+        yield from super()._faults()
+        if self.output == "vertices" and self.limit is not None:
+            yield "limit", "counts per vertex are whole; remove it"
 
     @property
     def most_embeddings(self) -> int | None:
@@ -89,7 +88,7 @@ class MaximalCliques(Workload):
         counted = self.output == "count" and self.limit is None
         return (Kernels.degeneracy_order, Kernels.maximal_clique_counter if counted else Kernels.maximal_clique_lister)
 
-    def plan(self, graph: Graph, planner: Planner | None = None) -> MaximalCliquePlan:  # noqa: ARG002  # noqa: ARG002 - every graph has the same plan
+    def plan(self, graph: Graph, planner: Planner | None = None) -> MaximalCliquePlan:  # noqa: ARG002 - every graph has the same plan
         """Plan the search."""
         return MaximalCliquePlan(self.min_size, self.output, self.limit)
 

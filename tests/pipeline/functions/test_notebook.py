@@ -90,9 +90,7 @@ def test_progress_is_a_bar_of_the_cell(notebook, graph, capsys):
 
 
 def test_the_bar_moves_and_its_texts_are_escaped(notebook, monkeypatch):
-    from longwall.pipeline.progress import notebook_bar
-
-    monkeypatch.setattr(notebook_bar, "_BETWEEN", 0.0)
+    monkeypatch.setattr(observers, "_BETWEEN", 0.0)
     bar = observers.choose_observer(quiet=False)
     bar.phase("mining <b>", 8, "tasks")
     bar.advance(2)

@@ -52,7 +52,7 @@ from longwall.pipeline.phases.queries.sums import QueryTerms
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.phases.search_count import SearchCount
 from longwall.pipeline.phases.search_list import SearchList
-from longwall.pipeline.phases.stars.star_count import Star, StarCount
+from longwall.pipeline.phases.star_count import Star, StarCount
 from longwall.pipeline.planning.homomorphisms.pattern_core import PassCosts
 from longwall.pipeline.planning.homomorphisms.sums import plan_homomorphisms
 from longwall.pipeline.planning.leaves.leaf_sums import plan_leaf_sums
@@ -63,9 +63,9 @@ from longwall.pipeline.run_store.commit_log import PhaseRecord, checkpoint_bytes
 from longwall.pipeline.run_store.run_files import RunFiles
 from longwall.pipeline.workloads.custom.loading import AlgorithmClass, find_class
 from longwall.pipeline.workloads.custom.phase import RunAlgorithm, stages_of
-from longwall.pipeline.workloads.maximal_cliques.counting import CliqueSizes, CliquesPerVertex
 from longwall.pipeline.workloads.maximal_cliques.limited import CliquesUpTo
 from longwall.pipeline.workloads.maximal_cliques.listing import CliqueList
+from longwall.pipeline.workloads.maximal_cliques.results import CliqueSizes, CliquesPerVertex
 from longwall.stages.cliques.leaves import (
     CountCliquesByPivots,
     CountCliqueSizes,

@@ -39,7 +39,7 @@ def test_tables_take_of_the_budget_their_length(lab: Any, engine_kind: str, patt
     program, budget = program_of(pattern, graph), env.resources.work
     before = budget.used
     with budget.watched() as most:
-        tables = derived(env, Tables(program, WORD, None)).graph.tables
+        tables = derived(env, Tables(program, WORD, None)).value.tables
         taken = most()
     assert tables.nbytes > 8
     assert budget.used - before == tables.nbytes - (0 if program.needs_lists else 8)  # one number stands for no lists
@@ -56,7 +56,7 @@ def test_tables_are_made_while_others_are_there(lab: Any, engine_kind: str, grap
     )
     with vertex_tables(env, program_of(VERTICES, graph), WORD) as others:
         tables = Tables(program_of(LISTS, graph), WORD, None).build(env)
-        assert tables.graph.tables.nbytes > others.nbytes > 0
+        assert tables.value.tables.nbytes > others.nbytes > 0
         tables.close()
 
 

@@ -13,10 +13,10 @@ from longwall.kernels.interface.homomorphism_program import CodegreePattern
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
+from longwall.pipeline.planning.homomorphisms.pairs import codegree_edges
 from longwall.pipeline.planning.homomorphisms.pattern_core import pass_costs
 from longwall.pipeline.planning.homomorphisms.sums import plan_homomorphisms
 from longwall.pipeline.planning.methods.homomorphisms import HomomorphismsPlan
-from longwall.pipeline.planning.pairs.patterns import codegree_edges
 from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.storage.generators.kinds import generate
 

@@ -15,8 +15,8 @@ from longwall.pipeline.report.advice import advice_of, skew_of, warnings_of
 from longwall.pipeline.report.drawings import search_steps
 from longwall.pipeline.report.facts import Facts, Load, facts_of
 from longwall.pipeline.report.page import comparison_page, run_page
+from longwall.pipeline.report.plots import Logarithmic, even_ticks
 from longwall.pipeline.report.record import Heat, RunRecord
-from longwall.pipeline.report.scales import Logarithmic, even_ticks
 from longwall.pipeline.report.view import view_of
 from longwall.storage.errors import InputError
 

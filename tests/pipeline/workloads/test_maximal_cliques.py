@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -187,8 +188,9 @@ def test_the_order_is_reserved(lab: Any) -> None:
 def test_counts_that_no_table_can_hold_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lab: Any) -> None:
     """Worker by worker they fit; their sum does not."""
     huge = [[0, 0, 1 << 62], [0, 0, 1 << 62]]
-    add = clique_counting.add_sizes
-    monkeypatch.setattr(clique_counting, "add_sizes", lambda sizes: add(huge))
+    record = clique_counting.CountMaximalCliques.aggregation
+    added = replace(record, combine=lambda _: record.combine(huge))
+    monkeypatch.setattr(clique_counting.CountMaximalCliques, "aggregation", added)
     with pytest.raises(longwall.RunError, match=r"about 9\.22e\+18 maximal cliques of 2 vertices do not fit 64-bit"):
         longwall.run(config(tmp_path))
     context = lab.context(lab.graph(DENSE), workload={"kind": "maximal-cliques"})

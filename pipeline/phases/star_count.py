@@ -97,21 +97,13 @@ class StarCount(Phase):
     star: Star
     primes: tuple[int, ...]
     patience: int
+    activity = "counting"
+    unit = "vertices"
 
     @property
     def name(self) -> str:
         """See `Phase`."""
         return str(self.star)
-
-    @property
-    def activity(self) -> str:
-        """See `Phase`."""
-        return "counting"
-
-    @property
-    def unit(self) -> str:
-        """See `Phase`."""
-        return "vertices"
 
     @property
     def aggregation(self) -> Aggregation[list[int], list[int]]:

@@ -19,7 +19,7 @@ from selection import on_device
 import longwall
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern
-from longwall.pipeline.phases.stars import star_count
+from longwall.pipeline.phases import star_count
 from longwall.pipeline.planning.methods import star_leaves
 from longwall.pipeline.planning.methods.star_leaves import StarLeavesPlan
 from longwall.pipeline.planning.plan import Choice

@@ -1,1 +1,0 @@
-"""Patterns that are counted by pairs of vertices."""
