@@ -117,8 +117,8 @@ class Images(_Movable):
         How many more images each vertex is to get.
     open : int32[k]
         How many vertices are still to get some.
-    left : int32[1]
-        How many extensions are alive.
+    left : int32[1 + p]
+        How many extensions are alive: of all patterns, and of each one of the batch.
     """
 
     alive: Array

@@ -306,13 +306,14 @@ class GrowPatterns:
         """Return the images of the vertices of each grown pattern, at least `enough` if it has as many."""
         xp, record = self._xp, self._support.aggregation(some.sizes, self._growers[0].sizes)
         growers = self._new_growers()  # what they note of every vertex is reserved with the sets
+        of_patterns = np.bincount(some.patterns, minlength=len(some.growth.sizes))
         images = [
             Images(
                 self._alive(some.num_extensions, some.extensions),
                 xp.zeros(shape, xp.uint32),
                 xp.full(shape[:2], min(self._support.enough, np.iinfo(np.int32).max), xp.int32),
                 xp.asarray(some.sizes.astype(np.int32)),
-                xp.asarray(np.array([len(some)], np.int32)),
+                xp.asarray(np.concatenate([[len(some)], of_patterns]).astype(np.int32)),
             )
             for _ in self._growers
         ]

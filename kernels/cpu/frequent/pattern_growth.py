@@ -199,7 +199,7 @@ def _mark_groups(
 
 
 @compiled
-def _add_image(extension, y, vertex, alive, sets, wanted, left_open, left):
+def _add_image(extension, y, vertex, alive, sets, wanted, left_open, left, own):
     """Add an image of a vertex of the pattern; `extension` is done when all of its vertices have as many as wanted."""
     number = alive[extension]
     word, bit = vertex >> 5, _ONE << np.uint32(vertex & 31)
@@ -212,6 +212,7 @@ def _add_image(extension, y, vertex, alive, sets, wanted, left_open, left):
         if left_open[number] == 0:
             alive[extension] = -1
             left[0] -= 1
+            left[own] -= 1
 
 
 @compiled
@@ -226,7 +227,7 @@ def _in_row(rows, columns, size, row, vertex):
 @compiled
 def _look_at_runs(
     runs, types, begins, indices, targets, columns, labels, size, at, base, rows, row, low, known,
-    always, sometimes, numbers, numbered, alive, sets, wanted, left_open, left,
+    always, sometimes, numbers, numbered, alive, sets, wanted, left_open, left, own,
 ):  # fmt: skip
     """Mark the runs of a vertex for the first row that comes to it. Return how many types have numbers."""
     u = rows[columns[at], row]
@@ -258,7 +259,7 @@ def _look_at_runs(
             if sets[number, size, vertex >> 5] >> np.uint32(vertex & 31) & _ONE:
                 continue
             if not _in_row(rows, columns, size, row, vertex):
-                _add_image(extension, size, vertex, alive, sets, wanted, left_open, left)
+                _add_image(extension, size, vertex, alive, sets, wanted, left_open, left, own)
     return known
 
 
@@ -279,7 +280,8 @@ def _looked_for(runs, types, begins, indices, columns, size, rows, row, u, low, 
 
 @compiled
 def _mark_bits(
-    rows, column, begin, end, y, low, known, base, grown, hits, touched, numbered, alive, sets, wanted, left_open, left
+    rows, column, begin, end, y, low, known, base, grown, hits, touched, numbered,
+    alive, sets, wanted, left_open, left, own,
 ):  # fmt: skip
     """Add the images of a vertex of the pattern, where `grown` has the types that each row grows by."""
     num_touched = 0
@@ -297,7 +299,7 @@ def _mark_bits(
         for place in range(num_touched):
             vertex = touched[place]
             if hits[vertex] >> np.uint64(bit) & _LONG_ONE:
-                _add_image(extension, y, vertex, alive, sets, wanted, left_open, left)
+                _add_image(extension, y, vertex, alive, sets, wanted, left_open, left, own)
     for place in range(num_touched):
         hits[touched[place]] = 0
 
@@ -306,7 +308,7 @@ def _mark_bits(
 def _mark_forward(
     runs, types, begins, indices, targets, columns, labels, size, at, base,
     rows, begin, end, stamp, block, seen, always, sometimes, shared, hits, touched, numbers, numbered, grown, stop,
-    alive, sets, wanted, left_open, left,
+    alive, sets, wanted, left_open, left, own,
 ):  # fmt: skip
     """Mark the images of extensions by a new vertex at one place, for rows of one pattern. Return the next stamp.
 
@@ -317,7 +319,7 @@ def _mark_forward(
     others = np.uint64(size - 1)
     while low == 0 or low < known:
         last, step = begin, block
-        while last < end and left[0] > 0 and not stop[0]:
+        while last < end and left[own] > 0 and not stop[0]:
             start, last = last, min(last + step, end)
             step *= 2
             for row in range(start, last):
@@ -328,7 +330,7 @@ def _mark_forward(
                     shared[u] = (_LONG_ONE << others) - _LONG_ONE
                     known = _look_at_runs(
                         runs, types, begins, indices, targets, columns, labels, size, at, base, rows, row, low, known,
-                        always, sometimes, numbers, numbered, alive, sets, wanted, left_open, left,
+                        always, sometimes, numbers, numbered, alive, sets, wanted, left_open, left, own,
                     )  # fmt: skip
                 elif shared[u]:
                     for place in range(size - 1):
@@ -342,7 +344,7 @@ def _mark_forward(
                         shared[u] ^= bit
                         edge = _edge_type(runs, types, begins, indices, targets, u, vertex, labels[y])
                         if edge >= 0:
-                            _add_image(base + edge, size, vertex, alive, sets, wanted, left_open, left)
+                            _add_image(base + edge, size, vertex, alive, sets, wanted, left_open, left, own)
                 grown[row] = always[u]
                 if sometimes[u]:
                     grown[row] |= _looked_for(
@@ -351,7 +353,7 @@ def _mark_forward(
             for y in range(size):
                 _mark_bits(
                     rows, columns[y], start, last, y, low, known, base, grown, hits, touched, numbered,
-                    alive, sets, wanted, left_open, left,
+                    alive, sets, wanted, left_open, left, own,
                 )  # fmt: skip
         low += 64
         stamp += rows.shape[1]
@@ -363,11 +365,11 @@ def _mark_forward(
 @compiled
 def _mark_backward(
     runs, types, begins, indices, targets, columns, label, size, at, other, base, rows, begin, end, stop,
-    alive, sets, wanted, left_open, left,
+    alive, sets, wanted, left_open, left, own,
 ):  # fmt: skip
     """Mark the images of extensions by an edge from one vertex of the pattern to another."""
     for row in range(begin, end):
-        if row & 1023 == 0 and (stop[0] or left[0] == 0):
+        if row & 1023 == 0 and (stop[0] or left[own] == 0):
             return
         u, vertex = rows[columns[at], row], rows[columns[other], row]
         run = _first_run(runs, types, targets, u, label)
@@ -375,7 +377,7 @@ def _mark_backward(
             extension = base + types[run]
             if alive[extension] >= 0 and _stands_in(indices, begins[run], begins[run + 1], vertex):
                 for y in range(size):
-                    _add_image(extension, y, rows[columns[y], row], alive, sets, wanted, left_open, left)
+                    _add_image(extension, y, rows[columns[y], row], alive, sets, wanted, left_open, left, own)
                 break
             run += 1
 
@@ -400,19 +402,20 @@ def _mark_images(
     while begin < rows.shape[1] and left[0] > 0 and not stop[0]:
         end = _end_of_pattern(rows, begin)
         p = rows[0, begin] - first[0]
+        own = p + 1
         for place in range(path_sizes[p]):
             if forward[p, place] != NO_EXTENSION:
                 stamp = _mark_forward(
                     runs, types, begins, indices, targets, columns[p], labels[p], sizes[p], paths[p, place],
                     forward[p, place], rows, begin, end, stamp, block,
                     seen, always, sometimes, shared, hits, touched, numbers, numbered, grown, stop,
-                    alive, sets, wanted, left_open, left,
+                    alive, sets, wanted, left_open, left, own,
                 )  # fmt: skip
             if place >= 2 and backward[p, place] != NO_EXTENSION:
                 other = paths[p, place]
                 _mark_backward(
                     runs, types, begins, indices, targets, columns[p], labels[p, other], sizes[p], paths[p, 0], other,
-                    backward[p, place], rows, begin, end, stop, alive, sets, wanted, left_open, left,
+                    backward[p, place], rows, begin, end, stop, alive, sets, wanted, left_open, left, own,
                 )  # fmt: skip
         begin = end
     return stamp
