@@ -2,6 +2,7 @@
 
     python -m benchmarks.suites.frequent --data ../shared/data --out frequent.md
     python -m benchmarks.suites.frequent --data DATA --engine cuda --scale 16 --limit 300
+    python -m benchmarks.suites.frequent --data DATA --only falling --limit 500
 
 Every run is in a fresh process under a time limit; the time is that of mining with the kernels loaded, where a run is
 short enough to be done twice. Checked first: the numbers of frequent patterns that are published for the database of
@@ -19,17 +20,24 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.lib.measure import Outcome, call
-from benchmarks.lib.report import seconds
+from benchmarks.lib.report import published_rivals, seconds
 from benchmarks.lib.suite import Suite
 
 _SHARES = (0.35, 0.25, 0.23, 0.21, 0.18, 0.15)  # of Table 2 of the paper of gSpan on the GPU
 _PUBLISHED = {211: 29, 168: 56, 126: 120, 84: 932}  # Compound_422: least support to frequent patterns
 _AGAIN_BELOW_SECONDS = 5.0
+_CITESEER = {350: 5, 300: 9, 290: 10}  # published: least support to frequent patterns of up to 3 edges
+_PARTS = ("transactions", "graphs", "falling")
+_FALLING = {  # least supports
+    "citeseer": (150, 100, 50, 20),
+    "rmat-12, 5 labels": (500, 300, 200, 100, 50),
+    "rmat-14, 20 labels": (200, 150, 100, 50),
+}
 _EDGE_FACTOR = 16
 
 
 def mine(graph: dict[str, Any], workload: dict[str, Any], engine: str, work: str) -> dict[str, Any]:
-    """Mine; gives the patterns, seconds, and what of memory and disk was used."""
+    """Mine; gives the patterns, seconds, processor seconds of the run, and what of memory and disk was used."""
     import json
 
     import longwall
@@ -38,10 +46,12 @@ def mine(graph: dict[str, Any], workload: dict[str, Any], engine: str, work: str
     with tempfile.TemporaryDirectory(dir=work) as folder:
         for name in ("first", "again"):
             run = {"directory": folder, "name": name}
+            began = time.process_time()
             result = longwall.run({"graph": graph, "workload": workload, "engine": {"kind": engine}, "run": run})
             patterns = sorted((one.pattern, str(one.labels), one.support, one.count) for one in result.patterns)
             memory = json.loads((result.path / "manifest.json").read_text())["memory"]
             found = {"patterns": len(patterns), "seconds": result.timings["mine"], "rows": patterns[:2000]}
+            found["processor"] = time.process_time() - began
             found["memory"] = {place: memory[place]["peak"] for place in memory if place in ("host", "disk", "device")}
             if found["seconds"] > _AGAIN_BELOW_SECONDS:
                 break
@@ -74,9 +84,13 @@ class Frequent(Suite):
         settings = self.settings
         self.head(f"Frequent patterns, {settings.engine}")
         self.say(f"- Limit {settings.limit:g} s a run", "")
-        if settings.data is not None:
+        parts = settings.only
+        if "transactions" in parts and settings.data is not None:
             self._transactions(settings.data / "transactions" / "Compound_422.gz")
-        self._one_graph()
+        if "graphs" in parts:
+            self._one_graph()
+        if "falling" in parts:
+            self._falling()
 
     def _transactions(self, path: Path) -> None:
         plain = self.work / "compounds.gspan"
@@ -136,6 +150,47 @@ class Frequent(Suite):
                 self._same_as_cpu(name, graph, workload, exact)
         self.say("")
 
+    def _falling(self) -> None:
+        """Measure patterns of up to 3 edges at falling supports, beside Peregrine's figures where there are any."""
+        settings = self.settings
+        theirs = published_rivals("cpu").get("rmat-12-labelled", {})
+        self.say(
+            "| graph | support | patterns | mine s | processor s | exact = false, s | processor s | Peregrine s |",
+            "|---|---:|---:|---:|---:|---:|---:|---:|",
+        )
+        for name, supports in _FALLING.items():
+            graph = self._falling_graph(name)
+            if graph is None:
+                continue
+            for least in supports:
+                workload = {"kind": "frequent", "support": "mni", "min_support": least, "max_edges": 3}
+                exact, quick = self._call(graph, workload), self._call(graph, workload | {"exact": False})
+                if _both(exact, quick):
+                    self._expect(f"{name} at {least}, exact = false", quick, exact.value["patterns"])
+                figure = theirs.get(f"frequent from {least}", {}) if name.startswith("rmat-12") else {}
+                patterns = exact.value["patterns"] if exact.status == "done" else "-"
+                cells = [name, str(least), str(patterns), _time(exact), _processor(exact), _time(quick)]
+                cells += [_processor(quick), str(figure["Peregrine"]["wall"]) if figure else ""]
+                self.say(f"| {' | '.join(cells)} |")
+                if settings.engine != "cpu" and exact.status == "done":
+                    self._same_as_cpu(name, graph, workload, exact)
+        self.say("")
+
+    def _falling_graph(self, name: str) -> dict[str, Any] | None:
+        if name != "citeseer":
+            kind, labels = name.split(", ")
+            scale, number = int(kind.removeprefix("rmat-")), int(labels.split()[0])
+            generator = {"kind": "rmat", "scale": scale, "edge_factor": _EDGE_FACTOR, "num_labels": number, "seed": 1}
+            return {"generator": generator}
+        if self.settings.data is None:
+            return None
+        files = self.settings.data / "graphs" / name
+        graph = {"path": f"{files}.edges.gz", "labels": f"{files}.labels.gz"}
+        for least, patterns in _CITESEER.items():
+            workload = {"kind": "frequent", "support": "mni", "min_support": least, "max_edges": 3}
+            self._expect(f"{name} at {least}", self._call(graph, workload), patterns)
+        return graph
+
     def _same_as_cpu(self, name: str, graph: dict[str, Any], workload: dict[str, Any], ours: Outcome) -> None:
         theirs = call(
             "benchmarks.suites.frequent:mine",
@@ -177,10 +232,21 @@ def _time(outcome: Outcome) -> str:
     return seconds(outcome.value["seconds"]) if outcome.status == "done" else outcome.reason or outcome.status
 
 
+def _processor(outcome: Outcome) -> str:
+    return seconds(outcome.value["processor"]) if outcome.status == "done" else "-"
+
+
 def _parse(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--engine", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--data", type=Path, help="folder of the real graphs and databases")
+    parser.add_argument(
+        "--only",
+        nargs="*",
+        choices=_PARTS,
+        default=_PARTS,
+        help="parts of the suite",
+    )
     parser.add_argument("--scale", type=int, nargs="*", default=[12], help="R-MAT graphs")
     parser.add_argument("--labels", type=int, default=5, help="labels of an R-MAT graph")
     parser.add_argument("--support", type=int, default=200, help="least support at scale 12; more in proportion above")

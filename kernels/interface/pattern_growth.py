@@ -117,8 +117,8 @@ class Images(_Movable):
         How many more images each vertex is to get.
     open : int32[k]
         How many vertices are still to get some.
-    left : int32[1]
-        How many extensions are alive.
+    left : int32[1 + p]
+        How many extensions are alive: of all patterns, and of each one of the batch.
     """
 
     alive: Array
@@ -138,7 +138,18 @@ class GrowKernel(Protocol):
 
     Rows are uint32[columns, n], ascending by column 0, which holds the number of their pattern. `growth` has their
     patterns. `alive` (int32[extensions]) has a number for each extension that is looked at, -1 for the others.
+
+    Attributes
+    ----------
+    counting_bytes, marking_bytes : int
+        Bytes of the host that it keeps once it has counted, or marked images.
     """
+
+    @property
+    def counting_bytes(self) -> int: ...  # noqa: D102
+
+    @property
+    def marking_bytes(self) -> int: ...  # noqa: D102
 
     def count(self, rows: Array, growth: GrowthBatch, counts: Array) -> None:
         """Add how many rows each extension will have to `counts` (int64[extensions])."""
@@ -165,6 +176,20 @@ class GrowKernel(Protocol):
         vertices : uint32[offsets[n]]
             The vertex at the far end of its new edge.
         """
+
+    def grouped(self, rows: Array, offsets: Array, numbers: Array, vertices: Array, first: int) -> Array:
+        """Return what `children` made as rows, uint32[columns + 1, offsets[n]], grouped by number, in their order.
+
+        Parameters
+        ----------
+        rows, offsets
+            What `children` took.
+        numbers, vertices
+            What it returned.
+        first
+            Number of the pattern that number 0 leads to.
+        """
+        ...
 
 
 class FrequentKernels(Protocol):

@@ -21,8 +21,8 @@ class AggregateContext(GrowerContext):
         What is aggregated.
     into
         What its `chunk` takes beside a grower, rows and a batch of patterns: where the worker's partial value is.
-    left : int32[1] or None
-        How many extensions are still looked at, where that is counted.
+    left : int32[1 or more] or None
+        First, how many extensions are still looked at, where that is counted.
     """
 
     def __init__(self, *given: Any, record: Aggregation[Array, Any], into: tuple[Any, ...], left: Array | None = None):

@@ -29,7 +29,6 @@ Reserve = Callable[[int, str], AbstractContextManager[object]]
 _ROW_BYTES, _ROW_COLUMN_BYTES = 48, 12  # of a row that is looked at, and for each of its columns
 _MOST_ROWS = 1 << 31  # at once: kernels number them with 32 bits
 _CHILD_BYTES, _CHILD_COLUMN_BYTES = 64, 12  # of a row that is written
-_SEEN_BYTES = 8  # of what a worker notes of every vertex, where images are marked
 
 
 class GrowContext(GrowerContext):
@@ -111,19 +110,10 @@ class GrowRows(Stage):
 
 def _children(context: GrowContext, rows: Array, offsets: Array) -> EmbeddingTable:
     """Return what rows grow into, in the order of the patterns; `offsets` has the prefix sums of how many they are."""
-    xp = context.xp
-    rows = xp.ascontiguousarray(rows)
+    rows = context.xp.ascontiguousarray(rows)
     numbers, vertices = context.grower.children(rows, context.growth, context.alive, offsets)
-    total = int(vertices.size)
-    place = xp.arange(total, dtype=xp.int64)
-    order = xp.argsort(numbers.astype(xp.int64) * total + place)
-    parents = (xp.searchsorted(offsets, place, side="right") - 1)[order]
-    columns = xp.empty((rows.shape[0] + 1, total), xp.uint32)
-    columns[0] = numbers[order] + context.first
-    for level in range(1, rows.shape[0]):
-        columns[level] = rows[level][parents]
-    columns[-1] = vertices[order]
-    return from_columns(columns, xp).to(np)
+    columns = context.grower.grouped(rows, offsets, numbers, vertices, context.first)
+    return from_columns(columns, context.xp).to(np)
 
 
 @dataclass(frozen=True)
@@ -221,9 +211,10 @@ class GrowPatterns:
     def count(self, table: Rows, growth: GrowthBatch, num_extensions: int) -> NDArray[np.int64]:
         """Count the rows that each rightmost extension would have: int64[num_extensions]."""
         xp = self._xp
-        with self._reserve(8 * num_extensions * len(self._growers), "the counts of rightmost extensions"):
+        each = 8 * num_extensions + self._growers[0].counting_bytes
+        with self._reserve(each * len(self._growers), "the counts of rightmost extensions"):
             counts = [xp.zeros(num_extensions, xp.int64) for _ in self._growers]
-            given = self._given(table, growth)
+            given = self._given(table, growth, self._new_growers())  # what they note of vertices is reserved
             workers = [
                 AggregateContext(*one, record=ROWS, into=(found,)) for one, found in zip(given, counts, strict=True)
             ]
@@ -291,7 +282,7 @@ class GrowPatterns:
             shape = (len(some), columns, words)
             if self._support.of == "images":
                 size = 4 * len(some) * columns * (words + 1) + 4 * some.num_extensions
-                size += _SEEN_BYTES * self._graph.num_vertices
+                size += self._growers[0].marking_bytes
                 with self._reserve(size * workers, "the images of patterns"):
                     yield begin, self._images(table, some, shape)
             else:
@@ -315,13 +306,14 @@ class GrowPatterns:
         """Return the images of the vertices of each grown pattern, at least `enough` if it has as many."""
         xp, record = self._xp, self._support.aggregation(some.sizes, self._growers[0].sizes)
         growers = self._new_growers()  # what they note of every vertex is reserved with the sets
+        of_patterns = np.bincount(some.patterns, minlength=len(some.growth.sizes))
         images = [
             Images(
                 self._alive(some.num_extensions, some.extensions),
                 xp.zeros(shape, xp.uint32),
                 xp.full(shape[:2], min(self._support.enough, np.iinfo(np.int32).max), xp.int32),
                 xp.asarray(some.sizes.astype(np.int32)),
-                xp.asarray(np.array([len(some)], np.int32)),
+                xp.asarray(np.concatenate([[len(some)], of_patterns]).astype(np.int32)),
             )
             for _ in self._growers
         ]

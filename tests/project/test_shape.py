@@ -145,6 +145,8 @@ def test_lines_of_code_are_counted_without_docstrings_and_comments(tmp_path: Pat
 
 
 NO_TWIN = {
+    "frequent/image_marks": "pattern_growth.cu has them",
+    "frequent/typed_runs": "pattern_growth.cu has them",
     "homomorphisms/codegree_sums": "pairs.cu has them",
     "homomorphisms/pair_sums": "pairs.cu has them",
     "kcliques/large": "bitmaps.cu is compiled for one size",

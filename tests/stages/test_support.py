@@ -127,13 +127,14 @@ def test_parts_are_combined_as_by_one_worker(level: Level, enough: int) -> None:
 
 
 def test_a_worker_that_has_all_that_is_wanted_stops(level: Level) -> None:
-    """With memory for six rows at a time; one image of each vertex is soon found."""
-    stage = level.grower(Support("images", level.num_vertices, 1), 1, memory=8 * level.num_vertices)
-    found = stage.supports(Table([level.rows]), level.candidates()).tolist()
+    """All rows come ten times; one image of each vertex is soon found."""
+    stage = level.grower(Support("images", level.num_vertices, 1), 1, memory=46 * level.num_vertices)
+    table = Table([level.rows] * 10)
+    found = stage.supports(table, level.candidates()).tolist()
     assert found == [min(one, 1) for one in level.by_brute_force()[1]]
     pieces = level.looked_at.count(0)
     level.looked_at.clear()
-    stage.count(Table([level.rows]), level.extensions.growth, level.extensions.total)
+    stage.count(table, level.extensions.growth, level.extensions.total)
     assert 0 < pieces < level.looked_at.count(0)
 
 

@@ -1,34 +1,20 @@
 """Grow patterns by one edge on the CPU; see :mod:`longwall.kernels.interface.pattern_growth`."""
 
-from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cpu.device import CpuDevice
+from longwall.kernels.cpu.frequent.image_marks import mark_images
+from longwall.kernels.cpu.frequent.typed_runs import edge_type, end_of_pattern
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.pattern_growth import NO_EXTENSION, GrowthBatch, Images, TypedGraph
-from longwall.kernels.jit.bisect import stands_in
 from longwall.kernels.jit.compile import compiled
 
 _ONE = np.uint32(1)
-
-
-@compiled
-def _edge_type(runs, types, begins, indices, targets, u, vertex, label):
-    """The type of the edge from u to a vertex of a label, -1 where there is none."""
-    begin, end = runs[u], runs[u + 1]
-    while begin < end:
-        middle = (begin + end) >> 1
-        if targets[types[middle]] < label:
-            begin = middle + 1
-        else:
-            end = middle
-    while begin < runs[u + 1] and targets[types[begin]] == label:
-        if stands_in(indices[begins[begin] : begins[begin + 1]], vertex):
-            return types[begin]
-        begin += 1
-    return np.int32(-1)
+_COUNT_VERTEX_BYTES, _MARK_VERTEX_BYTES, _MARK_TYPE_BYTES = 12, 44, 8  # of workspaces, for vertices and edge types
+_FIRST_ROWS = 1024  # that are looked at before it is seen what is done
 
 
 @compiled
@@ -41,7 +27,7 @@ def _edge_types(runs, types, begins, indices, targets, known, labels, size, plac
         elif known[place, y] >= 0:
             found[y] = known[place, y]
         else:
-            found[y] = _edge_type(runs, types, begins, indices, targets, u, vertices[y], labels[y])
+            found[y] = edge_type(runs, types, begins, indices, targets, u, vertices[y], labels[y])
 
 
 @compiled
@@ -60,40 +46,69 @@ def _load(rows, row, columns, size, vertices):
         vertices[y] = rows[columns[y], row]
 
 
+@compiled
+def _count_runs(runs, types, begins, rows, column, begin, end, base, times, touched, counts):
+    """Count all vertices of the runs of the vertices in a column: once for each of these, times its rows."""
+    num_touched = 0
+    for row in range(begin, end):
+        u = rows[column, row]
+        if times[u] == 0:
+            touched[num_touched] = u
+            num_touched += 1
+        times[u] += 1
+    for place in range(num_touched):
+        u = touched[place]
+        for run in range(runs[u], runs[u + 1]):
+            counts[base + types[run]] += times[u] * (begins[run + 1] - begins[run])
+        times[u] = 0
+
+
 @compiled(
     "i8[::1], i4[::1], i8[::1], u4[::1], i4[::1], i8[::1], i4[::1], i4[:,::1], i4[:,::1], i4[::1], i4[:,::1], "
-    "i4[:,:,::1], i8[:,::1], i8[:,::1], u4[:,::1], u4[::1], i4[::1], u1[::1], i8[::1]"
+    "i4[:,:,::1], i8[:,::1], i8[:,::1], u4[:,::1], i8[::1], u4[::1], u1[::1], i8[::1]"
 )
 def _count(
     runs, types, begins, indices, targets,
     first, sizes, columns, labels, path_sizes, paths, known, forward, backward,
-    rows, vertices, found, stop, counts,
+    rows, times, touched, stop, counts,
 ):  # fmt: skip
-    for row in range(rows.shape[1]):
-        if row & 1023 == 0 and stop[0]:
-            return
-        p = rows[0, row] - first[0]
-        size = sizes[p]
-        _load(rows, row, columns[p], size, vertices)
+    """New vertices are all of a run, but for those of the row: these are subtracted."""
+    begin = 0
+    while begin < rows.shape[1] and not stop[0]:
+        end = end_of_pattern(rows, begin)
+        p = rows[0, begin] - first[0]
         for place in range(path_sizes[p]):
-            base = forward[p, place]
-            if base == NO_EXTENSION and not (place == 0 and path_sizes[p] > 2):
-                continue
-            at = paths[p, place]
-            _edge_types(
-                runs, types, begins, indices, targets, known[p], labels[p], size, place, at, vertices, found
-            )  # fmt: skip
+            at, base = paths[p, place], forward[p, place]
+            column = columns[p, at]
             if base != NO_EXTENSION:
-                u = vertices[at]
-                for run in range(runs[u], runs[u + 1]):
-                    new = _new_vertices(types, begins, run, size, found)
-                    if new:
-                        counts[base + types[run]] += new
-            if place == 0:
-                for other in range(2, path_sizes[p]):
-                    edge = found[paths[p, other]]
-                    if backward[p, other] != NO_EXTENSION and edge >= 0:
-                        counts[backward[p, other] + edge] += 1
+                _count_runs(runs, types, begins, rows, column, begin, end, base, times, touched, counts)
+            for y in range(sizes[p]):
+                if y == at:
+                    continue
+                if known[p, place, y] >= 0:
+                    if base != NO_EXTENSION:
+                        counts[base + known[p, place, y]] -= end - begin
+                    continue
+                closing = NO_EXTENSION
+                if place == 0:
+                    for other in range(2, path_sizes[p]):
+                        if paths[p, other] == y:
+                            closing = backward[p, other]
+                if base == NO_EXTENSION and closing == NO_EXTENSION:
+                    continue
+                for row in range(begin, end):
+                    if row & 1023 == 0 and stop[0]:
+                        return
+                    edge = edge_type(
+                        runs, types, begins, indices, targets, rows[column, row], rows[columns[p, y], row], labels[p, y]
+                    )  # fmt: skip
+                    if edge < 0:
+                        continue
+                    if base != NO_EXTENSION:
+                        counts[base + edge] -= 1
+                    if closing != NO_EXTENSION:
+                        counts[closing + edge] += 1
+        begin = end
 
 
 @compiled(
@@ -132,95 +147,6 @@ def _mark_groups(
                         number = alive[backward[p, other] + edge]
                         if number >= 0:
                             images[number, word] |= bit
-
-
-@compiled
-def _add_image(extension, y, vertex, alive, sets, wanted, left_open, left):
-    """Add an image of a vertex of the pattern; `extension` is done when all of its vertices have as many as wanted."""
-    number = alive[extension]
-    word, bit = vertex >> 5, _ONE << np.uint32(vertex & 31)
-    if number < 0 or sets[number, y, word] & bit:
-        return
-    sets[number, y, word] |= bit
-    wanted[number, y] -= 1
-    if wanted[number, y] == 0:
-        left_open[number] -= 1
-        if left_open[number] == 0:
-            alive[extension] = -1
-            left[0] -= 1
-
-
-@compiled(
-    "i8[::1], i4[::1], i8[::1], u4[::1], i4[::1], i8[::1], i4[::1], i4[:,::1], i4[:,::1], i4[::1], i4[:,::1], "
-    "i4[:,:,::1], i8[:,::1], i8[:,::1], u4[:,::1], i8, i8, i8[::1], i8, u4[::1], i4[::1], u1[::1], i4[::1], "
-    "u4[:,:,::1], i4[:,::1], i4[::1], i4[::1]"
-)
-def _mark_images(
-    runs, types, begins, indices, targets,
-    first, sizes, columns, labels, path_sizes, paths, known, forward, backward,
-    rows, begin, end, seen, stamp, vertices, found, stop,
-    alive, sets, wanted, left_open, left,
-):  # fmt: skip
-    """Rows begin to end - 1 are of one pattern. Return the next stamp.
-
-    All vertices of a run are images of the new vertex, but for those of the row. So a run is gone through for the first
-    row alone that comes to it; for each later one, only vertices of the first row can be new.
-    """
-    p = rows[0, begin] - first[0]
-    size = sizes[p]
-    for place in range(path_sizes[p]):
-        at, base = paths[p, place], forward[p, place]
-        if base == NO_EXTENSION and not (place == 0 and path_sizes[p] > 2):
-            continue
-        for row in range(begin, end):
-            if left[0] == 0 or (row & 1023 == 0 and stop[0]):
-                return stamp + rows.shape[1]
-            _load(rows, row, columns[p], size, vertices)
-            _edge_types(
-                runs, types, begins, indices, targets, known[p], labels[p], size, place, at, vertices, found
-            )  # fmt: skip
-            u = vertices[at]
-            if base != NO_EXTENSION:
-                before = np.int64(seen[u]) - stamp
-                for run in range(runs[u], runs[u + 1]):
-                    extension = base + types[run]
-                    if alive[extension] < 0 or not _new_vertices(types, begins, run, size, found):
-                        continue
-                    for y in range(size):
-                        _add_image(extension, y, vertices[y], alive, sets, wanted, left_open, left)
-                if before < 0:
-                    seen[u] = stamp + row
-                    for run in range(runs[u], runs[u + 1]):
-                        extension = base + types[run]
-                        if alive[extension] < 0:
-                            continue
-                        for i in range(begins[run], begins[run + 1]):
-                            vertex = indices[i]
-                            inside = False
-                            for y in range(size):
-                                inside |= vertices[y] == vertex
-                            if not inside:
-                                _add_image(extension, size, vertex, alive, sets, wanted, left_open, left)
-                else:
-                    for y in range(size):
-                        vertex = rows[columns[p, y], before]
-                        inside = False
-                        for z in range(size):
-                            inside |= vertices[z] == vertex
-                        if not inside:
-                            edge = _edge_type(runs, types, begins, indices, targets, u, vertex, labels[p, y])
-                            if edge >= 0:
-                                _add_image(base + edge, size, vertex, alive, sets, wanted, left_open, left)
-            if place == 0:
-                for other in range(2, path_sizes[p]):
-                    edge = found[paths[p, other]]
-                    if backward[p, other] != NO_EXTENSION and edge >= 0:
-                        for y in range(size):
-                            _add_image(
-                                backward[p, other] + edge, y, vertices[y], alive, sets, wanted, left_open, left
-                            )  # fmt: skip
-        stamp += rows.shape[1]
-    return stamp
 
 
 @compiled(
@@ -281,6 +207,25 @@ def _grow(
             offsets[row] = out
 
 
+@compiled("u4[:,::1], i8[::1], i4[::1], u4[::1], i8, i8, i8[::1], u4[:,::1]")
+def _group(rows, offsets, numbers, vertices, first, low, ends, columns):
+    """Sort what rows grow into by number, by counting; `ends` has a zero for each number from `low` on."""
+    for i in range(len(numbers)):
+        ends[numbers[i] - low] += 1
+    total = 0
+    for number in range(len(ends)):
+        ends[number], total = total, total + ends[number]
+    last = rows.shape[0]
+    for row in range(rows.shape[1]):
+        for i in range(offsets[row], offsets[row + 1]):
+            out = ends[numbers[i] - low]
+            ends[numbers[i] - low] += 1
+            columns[0, out] = numbers[i] + first
+            for level in range(1, last):
+                columns[level, out] = rows[level, row]
+            columns[last, out] = vertices[i]
+
+
 class CpuGrower:
     """Workspace of one worker; see :class:`longwall.kernels.interface.pattern_growth.GrowKernel`.
 
@@ -291,24 +236,44 @@ class CpuGrower:
     graph
         The graph.
     memory
-        Bytes that it may take; 8 for every vertex, if images are marked.
+        Bytes that it may take: 12 for every vertex, if rows are counted; 44, and 8 for every edge type, if images are
+        marked.
 
     Raises
     ------
     WorkspaceTooLarge
-        From `mark_images`, if there is too little memory.
+        From `count` and `mark_images`, if there is too little memory.
     """
 
     def __init__(self, device: CpuDevice, graph: TypedGraph, memory: int):
         self._graph, self._memory, self._stop_flag = graph, memory, device.stop_flag
-        self._seen: NDArray[np.int64] | None = None
+        self._counting: tuple[Any, ...] | None = None
+        self._marking: tuple[Any, ...] | None = None
         self._stamp = 1
+
+    @property
+    def counting_bytes(self) -> int:
+        """Bytes that counting takes."""
+        return _COUNT_VERTEX_BYTES * self._graph.num_vertices
+
+    @property
+    def marking_bytes(self) -> int:
+        """Bytes that marking images takes."""
+        return _MARK_VERTEX_BYTES * self._graph.num_vertices + _MARK_TYPE_BYTES * len(self._graph.targets)
 
     def count(self, rows: NDArray[np.uint32], growth: GrowthBatch, counts: NDArray[np.int64]) -> None:
         """Add how many rows the grown patterns will have."""
+        if self._counting is None:
+            n = self._graph.num_vertices
+            self._require(self.counting_bytes)
+            self._counting = np.zeros(n, np.int64), np.empty(n, np.uint32)
         _count(  # type: ignore[call-arg]
-            *self._graph_arrays(), *_patterns(growth), rows, *_row(growth), self._stop_flag, counts
+            *self._graph_arrays(), *_patterns(growth), rows, *self._counting, self._stop_flag, counts
         )
+
+    def _require(self, size: int) -> None:
+        if size > self._memory:
+            raise WorkspaceTooLarge(size)
 
     def mark_groups(
         self, rows: NDArray[np.uint32], growth: GrowthBatch, alive: NDArray[np.int32], images: NDArray[np.uint32]
@@ -321,17 +286,18 @@ class CpuGrower:
 
     def mark_images(self, rows: NDArray[np.uint32], growth: GrowthBatch, images: Images) -> None:
         """Add images."""
-        if self._seen is None:
-            if 8 * self._graph.num_vertices > self._memory:
-                raise WorkspaceTooLarge(8 * self._graph.num_vertices)
-            self._seen = np.zeros(self._graph.num_vertices, np.int64)
-        cuts = np.flatnonzero(np.diff(rows[0])) + 1
-        bounds = [0, *cuts.tolist(), rows.shape[1]]
-        for begin, end in pairwise(bounds):
-            self._stamp = _mark_images(  # type: ignore[call-arg]
-                *self._graph_arrays(), *_patterns(growth), rows, begin, end, self._seen, self._stamp, *_row(growth),
-                self._stop_flag, *images.arrays(),
-            )  # fmt: skip
+        if self._marking is None:
+            n, kinds = self._graph.num_vertices, len(self._graph.targets)
+            self._require(self.marking_bytes)
+            masks = (np.zeros(n, np.uint64) for _ in range(4))
+            numbers = np.full(kinds, -1, np.int32), np.empty(kinds, np.int32)
+            self._marking = np.zeros(n, np.int64), *masks, np.empty(n, np.uint32), *numbers
+        # All rows at once, where no support is reached before.
+        block = _FIRST_ROWS if int(images.wanted.min()) <= rows.shape[1] else rows.shape[1]
+        self._stamp = mark_images(  # type: ignore[call-arg]
+            *self._graph_arrays(), *_patterns(growth), rows, self._stamp, block, *self._marking,
+            np.empty(rows.shape[1], np.uint64), self._stop_flag, *images.arrays(),
+        )  # fmt: skip
 
     def sizes(self, sets: NDArray[np.uint32]) -> NDArray[np.int64]:
         """Count the bits of sets."""
@@ -353,6 +319,22 @@ class CpuGrower:
         numbers, new = np.zeros(int(offsets[-1]), np.int32), np.zeros(int(offsets[-1]), np.uint32)
         self._grow(rows, growth, alive, offsets, numbers, new, writing=True)
         return numbers, new
+
+    def grouped(
+        self,
+        rows: NDArray[np.uint32],
+        offsets: NDArray[np.int64],
+        numbers: NDArray[np.int32],
+        vertices: NDArray[np.uint32],
+        first: int,
+    ) -> NDArray[np.uint32]:
+        """Group what rows grow into."""
+        columns = np.empty((rows.shape[0] + 1, len(numbers)), np.uint32)
+        if not len(numbers):
+            return columns
+        low, high = int(numbers.min()), int(numbers.max())
+        _group(rows, offsets, numbers, vertices, first, low, np.zeros(high - low + 1, np.int64), columns)
+        return columns
 
     def _grow(
         self,

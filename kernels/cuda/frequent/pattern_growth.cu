@@ -125,8 +125,8 @@ struct Images {
   int *wanted, *open, *left;
   i64 columns, words;
 
-  // Add an image of vertex y; an extension is done when all of its vertices have as many as wanted.
-  DEVICE void add(i64 extension, int y, u32 vertex) const {
+  // Add an image of vertex y; an extension of a pattern is done when all of its vertices have as many as wanted.
+  DEVICE void add(int pattern, i64 extension, int y, u32 vertex) const {
     const int number = *static_cast<volatile int*>(alive + extension);
     if (number < 0) return;
     u32* word = sets + (number * columns + y) * words + (vertex >> 5);
@@ -135,9 +135,11 @@ struct Images {
     if (atomicSub(wanted + number * columns + y, 1) != 1 || atomicSub(open + number, 1) != 1) return;
     alive[extension] = -1;
     atomicSub(left, 1);
+    atomicSub(left + 1 + pattern, 1);
   }
 
   DEVICE bool complete() const { return *static_cast<volatile int*>(left) == 0; }
+  DEVICE bool complete(int pattern) const { return *static_cast<volatile int*>(left + 1 + pattern) == 0; }
 };
 
 #define IMAGES int *alive, u32 *sets, int *wanted, int *open, int *left, i64 image_columns, i64 words
@@ -197,11 +199,12 @@ extern "C" __global__ void mark_rows(GRAPH, PATTERNS, const u32* rows, i64 num_r
                                      i64 first_seen, u32* seen, IMAGES, const u32* stop) {
   ARGUMENTS IMAGES_OF
   for (i64 i = begin + thread_number(); i < end && !images.complete() && !load_volatile(stop); i += num_threads()) {
+    if (images.complete(static_cast<int>(rows[i] - first[0]))) continue;
     Row row;
     row.load(q, rows, num_rows, i);
     const i64 base = row.pattern * q.width;
     auto mark = [&](i64 extension) {
-      for (int y = 0; y < row.size; ++y) images.add(extension, y, row.vertices[y]);
+      for (int y = 0; y < row.size; ++y) images.add(row.pattern, extension, y, row.vertices[y]);
     };
     extensions(
         g, q, row,
@@ -242,7 +245,7 @@ extern "C" __global__ void mark_runs(GRAPH, PATTERNS, const u32* rows, i64 num_r
         if (alive[extension] < 0) continue;
         for (i64 at = g.begins[run] + lane; at < g.begins[run + 1]; at += 32) {
           const u32 vertex = g.indices[at];
-          if (!row.has(vertex)) images.add(extension, row.size, vertex);
+          if (!row.has(vertex)) images.add(row.pattern, extension, row.size, vertex);
         }
       }
     }
@@ -254,6 +257,7 @@ extern "C" __global__ void mark_rest(GRAPH, PATTERNS, const u32* rows, i64 num_r
                                      i64 first_seen, const u32* seen, IMAGES, const u32* stop) {
   ARGUMENTS IMAGES_OF
   for (i64 i = begin + thread_number(); i < end && !images.complete() && !load_volatile(stop); i += num_threads()) {
+    if (images.complete(static_cast<int>(rows[i] - first[0]))) continue;
     Row row;
     row.load(q, rows, num_rows, i);
     const i64 base = row.pattern * q.width;
@@ -268,7 +272,7 @@ extern "C" __global__ void mark_rest(GRAPH, PATTERNS, const u32* rows, i64 num_r
         const u32 vertex = rows[q.columns[base + y] * num_rows + before];
         if (row.has(vertex)) continue;
         const int type = edge_type(g, u, vertex, q.labels[base + y]);
-        if (type >= 0) images.add(forward + type, row.size, vertex);
+        if (type >= 0) images.add(row.pattern, forward + type, row.size, vertex);
       }
     }
   }

@@ -35,6 +35,8 @@ class CudaGrower:
         Bytes that it may take: 4 for every vertex of the graph and of the largest pattern, if images are marked.
     """
 
+    counting_bytes = marking_bytes = 0
+
     def __init__(self, device: Device, graph: TypedGraph, memory: int):
         self._device, self._graph, self._memory = device, graph, memory
 
@@ -92,6 +94,19 @@ class CudaGrower:
         numbers, vertices = xp.zeros(total, xp.int32), xp.zeros(total, xp.uint32)
         self._launch("write_children", rows, growth, (alive, offsets, numbers, vertices), WARP * rows.shape[1])
         return numbers, vertices
+
+    def grouped(self, rows: Array, offsets: Array, numbers: Array, vertices: Array, first: int) -> Array:
+        """Group what rows grow into: keys that are all different are sorted, as the order within a number is kept."""
+        xp, total = self._device.xp, int(vertices.size)
+        place = xp.arange(total, dtype=xp.int64)
+        order = xp.argsort(numbers.astype(xp.int64) * total + place)
+        parents = (xp.searchsorted(offsets, place, side="right") - 1)[order]
+        columns = xp.empty((rows.shape[0] + 1, total), xp.uint32)
+        columns[0] = numbers[order] + first
+        for level in range(1, rows.shape[0]):
+            columns[level] = rows[level][parents]
+        columns[-1] = vertices[order]
+        return columns
 
     def _launch(
         self, function: str, rows: Array, growth: GrowthBatch, after: tuple[Any, ...], threads: int, shared: int = 0

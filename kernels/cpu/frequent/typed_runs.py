@@ -1,0 +1,39 @@
+"""Runs of edges of one type, and of rows of one pattern."""
+
+import numpy as np
+
+from longwall.kernels.jit.bisect import stands_in
+from longwall.kernels.jit.compile import compiled
+
+
+@compiled
+def first_run(runs, types, targets, u, label):
+    """The first run of a vertex to others of a label, or what would follow it."""
+    begin, end = runs[u], runs[u + 1]
+    while begin < end:
+        middle = (begin + end) >> 1
+        if targets[types[middle]] < label:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
+
+
+@compiled
+def edge_type(runs, types, begins, indices, targets, u, vertex, label):
+    """The type of the edge from u to a vertex of a label, -1 where there is none."""
+    run = first_run(runs, types, targets, u, label)
+    while run < runs[u + 1] and targets[types[run]] == label:
+        if stands_in(indices[begins[run] : begins[run + 1]], vertex):
+            return types[run]
+        run += 1
+    return np.int32(-1)
+
+
+@compiled
+def end_of_pattern(rows, begin):
+    """The first row behind `begin` that is of another pattern."""
+    end = begin
+    while end < rows.shape[1] and rows[0, end] == rows[0, begin]:
+        end += 1
+    return end
