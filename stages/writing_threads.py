@@ -5,18 +5,32 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from longwall.stages.export import PartFiles
-
 _AHEAD = 2  # batches of a thread: one that it encodes, one that waits
 
 
+class RowFiles(Protocol):
+    """A sequence of files that rows are written to; see :class:`longwall.stages.export.PartFiles`."""
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append rows."""
+        ...
+
+    def take(self) -> list[dict[str, Any]]:
+        """Finish all files, and return what is known of those finished since the last call."""
+        ...
+
+    def abandon(self) -> None:
+        """Let go of the file that is being written: it is not whole."""
+        ...
+
+
 class WritingThreads:
-    """Writes rows as `PartFiles` does, as several sequences of files at once.
+    """Writes rows to several sequences of files at once.
 
     Parameters
     ----------
@@ -26,7 +40,7 @@ class WritingThreads:
         How many; 0: the caller writes.
     """
 
-    def __init__(self, make: Callable[[], PartFiles], threads: int):
+    def __init__(self, make: Callable[[], RowFiles], threads: int):
         self._files = [make() for _ in range(max(threads, 1))]
         self._threads = [ThreadPoolExecutor(1, "longwall-writer") for _ in range(threads)]
         self._waiting: list[deque[Future[None]]] = [deque() for _ in range(threads)]
@@ -49,7 +63,7 @@ class WritingThreads:
         return min(range(len(self._waiting)), key=lambda number: len(self._waiting[number]))
 
     def take(self) -> list[dict[str, Any]]:
-        """Finish all files; see `PartFiles.take`."""
+        """Finish all files; see `RowFiles`."""
         if not self._threads:
             return self._files[0].take()
         ended = [thread.submit(files.take) for thread, files in zip(self._threads, self._files, strict=True)]
