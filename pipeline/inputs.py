@@ -72,6 +72,17 @@ def open_resources(spec: RunSpec, *, processes: int = 1, per_device: int = 1) ->
     )
 
 
+def thread_note(spec: RunSpec) -> str:
+    """Say that a config asks for more threads than this process has cores; "" if it does not."""
+    from longwall.storage.system.concurrency import core_count
+
+    threads, cores = spec.engine.threads, core_count()
+    if threads <= cores:
+        return ""
+    have = f"are {cores} cores" if cores > 1 else "is one core"
+    return f"engine.threads = {threads}, but there {have} for this process: more threads take memory, and no less time"
+
+
 def open_beside(spec: RunSpec, graph: Graph, resources: Resources) -> SecondEngine | None:
     """Return the engine of the host that joins long phases beside that of a device, where there shall be one.
 

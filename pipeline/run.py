@@ -16,7 +16,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from longwall.pipeline.cluster.devices import devices_of, prepare_for
+from longwall.pipeline.cluster.devices import devices_of, in_processes, prepare_for
 from longwall.pipeline.config import RunSpec, load_config, names_run
 from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.environment import Metrics, PatternCount
@@ -30,6 +30,7 @@ from longwall.pipeline.inputs import (
     plan_for,
     read_graph,
     require_observer,
+    thread_note,
 )
 from longwall.pipeline.label_names import with_label_names
 from longwall.pipeline.memory_graph import how_to_resume, shared_graph, with_graph_again
@@ -365,7 +366,8 @@ def _resources(spec: RunSpec, kept: KeptEngine | None, observer: History) -> Res
 
     return_freed_memory()
     resources = open_resources(spec) if kept is None else kept.resources
-    for note in filter(None, (cache_note(), resources.device_note())):
+    threads = "" if in_processes(spec) else thread_note(spec)
+    for note in filter(None, (threads, cache_note(), resources.device_note())):
         observer.note(note)
     observer.watch_budgets(resources.usage)
     return resources

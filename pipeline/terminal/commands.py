@@ -134,6 +134,7 @@ def _lines(facts: dict[str, str]) -> str:
 
 
 def _show(run: str, table: str | None, limit: int | None, as_csv: bool, for_spreadsheets: bool, tables: bool) -> None:
+    from longwall.pipeline.patterns.pattern_names import with_name
     from longwall.pipeline.terminal.show import batches, rows_of, tables_of, write_csv
     from longwall.pipeline.terminal.tables import table_text
     from longwall.storage.system.plain_text import harmless
@@ -160,6 +161,9 @@ def _show(run: str, table: str | None, limit: int | None, as_csv: bool, for_spre
     if not 0 < most <= _MOST_ROWS:
         raise InputError(f"--limit: a terminal shows 1 to {_MOST_ROWS:,} rows, not {most:,}; add --csv to have all")
     names, rows, right = rows_of(batches(store, there[wanted], most))
+    if "pattern" in names:
+        at = names.index("pattern")
+        rows = [[*row[:at], with_name(row[at]), *row[at + 1 :]] for row in rows]
     there_is = [at for at in range(len(names)) if any(row[at] is not None for row in rows)]
     shown = [
         [f"{row[at]:,}" if names[at] in {"count", "support"} and row[at] is not None else row[at] for at in there_is]
@@ -169,6 +173,7 @@ def _show(run: str, table: str | None, limit: int | None, as_csv: bool, for_spre
 
 
 def _runs(folder: Path, as_json: bool) -> None:
+    from longwall.pipeline.patterns.pattern_names import known_name
     from longwall.pipeline.terminal.runs import runs_in
     from longwall.pipeline.terminal.tables import table_text
 
@@ -182,7 +187,7 @@ def _runs(folder: Path, as_json: bool) -> None:
             one.name,
             one.status,
             one.workload,
-            one.pattern,
+            known_name(one.pattern) or one.pattern,
             None if (seconds := one.total_seconds or one.seconds) is None else f"{seconds:,.2f}",
             None if one.answer is None else f"{one.answer:,}",
             None if one.started is None else one.started[:16].replace("T", " "),
