@@ -212,16 +212,19 @@ def resuming(
         if override.partition(".")[0].strip() not in _FREE_SECTIONS:
             raise InputError(f"--set {brief(override)}: a resumed run may change only {', '.join(_FREE_SECTIONS)}")
     directory, spec = RunDirectory.reopen(path, overrides)
+    observer = observer or NullObserver()
+    if note := directory.replacement_note():
+        observer.note(note)
     if spec is None:
         with closing(directory):
-            yield finished_result(directory.store, observer or NullObserver())
+            yield finished_result(directory.store, observer)
         return
     try:
         spec = with_graph_again(spec, graph, directory.where)
     except InputError:
         directory.close()
         raise
-    with _whole(directory, spec, observer or NullObserver(), fresh=False) as result:
+    with _whole(directory, spec, observer, fresh=False) as result:
         yield result
 
 

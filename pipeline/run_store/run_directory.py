@@ -10,6 +10,7 @@ A run that replaces another one works beside it, see :mod:`longwall.pipeline.run
 from __future__ import annotations
 
 import json
+import shlex
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,13 @@ from longwall.pipeline.run_store.manifest import (
     status_of,
     why_no_run,
 )
-from longwall.pipeline.run_store.replacement import complete_exchange, place_for_replacement, replaced_by, take_place
+from longwall.pipeline.run_store.replacement import (
+    complete_exchange,
+    place_for_replacement,
+    replaced_by,
+    take_place,
+    unfinished_replacement,
+)
 from longwall.pipeline.run_store.run_names import CHECKPOINT, CONFIG, MANIFEST, PUBLISHED, RESULTS, busy, is_own
 from longwall.pipeline.run_store.run_place import RunPlace, place_at
 from longwall.pipeline.run_store.store import require_unchanged
@@ -163,6 +170,8 @@ class RunDirectory:
         place = place_at(address)
         with suppress(OSError):
             place = complete_exchange(place)
+            new = unfinished_replacement(place)
+            place = new if new is not None and not place.exists() else place
         directory = cls(place)
         try:
             return directory, directory._resume(overrides)
@@ -230,6 +239,13 @@ class RunDirectory:
         """What is finished."""
         assert self._log is not None, "it was made or opened"
         return self._log
+
+    def replacement_note(self) -> str:
+        """Say that a run is to replace this one, and was interrupted; "" if none is."""
+        if (new := unfinished_replacement(self._place)) is None:
+            return ""
+        command = shlex.join(["longwall", "resume", str(new.store.where)])
+        return f"another run is to replace this one and is not done: {command} goes on with that one"
 
     def close(self) -> None:
         """Let other processes have the run; more than once does no harm."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import sys
 from collections.abc import Callable
@@ -197,4 +198,9 @@ def _runs(folder: Path, as_json: bool) -> None:
     names: tuple[str, ...] = ("name", "status", "workload", "pattern", "seconds", "answer", "started (UTC)")
     if sys.stdout.isatty() and shutil.get_terminal_size().columns < _ROOM_FOR_ALL:
         names, rows = names[:-1], [row[:-1] for row in rows]
-    write_stdout(table_text(names, rows, _NUMBERS) if rows else f"no runs in {folder}")
+    lines = [table_text(names, rows, _NUMBERS) if rows else f"no runs in {folder}"]
+    for one in found:
+        if one.replaces and one.status not in ("running", "damaged"):
+            command = shlex.join(["longwall", "resume", str(folder / one.name)])
+            lines.append(f"{one.name} is to replace {one.replaces} and is not done: {command} goes on with it")
+    write_stdout("\n".join(lines))

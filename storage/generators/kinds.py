@@ -100,8 +100,8 @@ def generate_graph(
     >>> longwall.generate_graph("rmat", scale=10, edge_factor=8, seed=1, num_labels=4).stats.num_labels
     4
     """
-    values = _checked(kind, seed, num_labels, params)
-    return generate(kind, seed=seed, num_labels=num_labels, **values)
+    with given_or_default(None) as resources, _open(kind, seed, num_labels, params, resources) as stream:
+        return build_in_memory(stream, resources)
 
 
 def generate(
