@@ -39,7 +39,7 @@ from longwall.pipeline.run_store.run_names import CHECKPOINT, CONFIG, MANIFEST, 
 from longwall.pipeline.run_store.run_place import RunPlace, place_at
 from longwall.pipeline.run_store.store import require_unchanged
 from longwall.pipeline.run_store.transient import TransientPlace
-from longwall.storage.errors import InputError, RunError
+from longwall.storage.errors import FinalError, InputError, RunError, not_written
 from longwall.storage.system.signals import undisturbed
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from longwall.pipeline.run_store.store import RunStore
     from longwall.storage.memory.spill_folder import SpillFolder
 
+_ELSEWHERE = "choose another run.directory"
 _RESERVE = 2**13  # by which a manifest may grow when a run ends early
 
 
@@ -110,12 +111,12 @@ class RunDirectory:
                     return directory
                 if target is not None:
                     raise busy(place.store.where)
+        except FinalError:
+            raise
         except RunError as error:
             raise InputError(f"{error}, or choose another run.directory") from None
         except OSError as error:
-            raise InputError(
-                f"{place.store.where} cannot be made ({error.strerror or error}): choose another run.directory"
-            ) from None
+            raise not_written(f"{place.store.where} cannot be made", error, _ELSEWHERE) from None
 
     @classmethod
     def transient(cls, spill: SpillFolder) -> RunDirectory:
@@ -141,9 +142,7 @@ class RunDirectory:
                 self._place.remove()
             self.close()
             if isinstance(error, OSError):
-                raise InputError(
-                    f"{self.where} cannot be written ({error.strerror}): choose another run.directory"
-                ) from None
+                raise not_written(f"{self.where} cannot be written", error, _ELSEWHERE) from None
             raise
         self.close()
         return False
@@ -180,7 +179,8 @@ class RunDirectory:
             if isinstance(error, FileNotFoundError | NotADirectoryError | ValueError):
                 raise why_no_run(directory.where, error) from None
             if isinstance(error, OSError):
-                raise InputError(f"{directory.where}: the run cannot be resumed ({error.strerror or error})") from None
+                what = f"{directory.where}: the run cannot be resumed"
+                raise not_written(what, error, "check the folder and its modes") from None
             raise
 
     def _resume(self, overrides: Sequence[str]) -> RunSpec | None:
