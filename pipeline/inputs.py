@@ -72,6 +72,21 @@ def open_resources(spec: RunSpec, *, processes: int = 1, per_device: int = 1) ->
     )
 
 
+def require_packages(spec: RunSpec) -> None:
+    """Refuse a run for which a package is missing, before any work is done (InputError); an engine checks its own."""
+    from longwall.storage.remote.urls import file_system, is_url
+
+    if in_processes(spec):
+        from longwall.pipeline.cluster.connect import require_dask
+
+        require_dask(spec.scheduler)
+    graph = spec.graph
+    paths = graph.path if isinstance(graph.path, tuple) else (graph.path,)
+    for address in (*paths, graph.labels, graph.vertices, graph.transactions):
+        if isinstance(address, str) and is_url(address):
+            file_system(address)
+
+
 def thread_note(spec: RunSpec) -> str:
     """Say that a config asks for more threads than this process has cores; "" if it does not."""
     from longwall.storage.system.concurrency import core_count

@@ -30,6 +30,7 @@ from longwall.pipeline.inputs import (
     plan_for,
     read_graph,
     require_observer,
+    require_packages,
     thread_note,
 )
 from longwall.pipeline.label_names import with_label_names
@@ -308,6 +309,7 @@ def _run(
 ) -> Result:
     from longwall.pipeline.execution.engine_errors import user_errors
 
+    require_packages(spec)
     devices = devices_of(spec)
     on_cluster = spec.scheduler.kind == "dask" or bool(devices)
     kept = None if directory.recorded else take_engine(spec)

@@ -302,36 +302,30 @@ def reach(section: SchedulerSection) -> Any:
     InputError
         If a package is missing, nothing answers at the address as a scheduler should, or a certificate is none.
     """
-    _require_dask(section)
+    require_dask(section)
     import distributed  # noqa: F401 - it sets the levels
 
     for name in ("distributed", "distributed.client"):  # each has a level of its own
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters becomes an error message
     if section.address is None:
-        return _own_certificate()
+        from distributed.security import Security
+
+        return Security.temporary()  # in memory: connections of other users, who have no copy of it, are refused
     security = security_of(section)
     check_scheduler(section.address, security, _CONNECT_SECONDS)
     return security
 
 
-def _require_dask(section: SchedulerSection) -> None:
-    """Refuse a cluster where Dask is not installed."""
+def require_dask(section: SchedulerSection) -> None:
+    """Refuse a cluster if Dask is not installed, or not what it takes to start one here (InputError)."""
     if find_spec("distributed") is None:
         key = 'scheduler.kind = "dask"' if section.kind == "dask" else "engine.devices"
         raise InputError(f"{key}: {_MISSING}")
-
-
-def _own_certificate() -> Any:
-    """Make a certificate in memory: connections of other users, who have no copy of it, are refused."""
-    from distributed.security import Security
-
-    try:
-        return Security.temporary()
-    except ImportError:
+    if section.address is None and find_spec("cryptography") is None:
         raise InputError(
             "the processes of this machine trust each other by a certificate, for which the package cryptography is "
             "missing: pip install 'longwall[cluster]'"
-        ) from None
+        )
 
 
 @contextmanager
@@ -375,7 +369,7 @@ def connected(
     RunError
         If no worker comes, or none can be started here.
     """
-    _require_dask(section)
+    require_dask(section)
     with ExitStack() as opened:
         started = None
         if section.address is None:  # they import what they need while this process does
