@@ -57,10 +57,13 @@ EDGES = PairNames(
     'say which two to read: graph.columns = ["A", "B"] in a config, --columns A,B on the command line, or '
     'columns=("A", "B") in Python',
 )
-LABELS = PairNames(tuple((name, "label") for name in _VERTEX_NAMES), "name two of them vertex and label")
+LABELS = PairNames(
+    tuple((name, "label") for name in _VERTEX_NAMES),
+    "leave two columns, the vertex and its label, or name them vertex and label",
+)
 TRANSACTIONS = PairNames(
     tuple((name, value) for name in _VERTEX_NAMES for value in ("transaction", "transactionid")),
-    "name two of them vertex and transaction",
+    "leave two columns, the vertex and its transaction, or name them vertex and transaction",
     "transaction",
 )
 
