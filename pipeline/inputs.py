@@ -7,7 +7,7 @@ from contextlib import suppress
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal
 
-from longwall.pipeline.cluster.devices import in_processes
+from longwall.pipeline.cluster.devices import in_processes, require_dask
 from longwall.pipeline.config import RunSpec
 from longwall.pipeline.workloads.sections import example_file
 from longwall.storage.errors import InputError
@@ -77,8 +77,6 @@ def require_packages(spec: RunSpec) -> None:
     from longwall.storage.remote.urls import file_system, is_url
 
     if in_processes(spec):
-        from longwall.pipeline.cluster.connect import require_dask
-
         require_dask(spec.scheduler)
     graph = spec.graph
     paths = graph.path if isinstance(graph.path, tuple) else (graph.path,)

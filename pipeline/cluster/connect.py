@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +21,7 @@ from longwall.pipeline.cluster.cluster_workers import (
     share_on_workers,
 )
 from longwall.pipeline.cluster.dask_executor import DaskExecutor
+from longwall.pipeline.cluster.devices import require_dask
 from longwall.pipeline.cluster.handshake import describe_workers, most_on_a_device
 from longwall.pipeline.cluster.shared_graph import GraphSharer, SharedGraph
 from longwall.pipeline.cluster.started.start import start_workers, why_missing, worker_count
@@ -31,7 +31,7 @@ from longwall.pipeline.config import RunSpec, SchedulerSection
 from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.environment import Metrics
 from longwall.pipeline.execution.thread_executor import RANGES
-from longwall.storage.errors import InputError, RunError
+from longwall.storage.errors import RunError
 from longwall.storage.graph.graph import Graph, NewArray
 from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.observer import NullObserver, Observer
@@ -52,7 +52,6 @@ _SETTINGS = {
     "distributed.admin.system-monitor.interval": "2s",
     "distributed.diagnostics.nvml": False,
 }
-_MISSING = "a cluster needs Dask: pip install 'longwall[cluster]'"
 
 
 class Cluster(NamedTuple):
@@ -314,18 +313,6 @@ def reach(section: SchedulerSection) -> Any:
     security = security_of(section)
     check_scheduler(section.address, security, _CONNECT_SECONDS)
     return security
-
-
-def require_dask(section: SchedulerSection) -> None:
-    """Refuse a cluster if Dask is not installed, or not what it takes to start one here (InputError)."""
-    if find_spec("distributed") is None:
-        key = 'scheduler.kind = "dask"' if section.kind == "dask" else "engine.devices"
-        raise InputError(f"{key}: {_MISSING}")
-    if section.address is None and find_spec("cryptography") is None:
-        raise InputError(
-            "the processes of this machine trust each other by a certificate, for which the package cryptography is "
-            "missing: pip install 'longwall[cluster]'"
-        )
 
 
 @contextmanager

@@ -119,7 +119,9 @@ def test_missing_ends_of_all_forms_are_counted(tmp_path: Path, content: str, say
 def test_a_wide_table_of_vertices_says_how_to_narrow_it(tmp_path: Path) -> None:
     (tmp_path / "g.txt").write_text("1 2\n")
     (tmp_path / "people.csv").write_text("login,age,field\n1,30,x\n2,40,y\n")
-    with pytest.raises(InputError, match="people.csv.*: leave two columns, the vertex and its label, or name them"):
+    with pytest.raises(
+        InputError, match=r"people\.csv, line 1: .*; leave two columns, the vertex and its label, or name them"
+    ):
         load_graph(tmp_path / "g.txt", tmp_path / "people.csv")
     (tmp_path / "people.csv").write_text("login,field\n1,x\n2,y\n")
     assert load_graph(tmp_path / "g.txt", tmp_path / "people.csv").label_names == ("x", "y")
