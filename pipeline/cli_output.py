@@ -99,6 +99,8 @@ def _summary(result: "Result", *, table: bool = False) -> str:
 
 def _pattern_lines(patterns: Sequence["PatternCount"]) -> list[str]:
     """Return a line per pattern: its count, its support where it has one, its edges and labels."""
+    from longwall.pipeline.patterns.pattern_names import with_name
+
     lines = []
     for one in patterns[:_MOST_LINES]:
         count = "" if one.count is None else f"{'at least ' if one.lower_bound else ''}{one.count:,}"
@@ -110,19 +112,21 @@ def _pattern_lines(patterns: Sequence["PatternCount"]) -> list[str]:
             lines.append(f"{count:>15}  {harmless(one.name)}  {one.seconds or 0.0:.3f} s")
             continue
         edge_labels = "" if one.edge_labels is None else f"  edge labels {','.join(map(harmless, one.edge_labels))}"
-        lines.append(f"{count:>15}  {one.pattern}{labels}{edge_labels}{support}{value}")
+        lines.append(f"{count:>15}  {with_name(one.pattern)}{labels}{edge_labels}{support}{value}")
     return lines + _left_out(patterns)
 
 
 def _pattern_table(patterns: Sequence["PatternCount"]) -> list[str]:
     """Return patterns as lines of a table: numbers to the right, and no column without values."""
+    from longwall.pipeline.patterns.pattern_names import with_name
+
     rows: list[dict[str, str | None]] = [
         {
             "count": None if one.count is None else f"{'at least ' if one.lower_bound else ''}{one.count:,}",
             "support": None if one.support is None else f"{one.support:,}",
             "query": one.name,
             "seconds": None if one.seconds is None else f"{one.seconds:.3f}",
-            "pattern": one.pattern if one.name is None else None,
+            "pattern": with_name(one.pattern) if one.name is None else None,
             "labels": _joined(one.labels) if one.name is None else None,
             "edge labels": _joined(one.edge_labels),
             "value": None if one.value is None else json.dumps(one.value),

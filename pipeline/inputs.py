@@ -7,7 +7,7 @@ from contextlib import suppress
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal
 
-from longwall.pipeline.cluster.devices import in_processes
+from longwall.pipeline.cluster.devices import in_processes, require_dask
 from longwall.pipeline.config import RunSpec
 from longwall.pipeline.workloads.sections import example_file
 from longwall.storage.errors import InputError
@@ -70,6 +70,30 @@ def open_resources(spec: RunSpec, *, processes: int = 1, per_device: int = 1) ->
         processes=processes,
         per_device=per_device,
     )
+
+
+def require_packages(spec: RunSpec) -> None:
+    """Refuse a run for which a package is missing, before any work is done (InputError); an engine checks its own."""
+    from longwall.storage.remote.urls import file_system, is_url
+
+    if in_processes(spec):
+        require_dask(spec.scheduler)
+    graph = spec.graph
+    paths = graph.path if isinstance(graph.path, tuple) else (graph.path,)
+    for address in (*paths, graph.labels, graph.vertices, graph.transactions):
+        if isinstance(address, str) and is_url(address):
+            file_system(address)
+
+
+def thread_note(spec: RunSpec) -> str:
+    """Say that a config asks for more threads than this process has cores; "" if it does not."""
+    from longwall.storage.system.concurrency import core_count
+
+    threads, cores = spec.engine.threads, core_count()
+    if threads <= cores:
+        return ""
+    have = f"are {cores} cores" if cores > 1 else "is one core"
+    return f"engine.threads = {threads}, but there {have} for this process: more threads take memory, and no less time"
 
 
 def open_beside(spec: RunSpec, graph: Graph, resources: Resources) -> SecondEngine | None:

@@ -142,7 +142,7 @@ class Result:
             facts.append(("count", f"{'at least ' if self.truncated else ''}{self.count:,}"))
         facts += [("seconds", f"{self.seconds:.2f}"), ("engine", self.engine), ("results", f"{self.path}/results")]
         if self.count is None:
-            facts += [(one.pattern, _figure(one)) for one in self.patterns[:_SHOWN]]
+            facts += [(_title(one), _figure(one)) for one in self.patterns[:_SHOWN]]
             more = len(self.patterns) - _SHOWN
             facts += [("", f"and {more:,} more patterns")] if more > 0 else []
         return facts
@@ -172,6 +172,14 @@ class Result:
         if self.total_seconds is not None:
             summary["total_seconds"] = round(self.total_seconds, 6)
         return summary | ({"truncated": True} if self.truncated else {})
+
+
+def _title(one: PatternCount) -> str:
+    from longwall.pipeline.patterns.pattern_names import known_name
+
+    name = one.name or known_name(one.pattern) or one.pattern
+    labels = ",".join("any" if label is None else str(label) for label in one.labels or ())
+    return f"{name}, labels {labels}" if labels and one.name is None else name
 
 
 def _figure(one: PatternCount) -> str:

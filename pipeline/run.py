@@ -16,7 +16,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from longwall.pipeline.cluster.devices import devices_of, prepare_for
+from longwall.pipeline.cluster.devices import devices_of, in_processes, prepare_for
 from longwall.pipeline.config import RunSpec, load_config, names_run
 from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.environment import Metrics, PatternCount
@@ -30,6 +30,8 @@ from longwall.pipeline.inputs import (
     plan_for,
     read_graph,
     require_observer,
+    require_packages,
+    thread_note,
 )
 from longwall.pipeline.label_names import with_label_names
 from longwall.pipeline.memory_graph import how_to_resume, shared_graph, with_graph_again
@@ -211,16 +213,19 @@ def resuming(
         if override.partition(".")[0].strip() not in _FREE_SECTIONS:
             raise InputError(f"--set {brief(override)}: a resumed run may change only {', '.join(_FREE_SECTIONS)}")
     directory, spec = RunDirectory.reopen(path, overrides)
+    observer = observer or NullObserver()
+    if note := directory.replacement_note():
+        observer.note(note)
     if spec is None:
         with closing(directory):
-            yield finished_result(directory.store, observer or NullObserver())
+            yield finished_result(directory.store, observer)
         return
     try:
         spec = with_graph_again(spec, graph, directory.where)
     except InputError:
         directory.close()
         raise
-    with _whole(directory, spec, observer or NullObserver(), fresh=False) as result:
+    with _whole(directory, spec, observer, fresh=False) as result:
         yield result
 
 
@@ -304,6 +309,7 @@ def _run(
 ) -> Result:
     from longwall.pipeline.execution.engine_errors import user_errors
 
+    require_packages(spec)
     devices = devices_of(spec)
     on_cluster = spec.scheduler.kind == "dask" or bool(devices)
     kept = None if directory.recorded else take_engine(spec)
@@ -365,7 +371,8 @@ def _resources(spec: RunSpec, kept: KeptEngine | None, observer: History) -> Res
 
     return_freed_memory()
     resources = open_resources(spec) if kept is None else kept.resources
-    for note in filter(None, (cache_note(), resources.device_note())):
+    threads = "" if in_processes(spec) else thread_note(spec)
+    for note in filter(None, (threads, cache_note(), resources.device_note())):
         observer.note(note)
     observer.watch_budgets(resources.usage)
     return resources

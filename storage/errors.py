@@ -1,5 +1,6 @@
 """Exceptions. Every message is one line for the user, never a traceback."""
 
+import errno
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -8,6 +9,8 @@ from typing import ParamSpec, TypeVar
 
 _Arguments = ParamSpec("_Arguments")
 _Found = TypeVar("_Found")
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Numbers of the system's errors for a disk, a quota or a file that takes no more."""
 
 
 class InputError(Exception):
@@ -40,6 +43,14 @@ class ArgumentError(TypeError):
 
 class FinalError(RunError):
     """A run could not finish, and resuming it would not help."""
+
+
+def not_written(what: str, error: OSError, advice: str) -> InputError | FinalError:
+    """Return the error for something that cannot be written; if the disk is full, no input is wrong."""
+    reason = error.strerror or error
+    if error.errno in FULL:
+        return FinalError(f"{what} ({reason}): free some space there, or {advice}")
+    return InputError(f"{what} ({reason}): {advice}")
 
 
 def reason_of(error: BaseException) -> str:

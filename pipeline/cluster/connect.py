@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +21,7 @@ from longwall.pipeline.cluster.cluster_workers import (
     share_on_workers,
 )
 from longwall.pipeline.cluster.dask_executor import DaskExecutor
+from longwall.pipeline.cluster.devices import require_dask
 from longwall.pipeline.cluster.handshake import describe_workers, most_on_a_device
 from longwall.pipeline.cluster.shared_graph import GraphSharer, SharedGraph
 from longwall.pipeline.cluster.started.start import start_workers, why_missing, worker_count
@@ -31,7 +31,7 @@ from longwall.pipeline.config import RunSpec, SchedulerSection
 from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.environment import Metrics
 from longwall.pipeline.execution.thread_executor import RANGES
-from longwall.storage.errors import InputError, RunError
+from longwall.storage.errors import RunError
 from longwall.storage.graph.graph import Graph, NewArray
 from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.observer import NullObserver, Observer
@@ -52,7 +52,6 @@ _SETTINGS = {
     "distributed.admin.system-monitor.interval": "2s",
     "distributed.diagnostics.nvml": False,
 }
-_MISSING = "a cluster needs Dask: pip install 'longwall[cluster]'"
 
 
 class Cluster(NamedTuple):
@@ -302,36 +301,18 @@ def reach(section: SchedulerSection) -> Any:
     InputError
         If a package is missing, nothing answers at the address as a scheduler should, or a certificate is none.
     """
-    _require_dask(section)
+    require_dask(section)
     import distributed  # noqa: F401 - it sets the levels
 
     for name in ("distributed", "distributed.client"):  # each has a level of its own
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters becomes an error message
     if section.address is None:
-        return _own_certificate()
+        from distributed.security import Security
+
+        return Security.temporary()  # in memory: connections of other users, who have no copy of it, are refused
     security = security_of(section)
     check_scheduler(section.address, security, _CONNECT_SECONDS)
     return security
-
-
-def _require_dask(section: SchedulerSection) -> None:
-    """Refuse a cluster where Dask is not installed."""
-    if find_spec("distributed") is None:
-        key = 'scheduler.kind = "dask"' if section.kind == "dask" else "engine.devices"
-        raise InputError(f"{key}: {_MISSING}")
-
-
-def _own_certificate() -> Any:
-    """Make a certificate in memory: connections of other users, who have no copy of it, are refused."""
-    from distributed.security import Security
-
-    try:
-        return Security.temporary()
-    except ImportError:
-        raise InputError(
-            "the processes of this machine trust each other by a certificate, for which the package cryptography is "
-            "missing: pip install 'longwall[cluster]'"
-        ) from None
 
 
 @contextmanager
@@ -375,7 +356,7 @@ def connected(
     RunError
         If no worker comes, or none can be started here.
     """
-    _require_dask(section)
+    require_dask(section)
     with ExitStack() as opened:
         started = None
         if section.address is None:  # they import what they need while this process does

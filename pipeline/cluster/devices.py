@@ -1,9 +1,11 @@
-"""The GPUs of this machine that a run is spread over: a worker process works with each."""
+"""The worker processes of a run: whether there are some, what they need, and the GPU that each works with."""
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from longwall.kernels import EngineUnavailable, prepare_engine
-from longwall.pipeline.config import RunSpec
+from longwall.pipeline.config import RunSpec, SchedulerSection
 from longwall.storage.errors import InputError
 
 
@@ -45,6 +47,18 @@ def devices_of(spec: RunSpec) -> list[str]:
             raise InputError(f"engine.devices: there is no device {number}, they are numbered 0 to {len(there) - 1}")
     here = scheduler.kind == "local" and list(numbers) == [0]
     return [] if here else [there[number] for number in numbers]
+
+
+def require_dask(section: SchedulerSection) -> None:
+    """Refuse a cluster if Dask is not installed, or not what it takes to start one here (InputError)."""
+    if find_spec("distributed") is None:
+        key = 'scheduler.kind = "dask"' if section.kind == "dask" else "engine.devices"
+        raise InputError(f"{key}: a cluster needs Dask: pip install 'longwall[cluster]'")
+    if section.address is None and find_spec("cryptography") is None:
+        raise InputError(
+            "the processes of this machine trust each other by a certificate, for which the package cryptography is "
+            "missing: pip install 'longwall[cluster]'"
+        )
 
 
 def in_processes(spec: RunSpec) -> bool:

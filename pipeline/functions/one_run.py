@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from longwall.pipeline.config import RunSpec, load_config
+from longwall.pipeline.inputs import thread_note
 from longwall.pipeline.run import answer
 from longwall.storage.errors import FinalError, InputError, RunError, reason_of
 from longwall.storage.graph.graph import Graph
-from longwall.storage.ingest.data_notes import warn_of
+from longwall.storage.ingest.data_notes import warn_caller, warn_of
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.observer import NullObserver, Observer
 from longwall.storage.system.arguments import require_methods, type_name
@@ -155,6 +156,8 @@ class Question:
                 raise RunError(reason_of(error.__cause__ or error)) from error.__cause__
             except KeyboardInterrupt:
                 raise KeyboardInterrupt from None
+        if self.progress is False and (note := thread_note(spec)):
+            warn_caller(UserWarning(_in_words_of_calls(note)))
         if not isinstance(self.graph, Graph):  # of a graph in memory, the call that made it has warned
             warn_of(self.graph, result.notes)
         return result

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from longwall.pipeline.workloads.base import Workload
     from longwall.pipeline.workloads.custom.algorithm import Algorithm, Found, GraphView
     from longwall.storage.errors import InputError, RunError
-    from longwall.storage.generators.kinds import generate as generate_graph
+    from longwall.storage.generators.kinds import generate_graph
     from longwall.storage.graph.graph import Graph
     from longwall.storage.ingest.data_notes import DataNote
     from longwall.storage.ingest.objects.graph_of import graph
@@ -134,7 +134,7 @@ _HOMES = {
     "extend_vertices": ("longwall.pipeline.embeddings.calls", "extend_vertices"),
     "filter": ("longwall.pipeline.embeddings.calls", "filter"),
     "frequent": ("longwall.pipeline.functions.counts", "frequent"),
-    "generate_graph": ("longwall.storage.generators.kinds", "generate"),
+    "generate_graph": ("longwall.storage.generators.kinds", "generate_graph"),
     "graph": ("longwall.storage.ingest.objects.graph_of", "graph"),
     "match": ("longwall.pipeline.functions.matches", "match"),
     "maximal_cliques": ("longwall.pipeline.functions.matches", "maximal_cliques"),

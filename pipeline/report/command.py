@@ -11,7 +11,7 @@ from longwall.pipeline.report.record import read_record
 from longwall.pipeline.run_store.manifest import why_no_run
 from longwall.pipeline.run_store.run_names import REPORT
 from longwall.pipeline.run_store.run_place import place_at
-from longwall.storage.errors import InputError
+from longwall.storage.errors import InputError, not_written
 from longwall.storage.system.paths import user_path
 
 if TYPE_CHECKING:
@@ -78,5 +78,5 @@ def _write(path: Path, page: str) -> str:
     try:
         path.write_text(page, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror or error}): give another --output") from None
+        raise not_written(f"{path} cannot be written", error, "give another --output") from None
     return str(path)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from longwall.pipeline.patterns.pattern_drawing import Edges, edges_of, pattern_drawing
-from longwall.pipeline.patterns.pattern_names import name_of
+from longwall.pipeline.patterns.pattern_drawing import edges_of, pattern_drawing
+from longwall.pipeline.patterns.pattern_names import known_name
 from longwall.pipeline.report import numbers, plots
 from longwall.pipeline.report.advice import advice_of, skew_of, warnings_of
 from longwall.pipeline.report.drawings import search_steps
 from longwall.pipeline.report.facts import Facts, Tier
 from longwall.pipeline.report.plots import Bar, Span
-from longwall.storage.errors import InputError
 from longwall.storage.system.drawing import Drawing
 
 _MOST_DRAWN = 24  # patterns of a plan
@@ -66,7 +65,7 @@ def view_of(facts: Facts) -> dict[str, Any]:
         "asked": {key: text for key, text in asked.items() if key not in defaults},
         "defaults": {key: text for key, text in asked.items() if key in defaults},
         "pattern": None if edges is None else pattern_drawing(edges, facts.plan.get("labels"), size=110),
-        "pattern_name": _name(edges),
+        "pattern_name": known_name(facts.plan.get("pattern")) or "",
         "answers": _answers(facts),
         "answer_plot": _sizes_plot(facts),
         "warnings": warnings_of(facts),
@@ -103,14 +102,6 @@ def _defaults(facts: Facts) -> set[str]:
             if value in (plain, str(plain)):
                 found.add(key)
     return found
-
-
-def _name(edges: Edges | None) -> str:
-    """Return the name of a pattern; "" if it has none."""
-    try:
-        return "" if edges is None else name_of(edges) or ""
-    except InputError:  # no pattern: a loop, or in two parts
-        return ""
 
 
 def _plan(facts: Facts) -> dict[str, str]:
@@ -176,7 +167,7 @@ def _answers(facts: Facts) -> list[Answer]:
         count = numbers.count(one.get("count")) if one.get("count") is not None else ""
         rows.append(
             Answer(
-                _name(edges),
+                known_name(one.get("pattern")) or "",
                 str(one.get("pattern", "")),
                 picture,
                 "" if labels is None else ", ".join(map(str, labels)),
@@ -247,7 +238,7 @@ def _terms(facts: Facts) -> list[tuple[str, str, str, Drawing | None]]:
         edges = edges_of(one.get("pattern"))
         words = f"{one['coefficient']:+d} x" if "coefficient" in one else str(one.get("kind", ""))
         picture = None if edges is None else pattern_drawing(edges, one.get("labels"), size=76)
-        found.append((words, _name(edges), str(one.get("pattern", "")), picture))
+        found.append((words, known_name(one.get("pattern")) or "", str(one.get("pattern", "")), picture))
     return found
 
 

@@ -102,6 +102,16 @@ def complete_exchange(place: RunPlace) -> RunPlace:
     return target
 
 
+def unfinished_replacement(place: RunPlace) -> RunPlace | None:
+    """Return the place of a run that is to replace one and is not done; None if there is none."""
+    new = place.sibling(place.name + NEW)
+    try:
+        begun = not place.name.endswith(NEW) and new.exists() and status_of(new.store) not in (None, "done")
+    except (InputError, OSError):
+        return None
+    return new if begun else None
+
+
 def _is_done(new: RunPlace) -> bool:
     """Whether there is a new run that is done, and with which no process is busy."""
     try:

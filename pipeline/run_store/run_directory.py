@@ -10,6 +10,7 @@ A run that replaces another one works beside it, see :mod:`longwall.pipeline.run
 from __future__ import annotations
 
 import json
+import shlex
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +28,18 @@ from longwall.pipeline.run_store.manifest import (
     status_of,
     why_no_run,
 )
-from longwall.pipeline.run_store.replacement import complete_exchange, place_for_replacement, replaced_by, take_place
+from longwall.pipeline.run_store.replacement import (
+    complete_exchange,
+    place_for_replacement,
+    replaced_by,
+    take_place,
+    unfinished_replacement,
+)
 from longwall.pipeline.run_store.run_names import CHECKPOINT, CONFIG, MANIFEST, PUBLISHED, RESULTS, busy, is_own
 from longwall.pipeline.run_store.run_place import RunPlace, place_at
 from longwall.pipeline.run_store.store import require_unchanged
 from longwall.pipeline.run_store.transient import TransientPlace
-from longwall.storage.errors import InputError, RunError
+from longwall.storage.errors import FinalError, InputError, RunError, not_written
 from longwall.storage.system.signals import undisturbed
 
 if TYPE_CHECKING:
@@ -44,6 +51,7 @@ if TYPE_CHECKING:
     from longwall.pipeline.run_store.store import RunStore
     from longwall.storage.memory.spill_folder import SpillFolder
 
+_ELSEWHERE = "choose another run.directory"
 _RESERVE = 2**13  # by which a manifest may grow when a run ends early
 
 
@@ -103,12 +111,12 @@ class RunDirectory:
                     return directory
                 if target is not None:
                     raise busy(place.store.where)
+        except FinalError:
+            raise
         except RunError as error:
             raise InputError(f"{error}, or choose another run.directory") from None
         except OSError as error:
-            raise InputError(
-                f"{place.store.where} cannot be made ({error.strerror or error}): choose another run.directory"
-            ) from None
+            raise not_written(f"{place.store.where} cannot be made", error, _ELSEWHERE) from None
 
     @classmethod
     def transient(cls, spill: SpillFolder) -> RunDirectory:
@@ -134,9 +142,7 @@ class RunDirectory:
                 self._place.remove()
             self.close()
             if isinstance(error, OSError):
-                raise InputError(
-                    f"{self.where} cannot be written ({error.strerror}): choose another run.directory"
-                ) from None
+                raise not_written(f"{self.where} cannot be written", error, _ELSEWHERE) from None
             raise
         self.close()
         return False
@@ -163,6 +169,8 @@ class RunDirectory:
         place = place_at(address)
         with suppress(OSError):
             place = complete_exchange(place)
+            new = unfinished_replacement(place)
+            place = new if new is not None and not place.exists() else place
         directory = cls(place)
         try:
             return directory, directory._resume(overrides)
@@ -171,7 +179,8 @@ class RunDirectory:
             if isinstance(error, FileNotFoundError | NotADirectoryError | ValueError):
                 raise why_no_run(directory.where, error) from None
             if isinstance(error, OSError):
-                raise InputError(f"{directory.where}: the run cannot be resumed ({error.strerror or error})") from None
+                what = f"{directory.where}: the run cannot be resumed"
+                raise not_written(what, error, "check the folder and its modes") from None
             raise
 
     def _resume(self, overrides: Sequence[str]) -> RunSpec | None:
@@ -230,6 +239,13 @@ class RunDirectory:
         """What is finished."""
         assert self._log is not None, "it was made or opened"
         return self._log
+
+    def replacement_note(self) -> str:
+        """Say that a run is to replace this one, and was interrupted; "" if none is."""
+        if (new := unfinished_replacement(self._place)) is None:
+            return ""
+        command = shlex.join(["longwall", "resume", str(new.store.where)])
+        return f"another run is to replace this one and is not done: {command} goes on with that one"
 
     def close(self) -> None:
         """Let other processes have the run; more than once does no harm."""

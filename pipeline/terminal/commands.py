@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import sys
 from collections.abc import Callable
@@ -134,6 +135,7 @@ def _lines(facts: dict[str, str]) -> str:
 
 
 def _show(run: str, table: str | None, limit: int | None, as_csv: bool, for_spreadsheets: bool, tables: bool) -> None:
+    from longwall.pipeline.patterns.pattern_names import with_name
     from longwall.pipeline.terminal.show import batches, rows_of, tables_of, write_csv
     from longwall.pipeline.terminal.tables import table_text
     from longwall.storage.system.plain_text import harmless
@@ -160,6 +162,9 @@ def _show(run: str, table: str | None, limit: int | None, as_csv: bool, for_spre
     if not 0 < most <= _MOST_ROWS:
         raise InputError(f"--limit: a terminal shows 1 to {_MOST_ROWS:,} rows, not {most:,}; add --csv to have all")
     names, rows, right = rows_of(batches(store, there[wanted], most))
+    if "pattern" in names:
+        at = names.index("pattern")
+        rows = [[*row[:at], with_name(row[at]), *row[at + 1 :]] for row in rows]
     there_is = [at for at in range(len(names)) if any(row[at] is not None for row in rows)]
     shown = [
         [f"{row[at]:,}" if names[at] in {"count", "support"} and row[at] is not None else row[at] for at in there_is]
@@ -169,6 +174,7 @@ def _show(run: str, table: str | None, limit: int | None, as_csv: bool, for_spre
 
 
 def _runs(folder: Path, as_json: bool) -> None:
+    from longwall.pipeline.patterns.pattern_names import known_name
     from longwall.pipeline.terminal.runs import runs_in
     from longwall.pipeline.terminal.tables import table_text
 
@@ -182,7 +188,7 @@ def _runs(folder: Path, as_json: bool) -> None:
             one.name,
             one.status,
             one.workload,
-            one.pattern,
+            known_name(one.pattern) or one.pattern,
             None if (seconds := one.total_seconds or one.seconds) is None else f"{seconds:,.2f}",
             None if one.answer is None else f"{one.answer:,}",
             None if one.started is None else one.started[:16].replace("T", " "),
@@ -192,4 +198,9 @@ def _runs(folder: Path, as_json: bool) -> None:
     names: tuple[str, ...] = ("name", "status", "workload", "pattern", "seconds", "answer", "started (UTC)")
     if sys.stdout.isatty() and shutil.get_terminal_size().columns < _ROOM_FOR_ALL:
         names, rows = names[:-1], [row[:-1] for row in rows]
-    write_stdout(table_text(names, rows, _NUMBERS) if rows else f"no runs in {folder}")
+    lines = [table_text(names, rows, _NUMBERS) if rows else f"no runs in {folder}"]
+    for one in found:
+        if one.replaces and one.status not in ("running", "damaged"):
+            command = shlex.join(["longwall", "resume", str(folder / one.name)])
+            lines.append(f"{one.name} is to replace {one.replaces} and is not done: {command} goes on with it")
+    write_stdout("\n".join(lines))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.run_store.local_store import LocalStore
 from longwall.pipeline.run_store.manifest import attempts_until, manifest_of
-from longwall.pipeline.run_store.run_names import MANIFEST, is_own
+from longwall.pipeline.run_store.run_names import MANIFEST, NEW, is_own
 from longwall.storage.errors import InputError, RunError
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ class RunFacts:
     """When it was resumed, each time."""
     versions: dict[str, str] | None = None
     path: str | None = None
+    replaces: str | None = None
+    """The run that it will replace once it is done."""
     bytes: int | None = None
     """Of the files of the run; None if something lies among them that no run writes."""
 
@@ -91,6 +93,7 @@ def _facts(folder: Path) -> RunFacts:
         manifest.get("resumed"),
         manifest.get("versions"),
         str(folder.absolute()),
+        folder.name.removesuffix(NEW) if folder.name.endswith(NEW) else None,
         _bytes(folder),
     )
 

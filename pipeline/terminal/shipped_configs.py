@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from longwall.pipeline.quoting import suggestion
-from longwall.storage.errors import InputError
+from longwall.storage.errors import InputError, not_written
 from longwall.storage.system.arguments import brief
 
 
@@ -55,4 +55,4 @@ def write_config(name: str | None, path: Path) -> None:
     except FileExistsError:
         raise InputError(f"{path} exists: choose another name or remove it") from None
     except OSError as error:
-        raise InputError(f"{path}: the file cannot be written ({error.strerror}): choose another place") from None
+        raise not_written(f"{path}: the file cannot be written", error, "choose another place") from None

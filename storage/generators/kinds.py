@@ -5,7 +5,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from types import NoneType
 from typing import Any, Literal
 
 import numpy as np
@@ -22,7 +21,7 @@ from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
 from longwall.storage.mapping.mapped_arrays import MappedArrays
 from longwall.storage.memory.resources import Resources, given_or_default
 from longwall.storage.observer import Observer
-from longwall.storage.system.arguments import brief, require_type
+from longwall.storage.system.arguments import brief
 
 _LABELS_A_BLOCK = 2**14
 _NOUNS = {int: "an integer", float: "a number"}
@@ -69,15 +68,8 @@ GENERATORS: dict[str, Generator] = {
 }
 
 
-def generate(
-    kind: Literal["rmat", "erdos-renyi", "barabasi-albert"],
-    *,
-    seed: int,
-    num_labels: int = 0,
-    resources: Resources | None = None,
-    adjacency: NewArray = np.empty,
-    files: MappedArrays | None = None,
-    **params: int | float,
+def generate_graph(
+    kind: Literal["rmat", "erdos-renyi", "barabasi-albert"], *, seed: int, num_labels: int = 0, **params: int | float
 ) -> Graph:
     """Generate a random graph in memory; isolated vertices are dropped, as everywhere.
 
@@ -89,13 +81,6 @@ def generate(
         From 0 to 2^64 - 1.
     num_labels
         Vertex labels, drawn uniformly from 0 to `num_labels` - 1; 0 for an unlabelled graph.
-    resources
-        Budgets and spill folder; if not given, this machine's defaults, and `spill` in the working folder. The graph's
-        `nbytes` stay reserved in `resources.host`.
-    adjacency
-        Makes the array of the neighbours.
-    files
-        Makes the arrays that the host's budget has no room for; None: there must be room.
     **params
         The kind's parameters: `scale` and `edge_factor` (and `a`, `b`, `c`) of R-MAT, `vertices` and `edges` of
         Erdős-Rényi, `vertices` and `edges_per_vertex` of Barabási-Albert.
@@ -115,7 +100,25 @@ def generate(
     >>> longwall.generate_graph("rmat", scale=10, edge_factor=8, seed=1, num_labels=4).stats.num_labels
     4
     """
-    require_type("resources", resources, (Resources, NoneType), "longwall's own resources, or nothing")
+    with given_or_default(None) as resources, _open(kind, seed, num_labels, params, resources) as stream:
+        return build_in_memory(stream, resources)
+
+
+def generate(
+    kind: str,
+    *,
+    seed: int,
+    num_labels: int = 0,
+    resources: Resources | None = None,
+    adjacency: NewArray = np.empty,
+    files: MappedArrays | None = None,
+    **params: int | float,
+) -> Graph:
+    """Generate as `generate_graph`, in given budgets and arrays.
+
+    `adjacency` makes the array of the neighbours, `files` the arrays that the host's budget has no room for (None:
+    there must be room). The graph's `nbytes` stay reserved in `resources.host`.
+    """
     with (
         given_or_default(resources) as resources,
         _open(kind, seed, num_labels, params, resources) as stream,
@@ -135,14 +138,14 @@ def generate_store(
 ) -> GraphStats:
     """Generate a random graph of any size as a store, which appears under `path` complete or not at all.
 
-    See `generate`; `observer` receives the progress.
+    See `generate_graph`; `observer` receives the progress.
 
     Raises
     ------
     InputError
-        As `generate`, or the path exists or cannot be written to.
+        As `generate_graph`, or the path exists or cannot be written to.
     RunError
-        As `generate`.
+        As `generate_graph`.
     """
     with (
         given_or_default(resources) as resources,

@@ -202,11 +202,16 @@ def warn_of(source: object, notes: Iterable[Noted]) -> None:
     counts = [note for note in notes if note.warns and note.kind != GUESS]
     for text, parts in (*((note.text, [note]) for note in guesses), (counts_line(source, counts), counts)):
         if text:
-            warnings.warn(DataNote(text, parts), stacklevel=_level_of_caller())
+            warn_caller(DataNote(text, parts))
+
+
+def warn_caller(warning: Warning) -> None:
+    """Warn the caller of Longwall: the first one outside of it."""
+    warnings.warn(warning, stacklevel=_level_of_caller())
 
 
 def _level_of_caller() -> int:
-    """Return the number of calls between `warn_of` and the first caller outside of Longwall."""
+    """Return the number of calls between `warn_caller` and the first caller outside of Longwall."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] in _INSIDE:
         frame, level = frame.f_back, level + 1

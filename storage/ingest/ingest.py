@@ -94,7 +94,7 @@ _SUFFIXES = {
     ".pajek": "pajek",
     ".sif": "sif",
 }
-_OTHER_COMPRESSIONS = (".lzma", ".lz4", ".br", ".snappy", ".7z", ".rar", ".tgz", ".tbz2", ".txz")
+_OTHER_COMPRESSIONS = (".lzma", ".lz4", ".br", ".snappy", ".7z", ".rar")
 _OTHER_FORMATS = (
     *(".xml", ".jsonl", ".ndjson", ".paj", ".dot", ".rdf", ".nt"),
     *(".ttl", ".npz", ".npy", ".mat", ".h5", ".hdf5", ".xlsx", ".feather", ".arrow", ".orc", ".avro"),

@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
-from longwall.storage.errors import InputError
+from longwall.storage.errors import InputError, not_written
 from longwall.storage.system.paths import require_path, user_path
 
 WIDTH = 340
@@ -103,7 +103,7 @@ class Drawing:
         try:
             target.write_text(self.svg(), encoding="utf-8")
         except OSError as error:
-            raise InputError(f"{target}: the drawing cannot be written ({error.strerror or error})") from None
+            raise not_written(f"{target}: the drawing cannot be written", error, "choose another place") from None
 
     def __repr__(self) -> str:
         return f'<longwall.Drawing: {self.label}; a notebook shows it, savefig("NAME.svg") writes it>'

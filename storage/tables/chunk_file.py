@@ -9,7 +9,6 @@ Values are stored in the smallest unsigned type that holds them and offsets as t
 and when is not decided here.
 """
 
-import errno
 import json
 import os
 import struct
@@ -28,7 +27,7 @@ from numpy.typing import NDArray
 from longwall.storage.arrays.blosc_chunks import OVERHEAD, decode_chunk
 from longwall.storage.arrays.layout import array_document
 from longwall.storage.durability import sync_folder
-from longwall.storage.errors import RunError
+from longwall.storage.errors import FULL, RunError
 from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.stored_files import Damage, parse_object, plain_file, read_range
 from longwall.storage.tables.embedding_table import EmbeddingTable
@@ -46,7 +45,6 @@ _UNREADABLE = (  # raised for an archive that was changed; NotImplementedError b
     *(Damage, OSError, zipfile.BadZipFile, struct.error, EOFError),
     *(KeyError, ValueError, OverflowError, RuntimeError, NotImplementedError),
 )
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,7 +391,7 @@ def _write_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in _FULL:
+        if error.errno in FULL:
             raise RunError(
                 f"{path}: the disk is full: free some space there, choose another spill folder, "
                 "or lower the disk budget"

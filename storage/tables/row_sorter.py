@@ -8,8 +8,9 @@ together.
 from __future__ import annotations
 
 import time
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from contextlib import ExitStack
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Self
 
 from longwall.storage.parquet_files import ParquetSink
@@ -199,26 +200,39 @@ class _Head:
     """The block of a run that is in memory, and what follows it."""
 
     def __init__(self, block: pa.RecordBatch, rest: Iterator[pa.RecordBatch]):
-        self._block, self._rest = block, rest
-        self.last = _row(block, block.num_rows - 1)
+        self._rest = rest
+        self._take(block)
+
+    def _take(self, block: pa.RecordBatch) -> None:
+        self._block, self._begin = block, 0
+        self._columns = [_searchable(column) for column in block.columns]
+        self.last = tuple(column[block.num_rows - 1].as_py() for column in block.columns)
 
     def cut(self, bound: tuple[Any, ...]) -> pa.RecordBatch:
         """Take the rows up to a given one, and those that equal it, off the block."""
-        rows = self._block.num_rows
+        begin, end = self._begin, self._block.num_rows
         if self.last > bound:
-            rows = bisect_right(range(rows - 1), bound, key=lambda row: _row(self._block, row))
-        part, self._block = self._block.slice(0, rows), self._block.slice(rows)
-        return part
+            low = begin  # rows from `low` to `end` equal the bound in all columns so far
+            for (values, key), value in zip(self._columns, bound, strict=True):
+                low = bisect_left(values, value, low, end, key=key)
+                end = bisect_right(values, value, low, end, key=key)
+                if low == end:
+                    break
+        self._begin = end
+        return self._block.slice(begin, end - begin)
 
     def refill(self) -> bool:
         """Read the next block if nothing is left of this one; return whether there are rows."""
-        if not self._block.num_rows:
+        if self._begin == self._block.num_rows:
             following = next(self._rest, None)
             if following is None:
                 return False
-            self._block, self.last = following, _row(following, following.num_rows - 1)
+            self._take(following)
         return True
 
 
-def _row(batch: pa.RecordBatch, number: int) -> tuple[Any, ...]:
-    return tuple(column[number].as_py() for column in batch.columns)
+def _searchable(column: pa.Array) -> tuple[Any, Callable[[Any], Any] | None]:
+    """Return a column for `bisect`, and the key of its values: integers as an array of NumPy, whose access is quick."""
+    import pyarrow as pa
+
+    return (column.to_numpy(), None) if pa.types.is_integer(column.type) else (column, methodcaller("as_py"))

@@ -26,9 +26,11 @@ FLAGS = (
 )
 MEASURE = """<script>
 addEventListener("load", () => {
+  const scrolls = one => one.scrollWidth > one.clientWidth + 1;
+  const WRONG = root => PREDICATE;
   const wide = [...document.querySelectorAll("iframe")].filter(one => {
     const root = one.contentDocument.documentElement;
-    return !root.querySelector("h1") || root.scrollWidth > root.clientWidth;
+    return !root.querySelector("h1") || WRONG(root);
   });
   document.title = "measured: " + wide.map(one => one.getAttribute("src")).join(" ");
 });
@@ -130,11 +132,25 @@ def browse(folder: Path, *words: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("width", [400, 1200])
-def test_no_page_is_wider_than_the_screen(site: Path, pages: dict[Path, Links], tmp_path: Path, width: int) -> None:
+WIDE_PAGE = "root.scrollWidth > root.clientWidth"
+WIDE_TABLE = """[...root.querySelectorAll("table:not([class])")]
+    .some(one => one.rows[0].cells.length >= 7 && scrolls(one.closest(".md-typeset__scrollwrap") || one))"""
+WIDE_DIAGRAM = '[...root.querySelectorAll(".language-text pre > code")].some(scrolls)'
+
+
+@pytest.mark.parametrize(
+    ("width", "wrong"),
+    [(400, WIDE_PAGE), (1200, WIDE_PAGE), (400, WIDE_TABLE), (1280, WIDE_DIAGRAM)],
+    ids=["phone", "desk", "tables on a phone", "diagrams"],
+)
+def test_no_page_is_wider_than_the_screen(
+    site: Path, pages: dict[Path, Links], tmp_path: Path, width: int, wrong: str
+) -> None:
     frame = '<iframe src="{}" style="border:0;width:{}px;height:900px"></iframe>'
     frames = "".join(frame.format(path.as_uri(), width) for path in sorted(pages))
-    (tmp_path / "frames.html").write_text(f"<!DOCTYPE html><title>nothing</title>{frames}{MEASURE}")
+    (tmp_path / "frames.html").write_text(
+        f"<!DOCTYPE html><title>nothing</title>{frames}{MEASURE.replace('PREDICATE', wrong)}"
+    )
     shown = browse(tmp_path, "--dump-dom", "--window-size=1300,2000", (tmp_path / "frames.html").as_uri())
     title = re.search("<title>(.*?)</title>", shown, re.DOTALL)
     assert title is not None

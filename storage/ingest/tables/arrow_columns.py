@@ -18,6 +18,7 @@ from longwall.storage.ingest.tables.columns import (
     known_pair,
     place_of_column,
 )
+from longwall.storage.ingest.text.missing_rows import DROP, and_more
 
 Int64s = npt.NDArray[np.int64]
 
@@ -127,11 +128,8 @@ def texts_of(where: object, name: str, column: Any, start: int) -> HashedTexts:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    def empty(row: int) -> InputError:
-        return InputError(f"{where}, {place_of(start, row)}: column {name} is empty; fill or remove the row")
-
     if column.null_count:
-        raise empty(int(np.argmax(column.is_null().to_numpy(zero_copy_only=False))))
+        raise _empty(where, name, column.is_null().to_numpy(zero_copy_only=False), start)
     index = None
     if pa.types.is_dictionary(column.type):
         index, column = column.indices.to_numpy().astype(np.int64), column.dictionary
@@ -143,10 +141,17 @@ def texts_of(where: object, name: str, column: Any, start: int) -> HashedTexts:
     if index is not None and len(index) and not 0 <= index.min() <= index.max() < len(texts):
         raise InputError(f"{where}: column {name} is damaged, as it has texts that its dictionary lacks; copy it again")
     lengths = np.diff(texts.starts)
-    if (bad := np.flatnonzero((lengths if index is None else lengths[index]) == 0)).size:
-        raise empty(int(bad[0]))
+    if (empty := (lengths if index is None else lengths[index]) == 0).any():
+        raise _empty(where, name, empty, start)
     hashed = hash_texts(texts)
     return hashed if index is None else hashed.spread(index)
+
+
+def _empty(where: object, name: str, empty: npt.NDArray[np.bool_], start: int) -> InputError:
+    """Make the error for rows, bool[rows], in which a column is empty."""
+    more = and_more(int(empty.sum()) - 1, place_of(start, len(empty) - 1))
+    advice = f"fill them, or {DROP}" if more else "fill or remove the row"
+    return InputError(f"{where}, {place_of(start, int(np.argmax(empty)))}: column {name} is empty{more}; {advice}")
 
 
 def _uuid_texts(column: Any) -> Texts:
@@ -181,8 +186,7 @@ def integers_of(where: object, name: str, column: Any, start: int) -> npt.NDArra
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if column.null_count:
-        row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-        raise InputError(f"{where}, {place_of(start, row)}: column {name} is empty; fill or remove the row")
+        raise _empty(where, name, column.is_null().to_numpy(zero_copy_only=False), start)
     if pa.types.is_decimal(column.type):
         column = _whole(where, name, column, start)
     values: npt.NDArray[Any] = column.to_numpy()

@@ -34,6 +34,13 @@ class PairNames:
     """The name in messages of the values in the column after those of vertices."""
 
 
+def why_floats(types: Sequence[str]) -> str:
+    """Say how integers become floats, if one of some types is that of floats."""
+    if "double" not in types:
+        return ""
+    return "; pandas makes floats of integers if cells are empty: dropna().astype(int) of these columns undoes it"
+
+
 EDGES = PairNames(
     (
         *(("source", target) for target in ("target", "dest", "destination")),
@@ -50,10 +57,13 @@ EDGES = PairNames(
     'say which two to read: graph.columns = ["A", "B"] in a config, --columns A,B on the command line, or '
     'columns=("A", "B") in Python',
 )
-LABELS = PairNames(tuple((name, "label") for name in _VERTEX_NAMES), "name two of them vertex and label")
+LABELS = PairNames(
+    tuple((name, "label") for name in _VERTEX_NAMES),
+    "leave two columns, the vertex and its label, or name them vertex and label",
+)
 TRANSACTIONS = PairNames(
     tuple((name, value) for name in _VERTEX_NAMES for value in ("transaction", "transactionid")),
-    "name two of them vertex and transaction",
+    "leave two columns, the vertex and its transaction, or name them vertex and transaction",
     "transaction",
 )
 
@@ -166,7 +176,7 @@ def choose_columns(
     if len(left) < 2 and "an index" in types:
         raise error(f"an index is no end of an edge, and two other columns are needed: {of}; {request.names.advice}")
     if len(left) < 2 or (pairs and not readable):
-        raise error(f"two columns of integers or texts are needed, the columns are {of}")
+        raise error(f"two columns of integers or texts are needed, the columns are {of}{why_floats(types)}")
     reason = "more than one pair of columns could be meant" if readable else "it is not clear which columns are meant"
     raise error(f"{reason}: {of}; {request.names.advice}")
 
@@ -336,7 +346,8 @@ def _named(name: str | int, names: Sequence[str], types: Sequence[str], error: C
         what = f"more than one column is named {shown}" if found else f"there is no column {shown}"
         raise error(f"{what}; the columns are {', '.join(_quoted(names))}")
     if types[found[0]]:
-        raise error(f"column {shown} holds {types[found[0]]}; choose a column of integers or texts")
+        kind = types[found[0]]
+        raise error(f"column {shown} holds {kind}; choose a column of integers or texts{why_floats([kind])}")
     return found[0]
 
 

@@ -23,8 +23,8 @@ from longwall.storage.ingest.tables.columns import (
 from longwall.storage.ingest.tables.named_rows import BYTES_PER_BYTE, NamedColumns, NamedRows
 from longwall.storage.ingest.tables.text_layout import TextLayout, look_at_rows, with_text_labels
 from longwall.storage.ingest.text.input_file import Progress
+from longwall.storage.ingest.text.missing_rows import DROP, MISSING, and_more
 from longwall.storage.ingest.text.parsed_rows import COMMENTS
-from longwall.storage.ingest.text.text_errors import MISSING
 from longwall.storage.ingest.text.text_file import BYTES_OF_INTEGERS, Lines, TextFile
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
 
@@ -196,7 +196,7 @@ def _rows(
         for lines in text.parse(
             layout.places, layout.separator, layout.fields, convert, wide=ends, comments=comments, roles=roles
         ):
-            if lines.converted is not None and lines.converted.missing >= 0:
+            if lines.converted is not None and lines.converted.missing[0] >= 0:
                 raise _missing(path, lines)
             yield lines, layout
         request.notes.add("comments", text.comments)
@@ -204,12 +204,14 @@ def _rows(
 
 
 def _missing(path: Path, lines: Lines) -> InputError:
-    row = lines.converted.missing
+    row, count = lines.converted.missing
     ends = lines.converted.vertices
     each = len(ends) // lines.columns.shape[1]
     word = next(word for word in map(ends.show, range(row * each, row * each + each)) if word in MISSING)
+    more = and_more(count - 1, lines.place(lines.columns.shape[1] - 1), "as in")
+    advice = f"fill them, or {DROP}" if more else "fill it, or remove the line"
     return InputError(
-        f"{path}, {lines.place(row)}: {word} stands for a missing value; fill it, or remove the line; if it is a name, "
+        f"{path}, {lines.place(row)}: {word} stands for a missing value{more}; {advice}; if it is a name, "
         'put it in quotes, or set graph.ids = "names"'
     )
 

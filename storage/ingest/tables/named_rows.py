@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from longwall.kernels.jit.compile import compiled
 from longwall.storage.ingest.names.texts import HashedTexts, gather_spans, hash_texts
-from longwall.storage.ingest.text.text_errors import MISSING
+from longwall.storage.ingest.text.missing_rows import MISSING
 
 BYTES_PER_BYTE = 30
 """Of memory for a byte of text: spans, texts, hashes and lines of the shortest rows ("a b", 4 bytes)."""
@@ -29,8 +29,8 @@ class NamedColumns(NamedTuple):
     """The first columns, side by side: one name a row, or two."""
     labels: HashedTexts | None
     """The last column."""
-    missing: int = -1
-    """The first row with a missing value in place of an end; -1: none."""
+    missing: tuple[int, int] = (-1, 0)
+    """The first row with a missing value in place of an end (-1: none), and the number of such rows."""
 
 
 @dataclass(frozen=True)
@@ -58,27 +58,29 @@ class NamedRows:
 
     def make(self, text: npt.NDArray[np.uint8], columns: npt.NDArray[np.int64], tags: object) -> NamedColumns:  # noqa: ARG002
         """Copy the texts, and hash them."""
-        vertices, labels, missing = None, None, -1
+        vertices, labels, missing = None, None, (-1, 0)
         if self.columns[0]:
             spans = np.ascontiguousarray(columns[: self.ends].T).ravel()
             vertices = hash_texts(gather_spans(text, spans))
             if self.refuse_missing:
-                missing = _first_missing(text, spans, *_MISSING) // self.ends  # -1 stays -1
+                missing = _missing_rows(text, spans, self.ends, *_MISSING)
         if len(self.columns) > self.ends and self.columns[-1]:
             labels = hash_texts(gather_spans(text, columns[-1]))
         return NamedColumns(vertices, labels, missing)
 
 
-@compiled("u1[::1], i8[::1], const(u1[:,::1]), i8[::1]")
-def _first_missing(
+@compiled("u1[::1], i8[::1], i8, const(u1[:,::1]), i8[::1]")
+def _missing_rows(
     text: npt.NDArray[np.uint8],
     spans: npt.NDArray[np.int64],
+    ends: int,
     words: npt.NDArray[np.uint8],
     lengths: npt.NDArray[np.int64],
-) -> int:
-    """Return the first of the spans that is one of the words and does not stand in quotes, -1 if none is."""
-    for row in range(spans.size):
-        begin, length = spans[row] >> np.int64(32), spans[row] & np.int64(0xFFFF_FFFF)
+) -> tuple[int, int]:
+    """Return the first row (-1: none) and the number of rows of `ends` spans with a word that is not in quotes."""
+    first_row, last_row, count = -1, -1, 0
+    for end in range(spans.size):
+        begin, length = spans[end] >> np.int64(32), spans[end] & np.int64(0xFFFF_FFFF)
         first = text[begin]
         if length > words.shape[1] or (first != 78 and first != 110 and first != 60 and first != 35 and first != 45):
             continue  # none begins with "N", "n", "<", "#" or "-"
@@ -88,6 +90,8 @@ def _first_missing(
             same = lengths[word] == length
             for at in range(length):
                 same = same and text[begin + at] == words[word, at]
-            if same:
-                return row
-    return -1
+            row = end // ends
+            if same and row != last_row:
+                first_row = row if count == 0 else first_row
+                last_row, count = row, count + 1
+    return first_row, count

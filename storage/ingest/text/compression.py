@@ -16,6 +16,8 @@ COMPRESSIONS = {".gz": "gzip", ".zst": "Zstandard", ".bz2": "bzip2", ".xz": "xz"
 """The compression that an extension names."""
 DECOMPRESSION_BYTES = {".gz": 2**18, ".zst": 9 * 2**20, ".bz2": 5 * 2**20, ".zip": 2**20}
 """What decompressing takes, except for xz."""
+_SHORT = {".tgz": ".gz", ".tbz": ".bz2", ".tbz2": ".bz2", ".txz": ".xz", ".tzst": ".zst"}
+"""Short extensions of tar archives, and how these are compressed."""
 _XZ_DICTIONARIES = tuple(1 << power for power in range(18, 28))  # bytes; presets take 2^26 at most, others up to 2^32
 _MORE_XZ = 2**21  # of a decoder, besides its dictionary
 _READ = 2**16
@@ -24,9 +26,15 @@ _LARGEST_DIRECTORY = 2**20  # bytes of the list of the members of a zip archive
 _DAMAGE = (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, EOFError, struct.error)
 
 
+def suffixes_of(path: Path) -> list[str]:
+    """Return the extensions of a path in lower case, at least one, "" if there is none; .tgz is .tar and .gz."""
+    found = [suffix.lower() for suffix in path.suffixes] or [""]
+    return [*found[:-1], ".tar", _SHORT[found[-1]]] if found[-1] in _SHORT else found
+
+
 def is_tar(path: Path) -> bool:
     """Whether a path is that of a tar archive, compressed or not."""
-    last, outer = path.suffix.lower(), path.with_suffix("").suffix.lower()
+    *_, outer, last = "", *suffixes_of(path)
     return last == ".tar" or (last in COMPRESSIONS and outer == ".tar")
 
 
@@ -45,7 +53,7 @@ def decompressed(path: Path, file: BinaryIO, member: str = "") -> Any:
 
 
 def _decompressed(path: Path, file: BinaryIO, member: str) -> Any:
-    suffix = path.suffix.lower()
+    suffix = suffixes_of(path)[-1]
     if suffix == ".zip":
         return _PlainErrors(_open_member(path, file, member))
     if suffix == ".xz":

@@ -13,6 +13,7 @@ from longwall.storage.ingest.text.compression import (
     decompressed,
     is_tar,
     member_name,
+    suffixes_of,
     xz_bytes,
     zip_names,
 )
@@ -29,8 +30,8 @@ def format_suffix(path: Path) -> str:
 
     The format of an archive is that of the file in it.
     """
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    compression = suffixes.pop() if suffixes and suffixes[-1] in COMPRESSIONS else ""
+    suffixes = suffixes_of(path)
+    compression = suffixes.pop() if suffixes[-1] in COMPRESSIONS else ""
     if (compression == ".zip" or is_tar(path)) and (name := _name_inside(path)):
         return PurePath(name).suffix.lower()
     return suffixes[-1] if suffixes else ""
@@ -106,7 +107,7 @@ def decompression_bytes(path: Path, memory: int) -> int:
     InputError
         An xz file takes more than memory has room for.
     """
-    suffix = within_zip(path)[0].suffix.lower()
+    suffix = suffixes_of(within_zip(path)[0])[-1]
     if suffix != ".xz":
         return DECOMPRESSION_BYTES.get(suffix, 0)
     with open_input(path, buffering=0) as file:
@@ -133,7 +134,7 @@ class Source:
     def __init__(self, path: Path) -> None:
         self.path = path
         archive, member = within_zip(path)
-        self._compression = archive.suffix.lower()
+        self._compression = suffixes_of(archive)[-1]
         self._file = open_input(archive, buffering=0)
         self.size = os.fstat(self._file.fileno()).st_size
         if self.size == 0:

@@ -6,13 +6,9 @@ import re
 from collections.abc import Sequence
 
 from longwall.storage.ingest.text import text_kernel
+from longwall.storage.ingest.text.missing_rows import DROP, MISSING, and_more
 
 _SHOWN = 40
-MISSING = (
-    *("NaN", "nan", "NAN", "-NaN", "-nan", "NA", "N/A", "n/a", "<NA>", "#N/A", "#NA"),
-    *("null", "NULL", "Null", "None", "none"),
-)
-"""The words that pandas, R and databases write for a missing value."""
 _TOKEN = re.compile(rb'"[^"\n]*"|[^\s,;|]+')
 _NOT_TEXT = re.compile(rb"[^\t-\r -~]")
 NOT_A_LINE = re.compile(rb"[\x00-\x08\x0e-\x1f]|\r[^\r\n]")
@@ -29,6 +25,7 @@ def explain(
     fields: tuple[int, int] = (0, 0),
     wide: bool = False,
     roles: Sequence[str] = (),
+    more: tuple[int, int] = (0, 0),
 ) -> str:
     """Return the message for a line that the kernel refused.
 
@@ -48,6 +45,8 @@ def explain(
         Whether vertices may be integers from 2^63 on.
     roles
         The name of each of the first fields, such as "label"; "" for an end of an edge.
+    more
+        How many of the rows behind this one lack a value, too, and the last line that was looked at.
     """
     line = line_of(text, line_at, end)
     token = _TOKEN.match(text, token_at, end)
@@ -73,7 +72,7 @@ def explain(
         )
     role = roles[fields[0]] if fields[0] < len(roles) else ""
     if role and code in (text_kernel.FEW_COLUMNS, text_kernel.EMPTY_FIELD, text_kernel.NOT_INTEGER):
-        return _explain_role(code, role, line, shown)
+        return _explain_role(code, role, line, shown, more)
     if code == text_kernel.FEW_COLUMNS:
         return f"too few columns in {_shorten(line)!r}, {needed} integers are needed; complete the line"
     if code == text_kernel.NEGATIVE:
@@ -85,7 +84,7 @@ def explain(
         bits = 64 if wide and (len(digits) > 20 or int(digits) >= 2**64) else 63
         return f"{shown} is 2^{bits} or more; renumber the vertices with smaller ids"
     if code == text_kernel.EMPTY_FIELD:
-        return f"an empty field in {_shorten(line)!r}; fill it, or remove the line"
+        return f"an empty field in {_shorten(line)!r}{_and_more(*more)}"
     if code == text_kernel.OTHER_FIELDS:
         return (
             f"the number of fields changes from {fields[1]} to {fields[0]} in {_shorten(line)!r}; give one edge (or "
@@ -95,7 +94,14 @@ def explain(
         return f"different separators in {_shorten(line)!r}; separate all fields of a line by the same one"
     if code == text_kernel.OPEN_QUOTE:
         return f"a quote that is not closed, in {_shorten(line)!r}; close it, or write a quote inside quotes twice"
-    return _explain_word(code, line, shown, wide=wide)
+    return _explain_word(code, line, shown, more, wide=wide)
+
+
+def _and_more(more: int, last: int, joined: str = "and in") -> str:
+    """Return the end of the message for a missing value."""
+    if not more:
+        return "; fill it, or remove the line"
+    return f"{and_more(more, f'line {last}', joined)}; fill them, or {DROP}"
 
 
 def _is_utf16(text: bytes | mmap.mmap, line: bytes) -> bool:
@@ -103,10 +109,10 @@ def _is_utf16(text: bytes | mmap.mmap, line: bytes) -> bool:
     return text[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) or line.count(0) >= max(len(line) // 2, 2)
 
 
-def _explain_role(code: int, role: str, line: bytes, shown: str) -> str:
+def _explain_role(code: int, role: str, line: bytes, shown: str, more: tuple[int, int]) -> str:
     """Return the message for a label or a transaction."""
     if code != text_kernel.NOT_INTEGER:
-        return f"the {role} is missing in {_shorten(line)!r}; write one, or remove the line"
+        return f"the {role} is missing in {_shorten(line)!r}{_and_more(*more)}"
     if role == "transaction":
         return f"the {role} {shown} is no integer; number the transactions from 0 up"
     return (
@@ -115,7 +121,7 @@ def _explain_role(code: int, role: str, line: bytes, shown: str) -> str:
     )
 
 
-def _explain_word(code: int, line: bytes, shown: str, *, wide: bool) -> str:
+def _explain_word(code: int, line: bytes, shown: str, more: tuple[int, int], *, wide: bool) -> str:
     """Return the message for a line with a wrong beginning, or with a word in place of an integer."""
     if code == text_kernel.LONE_RETURN:
         return "a carriage return without a newline; convert the file to Unix line ends"
@@ -128,7 +134,7 @@ def _explain_word(code: int, line: bytes, shown: str, *, wide: bool) -> str:
     if shown == "t" and line.startswith(b"t #"):
         return f"{_shorten(line)!r} is not an edge; a database of graphs is read in the format transactions"
     if shown in MISSING:
-        return f"{shown} in {_shorten(line)!r} stands for a missing value; fill it, or remove the line"
+        return f"{shown} in {_shorten(line)!r} stands for a missing value{_and_more(*more, 'as in')}"
     if not wide:  # vertices of other formats have no names
         return f"{shown!r} is not an integer; write whole numbers from 0 up"
     return f'{shown!r} is not an integer; write whole numbers, or set graph.ids = "names" if vertices have names'

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.text import text_kernel
 from longwall.storage.ingest.text.input_file import Progress, Source, decompression_bytes, format_suffix
+from longwall.storage.ingest.text.missing_rows import MISSING, count_missing_rows
 from longwall.storage.ingest.text.parallel_parse import blocks_in_flight, in_order
 from longwall.storage.ingest.text.parsed_rows import COMMENTS, Block, Convert, Parsed, Rows, Spans, parse_block
 from longwall.storage.ingest.text.quoted_rows import end_of_rows
@@ -343,9 +344,9 @@ class TextFile:
                     fields = parsed.fields, rows.fields
                     if rows.letters:
                         roles = _TAGGED_ROLES[block.buffer[parsed.line_at : parsed.line_at + 1] == b"v"]
-                    what = explain(
-                        block.buffer, *fault, block.end, rows.needed, fields, rows.wide > 0, rows.roles_of(roles)
-                    )
+                    named = rows.roles_of(roles)
+                    more = self._more_missing(rows, block, parsed)
+                    what = explain(block.buffer, *fault, block.end, rows.needed, fields, rows.wide > 0, named, more)
                     raise self.error(self._line + parsed.line_count, what)
                 unsigned = bool(seen[1] >= 0)
                 yield Lines(parsed.columns, parsed.tags, parsed.lines, self._line, parsed.converted, unsigned)
@@ -358,6 +359,20 @@ class TextFile:
                 del parsed
         except _EndlessLine:
             raise self._endless() from None
+
+    def _more_missing(self, rows: Rows, block: Block, parsed: Parsed) -> tuple[int, int]:
+        """Return how many rows of the block lack a value behind a faulty one, and the last line of the block."""
+        codes = text_kernel.EMPTY_FIELD, text_kernel.FEW_COLUMNS, text_kernel.NOT_INTEGER
+        if rows.letters or parsed.code not in codes:
+            return 0, 0
+        text = block.buffer[parsed.line_at : block.end].rstrip(b"\r\n")
+        line = line_of(text, 0, len(text))
+        own = (byte for byte in line if rows.kinds[byte] == text_kernel.SEPARATOR)
+        separator = chr(rows.separator or next(own, BLANKS))
+        columns = np.flatnonzero(rows.places >= 0).tolist()
+        words = () if rows.convert is not None and rows.convert.texts else MISSING
+        more = count_missing_rows(text, separator, columns, words) - 1
+        return more, self._line + parsed.line_count + text.count(b"\n")
 
     def _require_one_sign(self, parsed: Parsed, seen: npt.NDArray[np.int64]) -> None:
         """Refuse a file with integers below 0 and others from 2^63 on; `seen` are the lines of the first ones."""

@@ -365,6 +365,30 @@ def test_a_cluster_of_this_machine_needs_certificates(tmp_path: Path, monkeypatc
         longwall.run(write_config(tmp_path, "workers = 1"))
 
 
+@pytest.mark.parametrize("package", ["distributed", "cryptography"])
+def test_a_missing_package_is_named_before_the_graph_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    config = write_config(tmp_path, "workers = 1")
+    (tmp_path / "graph.txt").write_text("no graph\n")
+    with pytest.raises(InputError, match=r"pip install 'longwall\[cluster\]'"):
+        longwall.run(config)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_missing_package_for_urls_is_named_before_the_graph_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    (tmp_path / "graph.txt").write_text("no graph\n")
+    graph = {"path": str(tmp_path / "graph.txt"), "labels": "s3://bucket/labels.txt"}
+    run = {"directory": str(tmp_path / "runs")}
+    with pytest.raises(InputError, match=r"labels\.txt: URLs are read and written with fsspec: pip install fsspec"):
+        longwall.run({"graph": graph, "workload": {"kind": "triangles"}, "run": run})
+    assert not (tmp_path / "runs").exists()
+
+
 def test_a_script_that_its_workers_cannot_import_is_told_why(tmp_path: Path) -> None:
     config = write_config(tmp_path, "workers = 1")
     (tmp_path / "script.py").write_text(f"import longwall\nprint(longwall.run({str(config)!r}).count)\n")

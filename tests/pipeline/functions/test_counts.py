@@ -1,6 +1,9 @@
 """The functions that count, against networkx and igraph, in all spellings of graphs and patterns."""
 
+import os
 import shutil
+import warnings
+from pathlib import Path
 
 import igraph
 import networkx as nx
@@ -111,18 +114,40 @@ def test_options_are_those_of_a_run(graph, engine_kind):
     assert longwall.count(graph, "diamond", **options, progress=False) == 151
 
 
+def test_more_threads_than_cores_are_said_once(graph, tmp_path_factory):
+    cores = len(os.sched_getaffinity(0))
+    with pytest.warns(UserWarning, match=f"^threads = {cores + 1}, but ") as caught:
+        assert longwall.count(graph, "triangle", threads=cores + 1) == 45
+    assert [Path(one.filename).name for one in caught] == ["test_counts.py"]
+    watching = Watching()
+    longwall.count(graph, "triangle", threads=cores + 1, progress=watching)
+    assert len(watching.notes) == 1
+    with warnings.catch_warnings(record=True) as none:
+        longwall.count(graph, "triangle", threads=cores)
+    assert not none
+    for threads, said in ((cores + 1, True), (cores, False)):
+        watching = Watching()
+        run = {"directory": str(tmp_path_factory.mktemp("runs")), "name": f"of-{threads}"}
+        engine, workload = {"kind": "cpu", "threads": threads}, {"kind": "triangles"}
+        config = {"graph": graph, "workload": workload, "engine": engine, "run": run}
+        longwall.run(config, observer=watching)
+        assert any(note.startswith(f"engine.threads = {threads}, but ") for note in watching.notes) == said
+
+
 class Watching:
     """An observer that remembers."""
 
     def __init__(self):
-        self.phases, self.closed = [], 0
+        self.phases, self.closed, self.notes = [], 0, []
 
     def phase(self, name, total, unit):
         self.phases.append(name)
 
     def advance(self, n): ...
     def near_limit(self, share): ...
-    def note(self, text): ...
+
+    def note(self, text):
+        self.notes.append(text)
 
     def close(self):
         self.closed += 1

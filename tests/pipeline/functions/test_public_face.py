@@ -70,6 +70,13 @@ def test_parameters_of_generators_are_no_options():
     assert parameters["params"].kind is inspect.Parameter.VAR_KEYWORD
 
 
+def test_generators_show_no_arguments_of_the_inside():
+    assert list(inspect.signature(longwall.generate_graph).parameters) == ["kind", "seed", "num_labels", "params"]
+    for name in ("resources", "adjacency", "files"):
+        with pytest.raises(longwall.InputError, match=f"generator rmat: parameter '{name}' is unknown; it takes scale"):
+            longwall.generate_graph("rmat", seed=1, scale=4, edge_factor=2, **{name: None})
+
+
 def test_help_has_no_quoted_types():
     text = pydoc.plain(pydoc.render_doc(longwall.count))
     head = next(line for line in text.splitlines() if line.startswith("count("))

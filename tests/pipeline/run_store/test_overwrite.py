@@ -81,10 +81,36 @@ def test_a_run_that_fails_leaves_the_old_one(
             longwall.run(config)
     assert answer(tmp_path / "runs" / "one") == 0
     assert names(tmp_path) == {"one", "one+new"}
+    new = tmp_path / "runs" / "one+new"
+    listed = CliRunner().invoke(app, ["runs", str(tmp_path / "runs")]).stdout
+    assert (
+        listed.splitlines()[-1] == f"one+new is to replace one and is not done: longwall resume {new} goes on with it"
+    )
+    lines = CliRunner().invoke(app, ["runs", str(tmp_path / "runs"), "--json"]).stdout.splitlines()
+    found = list(map(json.loads, lines))
+    assert {one["name"]: one.get("replaces") for one in found} == {"one": None, "one+new": "one"}
+    ended = CliRunner().invoke(app, ["resume", where(config)])
+    assert f"not done: longwall resume {where(config, 'one+new')} goes on with that one" in ended.stderr
+    assert ended.stdout.startswith("count    0\n"), "the old run is whole"
     result = longwall.resume(where(config, "one+new"))
     assert (str(result.path), result.count) == (where(config), 2)
     assert names(tmp_path) == {"one"}
     assert answer(tmp_path / "runs" / "one") == 2
+
+
+def test_the_name_of_a_run_finds_its_replacement_if_the_old_run_is_gone(
+    config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: Any) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run_module, "read_graph", fail)
+        with pytest.raises(RunError):
+            longwall.run(config)
+    shutil.rmtree(tmp_path / "runs" / "one")
+    assert longwall.resume(where(config)).count == 2
+    assert names(tmp_path) == {"one"}
 
 
 @pytest.mark.quick_cases(1)

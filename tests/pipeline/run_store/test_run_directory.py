@@ -197,7 +197,7 @@ def test_a_folder_that_cannot_be_written_is_taken_back(config, tmp_path, monkeyp
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, failing, refuse)
-    with pytest.raises(InputError, match="No space left on device"):
+    with pytest.raises(RunError, match="No space left on device"):
         run(config)
     assert not (tmp_path / "runs").exists()
 

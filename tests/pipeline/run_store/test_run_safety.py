@@ -429,5 +429,5 @@ def test_a_full_disk_is_not_taken_for_another_folder(config: dict[str, Any], mon
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(LocalStore, "list", full)
-    with pytest.raises(InputError, match=r"one: the run cannot be resumed \(No space left on device\)"):
+    with pytest.raises(RunError, match=r"one: the run cannot be resumed \(No space left on device\): free some space"):
         longwall.resume(run)

@@ -88,7 +88,8 @@ def test_a_run_shows_progress_and_an_aligned_table(folder: Path, columns: int, c
     assert len(rows) == 6
     assert all(re.fullmatch(r" *\d{1,3}(,\d{3})*", count) for count in counts), "ends align, thousands are separated"
     assert any("," in count for count in counts)
-    assert all(re.fullmatch(r"  \d-\d.*", row[len(count) :]) for row, count in zip(rows, counts, strict=True))
+    patterns = [row[len(count) :] for row, count in zip(rows, counts, strict=True)]
+    assert all(re.fullmatch(r"  [a-z0-4-]+ \(\d-\d.*", pattern) for pattern in patterns)
 
 
 @pytest.mark.quick_cases(1)

@@ -10,7 +10,10 @@ import pytest
 from cases import each_case
 from typer.testing import CliRunner
 
+import longwall
 from longwall.pipeline.cli import app
+from longwall.pipeline.execution.environment import PatternCount
+from longwall.pipeline.result import Result
 from longwall.pipeline.terminal.tables import table_text
 from longwall.storage.system.plain_text import harmless
 
@@ -35,6 +38,34 @@ def test_runs_lists_what_is_there(folder: Path) -> None:
     ended = CliRunner().invoke(app, ["runs", str(folder / "runs"), "--json"])
     found = [json.loads(line) for line in ended.stdout.splitlines()]
     assert [(one["name"], one["status"], one["answer"]) for one in found] == [("one", "done", 1), ("two", "done", 1)]
+
+
+def test_patterns_are_shown_by_their_names(tmp_path: Path) -> None:
+    ring, long_ring = "0-1,1-2,2-3,3-0", "0-1,1-2,2-3,3-4,4-5,5-6,6-7,7-0,0-2"
+    config = {"graph": {"example": "karate"}, "run": {"directory": str(tmp_path)}}
+    workloads = {"ring": {"kind": "match", "pattern": ring}, "other": {"kind": "match", "pattern": long_ring}}
+    workloads["all"] = {"kind": "motifs", "k": 3}
+    found = {
+        name: longwall.run(config | {"workload": workload, "run": {"directory": str(tmp_path), "name": name}})
+        for name, workload in workloads.items()
+    }
+    assert "triangle  45\n" in f"{found['all']!r}\n".replace("   ", "  ")
+    assert "triangle" in found["all"]._repr_html_()
+    assert found["all"].patterns[1].pattern == "0-1,0-2,1-2", "programs read edges"
+    listed = CliRunner().invoke(app, ["runs", str(tmp_path)]).stdout
+    assert [line.split()[3] for line in listed.splitlines()[1:3]] == ["cycle-4", "0-1,0-2,0-7,1-2,2-3,3-4,4-5,5-6,6-7"]
+    shown = CliRunner().invoke(app, ["show", str(tmp_path / "all")]).stdout
+    assert "triangle (0-1,0-2,1-2)" in shown
+    assert "wedge (0-1,0-2)" in shown
+    plain = CliRunner().invoke(app, ["show", str(tmp_path / "all"), "--csv"]).stdout
+    assert "triangle" not in plain.replace("from-triangles", "")
+    report = (tmp_path / "all" / "report.html").read_text()
+    assert "triangle" in report
+
+
+def test_labels_stay_beside_the_name_of_a_pattern() -> None:
+    ended = Result("r", "frequent", None, (PatternCount("0-1,0-2,1-2", ("a", "a", "b"), None, support=1),), 1.0, "cpu")
+    assert "triangle, labels a,a,b  support 1" in repr(ended)
 
 
 def test_killed_and_damaged_runs_are_listed_as_such(tmp_path: Path) -> None:

@@ -312,7 +312,6 @@ def test_bad_parquet(tmp_path: Path, columns: dict[str, list[int]], says: str) -
     ("name", "says"),
     [
         ("g.jsonl", ".jsonl files are not read; Longwall reads edge lists"),
-        ("g.tgz", ".tgz files are not read"),
         ("*.csv", "no file matches this pattern"),
         ("folder", "this is a folder without files, and no graph store"),
     ],

@@ -109,6 +109,11 @@ def test_the_file_of_a_tar_archive_is_read(tmp_path: Path, kind: int) -> None:
             "a.tar.gz": gzip.compress(archive),
             "a.tar.xz": lzma.compress(archive),
             "a.tar.zst": pa.compress(archive, codec="zstd", asbytes=True),
+            "a.tgz": gzip.compress(archive),
+            "download.tsv.a.TBZ2": bz2.compress(archive),
+            "a.tbz": bz2.compress(archive),
+            "a.txz": lzma.compress(archive),
+            "a.tzst": pa.compress(archive, codec="zstd", asbytes=True),
         }.items():
             (tmp_path / name).write_bytes(content)
             assert load_graph(tmp_path / name).content_hash == expected, name
@@ -119,6 +124,10 @@ def test_a_tar_archive_is_read_as_the_file_in_it(tmp_path: Path) -> None:
     assert detect_format(tmp_path / "a.tar.gz") == "matrix-market"
     assert load_graph(tmp_path / "a.tar.gz").num_edges == 2
     assert detect_format(tmp_path / "missing.tar.gz") == "edge-list"
+    for name in ("a.txz", "a.tar.xz"):
+        (tmp_path / name).write_bytes(lzma.compress(tarred({"a/a.mtx": MATRIX})))
+    assert detect_format(tmp_path / "a.txz") == "matrix-market"
+    assert decompression_bytes(tmp_path / "a.txz", 2**30) == decompression_bytes(tmp_path / "a.tar.xz", 2**30)
 
 
 def linked() -> bytes:
@@ -159,7 +168,9 @@ REFUSED = {
     "two.tar": (tarred({"a.txt": b"1 2\n", "b.txt": b"2 3\n"}), "the archive has several files, a.txt and b.txt;"),
     "none.tar": (tarred({"a/": b"", "readme": b"a"}), "the archive has no file; unpack it"),
     "link.tar": (linked(), "the archive has no file"),
-    "g.tgz": (gzip.compress(tarred({"a.txt": TEXT})), ".tgz files are not read"),
+    "cut.tgz": (gzip.compress(tarred({"a.txt": TEXT})[:9000]), "this is not a complete tar archive"),
+    "cut.txz": (lzma.compress(tarred({"a.txt": TEXT}))[:-500], "the xz data is truncated or damaged"),
+    "text.tbz2": (bz2.compress(TEXT), "this is not a complete tar archive"),
     "large.xz": (
         lzma.compress(TEXT, filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 2**28}]),
         "decompressing this file takes more than 128 MiB; compress it with xz -9 or lower",

@@ -1,7 +1,10 @@
 """Rows of text tables with missing fields, names that look like comments, and the two sides of bipartite graphs."""
 
+import csv
+import random
 from pathlib import Path
 
+import pandas
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -63,6 +66,90 @@ def test_missing_fields_are_named(tmp_path: Path, content: str, options: dict[st
     said = refusal(tmp_path, "g.csv", content, **options)
     assert says in said
     assert "graph.ids" not in said
+
+
+def gaps_of(content: str, separator: str, columns: tuple[int, int]) -> list[int]:
+    """The lines with an empty end, by the reader of Python's library."""
+    rows = csv.reader(content.splitlines(), delimiter=separator)
+    return [line for line, row in enumerate(rows, 1) if any(not row[at].strip() for at in columns)]
+
+
+@each_case("ends", ["123", "xyz"], ids=["ids", "names"])
+@each_case("separator", [",", ";", "\t"])
+@each_case("seed", range(3))
+def test_rows_with_empty_ends_are_counted_at_once(tmp_path: Path, seed: int, separator: str, ends: str) -> None:
+    draw = random.Random(seed)
+    cells = [*ends, *ends, "", " " if separator != "\t" else ""]
+    rows = [["source", "note", "target"], [ends[0], "x", ends[1]]]
+    rows += [[draw.choice(cells), draw.choice(["a", "", f'"a{separator}b"']), draw.choice(cells)] for _ in range(20)]
+    content = "\n".join(separator.join(row) for row in rows) + "\n"
+    name = "g.tsv" if separator == "\t" else "g.csv"
+    gaps = gaps_of(content, separator, (0, 2))
+    said = refusal(tmp_path, name, content)
+    assert f"line {gaps[0]}: an empty field in " in said
+    assert f", and in {len(gaps) - 1} more rows up to line 22; " in said
+    assert "dropna" in said
+    kept = [line for at, line in enumerate(content.splitlines(), 1) if at not in gaps]
+    assert read(tmp_path, name, "\n".join(kept)).num_edges > 0
+
+
+def test_one_row_with_an_empty_end_is_named_alone(tmp_path: Path) -> None:
+    said = refusal(tmp_path, "g.csv", "source,target\n1,2\n1,\n2,3\n")
+    assert said.endswith("line 3: an empty field in '1,'; fill it, or remove the line")
+
+
+@each_case(
+    ("content", "says"),
+    [
+        ("1,2\n,3\n4,\n5,6\n", "line 2: an empty field in ',3', and in 1 more row up to line 4"),
+        (
+            "1,2\nNaN,3\n4,NaN\n5,\n",
+            "line 2: NaN in 'NaN,3' stands for a missing value, as in 2 more rows up to line 4",
+        ),
+        ("a,b\nNaN,b\na,c\nc,nan\n", "line 2: NaN stands for a missing value, as in 1 more row up to line 4"),
+        ('a,b\nb,c\n,c\na,""\nc,d', "line 3: an empty field in ',c', and in 1 more row up to line 5"),
+    ],
+)
+def test_missing_ends_of_all_forms_are_counted(tmp_path: Path, content: str, says: str) -> None:
+    said = refusal(tmp_path, "g.csv", content)
+    assert says in said
+    assert "dropna" in said
+
+
+def test_a_wide_table_of_vertices_says_how_to_narrow_it(tmp_path: Path) -> None:
+    (tmp_path / "g.txt").write_text("1 2\n")
+    (tmp_path / "people.csv").write_text("login,age,field\n1,30,x\n2,40,y\n")
+    with pytest.raises(
+        InputError, match=r"people\.csv, line 1: .*; leave two columns, the vertex and its label, or name them"
+    ):
+        load_graph(tmp_path / "g.txt", tmp_path / "people.csv")
+    (tmp_path / "people.csv").write_text("login,field\n1,x\n2,y\n")
+    assert load_graph(tmp_path / "g.txt", tmp_path / "people.csv").label_names == ("x", "y")
+
+
+def test_missing_labels_are_counted(tmp_path: Path) -> None:
+    said = refusal(tmp_path, "g.csv", "1,2,a\n2,3,\n3,4,b\n4,5,\n", edge_label=3)
+    assert "line 2: the label is missing in '2,3,', and in 1 more row up to line 4; " in said
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.string(), pa.dictionary(pa.int32(), pa.string())])
+def test_nulls_of_a_column_are_counted_at_once(tmp_path: Path, kind: pa.DataType) -> None:
+    values = ["1", None, "2", None, None, "3"]
+    column = pa.array(values).cast(pa.int64()) if kind == pa.int64() else pa.array(values).cast(kind)
+    table = pa.table({"src": column, "dst": column.take(pa.array([0, 0, 2, 2, 0, 2]))})
+    pq.write_table(table, tmp_path / "g.parquet")
+    says = "row 2: column src is empty, and in 2 more rows up to row 6; fill them, or leave such rows out first"
+    for source in (table, tmp_path / "g.parquet"):
+        with pytest.raises(InputError, match=says) as caught:
+            longwall.triangles(source)
+        assert "dropna" in str(caught.value)
+
+
+def test_integers_that_gaps_made_floats_are_explained() -> None:
+    frame = pandas.DataFrame({"src": [1, None, 3], "dst": [2, 3, 1]})
+    with pytest.raises(InputError, match=r"src \(double\).*pandas makes floats of integers.*dropna.*astype"):
+        longwall.triangles(frame)
+    assert longwall.triangles(frame.dropna().astype(int)) == 0
 
 
 def test_a_missing_label_of_a_vertex_is_named(tmp_path: Path) -> None:

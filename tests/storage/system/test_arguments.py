@@ -53,7 +53,6 @@ CALLS = {
     "seed": (lambda it, x: longwall.generate_graph("rmat", seed=x, scale=4), (3,)),
     "num_labels": (lambda it, x: longwall.generate_graph("rmat", seed=1, scale=4, num_labels=x), (3,)),
     "scale": (lambda it, x: longwall.generate_graph("rmat", seed=1, scale=x), (3,)),
-    "resources": (lambda it, x: longwall.generate_graph("rmat", seed=1, scale=4, resources=x), (None,)),
     "graph": (lambda it, x: longwall.vertices(x), (longwall.Graph,)),
     "graph of edges": (lambda it, x: longwall.edges(x), (longwall.Graph,)),
     "engine": (lambda it, x: longwall.vertices(it.graph, x), ()),

@@ -1,0 +1,41 @@
+"""Count rows with a missing value, for the message on the first of them."""
+
+from collections.abc import Sequence
+from functools import reduce
+
+MISSING = (
+    *("NaN", "nan", "NAN", "-NaN", "-nan", "NA", "N/A", "n/a", "<NA>", "#N/A", "#NA"),
+    *("null", "NULL", "Null", "None", "none"),
+)
+"""The words that pandas, R and databases write for a missing value."""
+
+
+def count_missing_rows(text: bytes, separator: str, columns: Sequence[int], words: Sequence[str]) -> int:
+    """Count the rows of a text in which one of some columns is empty, or one of some words, by Arrow's reader."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.csv
+
+    names = [f"f{column}" for column in columns]
+    try:
+        table = pa.csv.read_csv(
+            pa.py_buffer(text),
+            pa.csv.ReadOptions(use_threads=False, block_size=len(text) + 1, autogenerate_column_names=True),
+            pa.csv.ParseOptions(delimiter=separator, newlines_in_values=True, invalid_row_handler=lambda _: "skip"),
+            pa.csv.ConvertOptions(
+                check_utf8=False, column_types=dict.fromkeys(names, pa.string()), include_columns=names
+            ),
+        )
+    except (pa.ArrowInvalid, KeyError):  # the reader, stricter than ours, refuses the text
+        return 1
+    missing = pa.array(["", *words])
+    found = reduce(pc.or_, [pc.is_in(pc.ascii_trim_whitespace(table[name]), missing) for name in names])
+    return max(1, pc.sum(found).as_py() or 0)
+
+
+def and_more(more: int, last: str, joined: str = "and in") -> str:
+    """Say how many rows have the fault of the first one, up to the last row or line that was read."""
+    return f", {joined} {more:,} more row{'s' * (more > 1)} up to {last}" if more else ""
+
+
+DROP = "leave such rows out first, as dropna of pandas and drop_nulls of polars do"
