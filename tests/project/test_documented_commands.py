@@ -103,6 +103,7 @@ NOT_RUN = {
     "python -m benchmarks.gpu.all_cliques --time 300": _LONG,
     "python -m benchmarks.suites.queries --data DATA --graphs yeast,hprd,cora,citeseer,socfb-Reed98,socfb-Amherst41 "
     "--each 50": _LONG,
+    "python -m benchmarks.suites.frequent --data DATA --only falling --limit 500": _LONG,
     "python -m benchmarks.suites.predictions --scales 16 18": _LONG,
     "python -m benchmarks.suites.scale --scales 18 20": _LONG,
     "python -m benchmarks.suites.scale --engine cuda --scales 24": _LONG,

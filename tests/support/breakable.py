@@ -30,6 +30,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 CONSTANTS = {
     "longwall.kernels.cpu.engine:_TASKS_PER_WORKER": 24,
     "longwall.pipeline.execution.task_ranges:_ARCS_PER_TASK": 1,
+    "longwall.pipeline.execution.task_ranges:_LISTED_STEPS": 1,
     "longwall.pipeline.run_store.commit_log:COMMIT_SECONDS": 0.0,
     "longwall.pipeline.execution.thread_executor:_COMMITS_COST": float("inf"),
     "longwall.pipeline.execution.thread_executor:_CRASH_COSTS": 0.0,
