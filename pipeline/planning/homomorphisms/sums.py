@@ -92,8 +92,7 @@ class HomomorphismSums:
     def cost(self) -> float:
         """Elementary steps of the program, and of what it needs."""
         program, costs = self.program, self.costs
-        total = rows_cost(program.vertices, "vertices", costs) + rows_cost(program.arcs, "arcs", costs)
-        total += rows_cost(program.common, "common", costs)
+        total = sum(rows_cost(rows, domain, costs) for domain, rows in program.totals)
         for step in program.steps:
             if step.make in (Make.VERTEX_ROWS, Make.ARC_ROWS):
                 domain: Domain = "vertices" if step.make == Make.VERTEX_ROWS else "arcs"

@@ -19,7 +19,7 @@ import longwall
 from longwall.kernels.exact_numbers import PRIMES, combine, moduli_for
 from longwall.kernels.host.patterns.pattern_codes import code_edges, connected_codes
 from longwall.kernels.interface.engine import WorkspaceTooLarge
-from longwall.kernels.interface.homomorphism_program import Make
+from longwall.kernels.interface.homomorphism_program import MAX_SCALARS, Make
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
@@ -99,6 +99,16 @@ def test_patterns_of_six_vertices(lab, engine_kind, seed, chance, arcs, chosen):
         check(lab, engine_kind, of_all(able, replace(COSTS, arcs=arcs)), graph_edges(seed, 8, chance))
 
 
+def test_all_patterns_of_six_vertices_share_their_tables(lab, engine_kind):
+    sums = of_all(patterns(6), COSTS)
+    assert len(sums.patterns) >= 111
+    assert all(rows.num_scalars <= MAX_SCALARS for rows in sums.program.every_rows)
+    of_vertices = [rows for domain, rows in sums.program.totals if domain == "vertices"]
+    assert sum(bool(rows.wide_passes) for rows in of_vertices) == 1
+    assert sum(bool(rows.num_dense) for rows in of_vertices) == 2
+    check(lab, engine_kind, sums, graph_edges(6, 8, 0.6))
+
+
 @settings(relaxed, max_examples=on_device(25, 2))
 @given(seed=st.integers(0, 10**6), more=st.integers(0, 5))
 def test_patterns_of_seven_vertices(lab, engine_kind, seed, more):
@@ -124,7 +134,9 @@ def test_patterns_of_seven_vertices(lab, engine_kind, seed, more):
 def test_passes_from_common_neighbours_over_the_graph(lab, engine_kind, text, prime):
     pattern, costs = parse_pattern(text), PassCosts(1e6, 1e6, 1e8)
     program, _ = compile_sums([Decomposer(costs).count(pattern)], lists=False)
-    assert program.common.passes
+    ((domain, rows),) = program.totals
+    assert domain == "common"
+    assert rows.passes
     sums = HomomorphismSums((pattern,), program, (pattern,), ((Term(1, "total", 0),),), costs)
     edges = graph_edges(5, 9, 0.7)
     check(lab, engine_kind, sums, edges)
