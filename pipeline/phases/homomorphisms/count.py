@@ -34,12 +34,13 @@ from longwall.stages.homomorphisms.tables import TableMemory, make_tables, table
 from longwall.stages.range_counting import (
     CountCliques,
     CountFiveCycles,
+    CountPrisms,
     CountRanges,
 )
 from longwall.storage.graph.graph import Graph
 from longwall.storage.memory.reservations import Reservation
 
-_KERNELS = ("cliques", "five-cycles", "pairs")
+_KERNELS = ("cliques", "five-cycles", "pairs", "prisms")
 WRAPS_FROM = 1 << 62
 """Numbers of tables and rows below this bound fit 64-bit integers."""
 
@@ -251,6 +252,7 @@ def kernel_stage(kind: str, number: int) -> CountRanges:
         "five-cycles": CountFiveCycles,
         "wheels": CountWheels,
         "almost-cliques": CountAlmostCliques,
+        "prisms": CountPrisms,
     }
     return stages[kind]()
 
