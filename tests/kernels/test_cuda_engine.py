@@ -438,6 +438,7 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         "homomorphisms/diamonds",
         "homomorphisms/five_cycles",
         "homomorphisms/inner_counts",
+        "homomorphisms/prisms",
         "homomorphisms/wheels",
         "kcliques/heavy_tasks",
         "kcliques/tables",
