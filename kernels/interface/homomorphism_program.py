@@ -81,8 +81,8 @@ class RowProgram:
         Number of PUSH_EDGES operations: the cost, in units of the sum of squared triangles per arc.
     wide_passes
         Number of WIDEN operations: the cost, in units of vertices times arcs or, with rows of arcs, of the sum of the
-        arcs of the neighbourhood of v. Where there is one, dense vectors are taken to have an entry for every vertex
-        (for every arc of v), not only for those within two steps of v.
+        arcs of the neighbourhood of v, at most. Its vector may have a number for every vertex (for every arc of v), not
+        only for those within two steps of v; on a device all vectors of such a program are taken to have.
     """
 
     ops: tuple[tuple[int, int, int, int], ...]
