@@ -359,6 +359,24 @@ class CountFiveCycles(CountSubgraphs):
         return SubgraphCounter(engine.kernels.five_cycle_counter(engine.device, graph, memory))
 
 
+@dataclass(frozen=True)
+class CountPrisms(CountSubgraphs):
+    """Count prisms: two triangles whose vertices are joined in pairs."""
+
+    method = "bitmaps of edges"
+    name = "prisms"
+    how = (
+        "prisms: edges between vertices that two smaller neighbours of a vertex have; bitmap tables of these neighbours"
+    )
+    source = Scan("vertices")
+
+    kernels = (Kernels.prism_counter,)
+
+    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
+        """See `CountRanges`."""
+        return SubgraphCounter(engine.kernels.prism_counter(engine.device, graph, memory))
+
+
 VertexCounts = NDArray[np.int64]
 
 

@@ -98,11 +98,10 @@ def by_rows(engine: Any, loaded: GraphArrays, name: str, memory: int) -> tuple[S
 
     def start() -> Any:
         tables = make_tables(engine, loaded, program, WORD, TableMemory(MemoryBudget("memory", memory), on_device=True))
-        domains = (("vertices", program.vertices, loaded.num_vertices), ("arcs", program.arcs, loaded.num_arcs))
         counters = []
-        for domain, rows, number in domains:
+        for domain, rows in program.totals:
             counter = engine.kernels.row_counter(engine.device, loaded, tables, rows, domain, memory // 4)
-            counter.add(0, number if rows.products else 0)
+            counter.add(0, loaded.num_vertices if domain == "vertices" else loaded.num_arcs)
             counters.append(counter)
         return counters
 

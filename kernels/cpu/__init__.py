@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from longwall.kernels.cpu.homomorphisms.five_cycles import CpuFiveCycleCounter as five_cycle_counter
     from longwall.kernels.cpu.homomorphisms.inner_counts import inner_counts as inner_counts
     from longwall.kernels.cpu.homomorphisms.pairs import CpuPairCounter as pair_counter
+    from longwall.kernels.cpu.homomorphisms.prisms import CpuPrismCounter as prism_counter
     from longwall.kernels.cpu.homomorphisms.rows import CpuRowCounter as row_counter
     from longwall.kernels.cpu.homomorphisms.tables import cliques_of_arcs as cliques_of_arcs
     from longwall.kernels.cpu.homomorphisms.tables import common_neighbours as common_neighbours

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from longwall.kernels.cuda.homomorphisms.five_cycles import CudaFiveCycleCounter as five_cycle_counter
     from longwall.kernels.cuda.homomorphisms.inner_counts import inner_counts as inner_counts
     from longwall.kernels.cuda.homomorphisms.pairs import CudaPairCounter as pair_counter
+    from longwall.kernels.cuda.homomorphisms.prisms import CudaPrismCounter as prism_counter
     from longwall.kernels.cuda.homomorphisms.rows import CudaRowCounter as row_counter
     from longwall.kernels.cuda.homomorphisms.tables import cliques_of_arcs as cliques_of_arcs
     from longwall.kernels.cuda.homomorphisms.tables import common_neighbours as common_neighbours

@@ -81,8 +81,8 @@ class RowProgram:
         Number of PUSH_EDGES operations: the cost, in units of the sum of squared triangles per arc.
     wide_passes
         Number of WIDEN operations: the cost, in units of vertices times arcs or, with rows of arcs, of the sum of the
-        arcs of the neighbourhood of v. Where there is one, dense vectors are taken to have an entry for every vertex
-        (for every arc of v), not only for those within two steps of v.
+        arcs of the neighbourhood of v, at most. Its vector may have a number for every vertex (for every arc of v), not
+        only for those within two steps of v; on a device all vectors of such a program are taken to have.
     """
 
     ops: tuple[tuple[int, int, int, int], ...]
@@ -107,8 +107,11 @@ class RowProgram:
         )
 
 
-NO_ROWS = RowProgram((), 0, 0, 0, ())
-"""A row program that sums nothing."""
+class TotalRows(NamedTuple):
+    """A row program whose products are totals, and whose rows it runs over."""
+
+    domain: Domain
+    rows: RowProgram
 
 
 class Make(IntEnum):
@@ -215,37 +218,36 @@ class TableProgram:
         What makes them, in order.
     rows
         The row programs of the steps.
-    vertices, arcs
-        What is summed over the rows of vertices, and over those of arcs.
+    totals
+        What is summed over rows. The totals of the program are the products of these row programs, in order.
     lists
         Whether something besides the rows reads the lists of common neighbours.
-    common
-        What is summed over rows of arcs with passes over the graph. The totals of the program are the products of
-        `vertices`, `arcs` and `common`, in this order.
     """
 
     vertex_tables: int
     arc_tables: int
     steps: tuple[Step, ...]
     rows: tuple[RowProgram, ...]
-    vertices: RowProgram
-    arcs: RowProgram
+    totals: tuple[TotalRows, ...] = ()
     lists: bool = False
-    common: RowProgram = NO_ROWS
+
+    @property
+    def every_rows(self) -> tuple[RowProgram, ...]:
+        """The row programs of the steps, and those of the totals."""
+        return (*self.rows, *(total.rows for total in self.totals))
 
     @property
     def needs_lists(self) -> bool:
         """Whether the common neighbours of all arcs are listed."""
         lists = any(step.make in (Make.ARC_ROWS, Make.INNER) for step in self.steps)
-        edges = any(op[0] == Op.PUSH_EDGES for rows in (*self.rows, self.vertices) for op in rows.ops)
-        return self.lists or lists or edges or bool(self.arcs.products) or bool(self.common.products)
+        edges = any(op[0] == Op.PUSH_EDGES for rows in self.every_rows for op in rows.ops)
+        return self.lists or lists or edges or any(total.domain != "vertices" for total in self.totals)
 
     @property
     def needs_reverse(self) -> bool:
         """Whether the place of every arc's reverse is listed."""
         across = (Op.WEIGH_ACROSS, Op.PUSH_EDGES)
-        every = (*self.rows, self.vertices, self.arcs, self.common)
-        rows = any(op[0] in across for rows in every for op in rows.ops)
+        rows = any(op[0] in across for rows in self.every_rows for op in rows.ops)
         return rows or any(step.make in (Make.REVERSE, Make.INNER) for step in self.steps)
 
     @property

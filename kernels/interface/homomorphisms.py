@@ -110,6 +110,10 @@ class HomomorphismKernels(Protocol):
     def pair_counter(self, device: Device, graph: GraphArrays, codegree: CodegreePattern, memory: int) -> RangeCounter:
         """Workspace for counting maps beside pairs of vertices, symmetric ones in one order; roots are their a."""
 
+    def prism_counter(self, device: Device, graph: GraphArrays, memory: int) -> RangeCounter:
+        """Workspace for counting prisms, each at its largest vertex; roots are vertices."""
+        ...
+
     def five_cycle_counter(self, device: Device, graph: GraphArrays, memory: int) -> RangeCounter:
         """Workspace for counting 5-cycles; roots are vertices, and only the sum over all of them is right."""
 

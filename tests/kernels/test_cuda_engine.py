@@ -31,7 +31,7 @@ from longwall.kernels.exact_numbers import PRIMES
 from longwall.kernels.interface.engine import EngineUnavailable, WorkspaceTooLarge
 from longwall.kernels.interface.frontier import row_lists
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, CodegreePattern, Domain, RowProgram
+from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, CodegreePattern
 from longwall.kernels.interface.search_program import emitted_set, to_extend
 from longwall.kernels.interface.sorting import KeyLayout
 from longwall.pipeline.patterns.parse import parse_pattern
@@ -305,15 +305,10 @@ def test_row_programs(
         np.testing.assert_allclose(ours.vertices.get(), theirs.vertices, rtol=1e-12)
         np.testing.assert_allclose(ours.arcs.get(), theirs.arcs, rtol=1e-12)
         np.testing.assert_array_equal(ours.common.get(), theirs.common)
-        domains: list[tuple[Domain, RowProgram, int]] = [
-            ("vertices", program.vertices, host.num_vertices),
-            ("arcs", program.arcs, host.num_arcs),
-            ("common", program.common, host.num_arcs),
-        ]
-        for domain, rows, number in domains:
+        for domain, rows in program.totals:
             expected = cpu.kernels.row_counter(cpu.device, host, theirs, rows, domain, PLENTY)
             counter = cuda.kernels.row_counter(cuda.device, device, ours, rows, domain, PLENTY)
-            for first, last in cuts(number) if rows.products else ():
+            for first, last in cuts(host.num_vertices if domain == "vertices" else host.num_arcs):
                 expected.add(first, last)
                 counter.add(first, last)
             if modulus != FLOATING:
@@ -443,6 +438,7 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         "homomorphisms/diamonds",
         "homomorphisms/five_cycles",
         "homomorphisms/inner_counts",
+        "homomorphisms/prisms",
         "homomorphisms/wheels",
         "kcliques/heavy_tasks",
         "kcliques/tables",
@@ -478,30 +474,29 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
             f"maximal_cliques/finders-{longest}",
             *source_text("maximal_cliques/finders.cu", clique_finder_header(mode, longest)),
         )
-    domains: tuple[Domain, ...] = ("vertices", "arcs", "common")
     names = (
         "cycle-6",
         "0-1,0-2,0-3,0-4,1-2,2-3,3-4,1-4,0-5,1-5",
         "0-1,0-2,0-3,1-2,1-3,2-4,3-4",
         "0-2,0-3,0-5,1-2,1-3,2-3,2-4,3-4,4-5",
     )
-    for name, domain in product(names, domains):
+    for name, modulus in product(names, (FLOATING, WORD, PRIMES[0])):
         sums = plan_homomorphisms((parse_pattern(name),), PassCosts(1.0, 1.0, 1.0))
         assert sums is not None
-        rows = getattr(sums.program, domain)
-        for modulus in (FLOATING, WORD, PRIMES[0]):
+        for number, (domain, rows) in enumerate(sums.program.totals):
             header = row_header(rows, domain, modulus, 100)
             source = f"homomorphisms/{'rows' if rows.num_dense else 'flat_rows'}"
-            yield f"{source}-{name}-{domain}-{modulus}", *source_text(f"{source}.cu", header)
-            header = table_header(exact=modulus != FLOATING, modulus=max(modulus, 0))
-            yield f"homomorphisms/tables-{name}-{domain}-{modulus}", *source_text("homomorphisms/tables.cu", header)
+            yield f"{source}-{name}-{number}-{modulus}", *source_text(f"{source}.cu", header)
+        header = table_header(exact=modulus != FLOATING, modulus=max(modulus, 0))
+        yield f"homomorphisms/tables-{name}-{modulus}", *source_text("homomorphisms/tables.cu", header)
     labelled = Pattern(
         8, ((0, 1), (0, 3), (1, 2), (1, 5), (2, 6), (3, 4), (4, 7), (5, 6)), (4, 1, 3, ANY_LABEL, 4, 4, 5, ANY_LABEL)
     )
     sums = plan_label_sums(labelled, PassCosts(1e6, 1e6, 1e9))
     assert sums is not None
-    assert len(sums.program.vertices.ops) > 200
-    header = row_header(sums.program.vertices, "vertices", WORD, 100)
+    (domain, rows), *_ = sums.program.totals
+    assert len(rows.ops) > 200
+    header = row_header(rows, domain, WORD, 100)
     yield "homomorphisms/rows-many", *source_text("homomorphisms/rows.cu", header)
     for layout in (KeyLayout(), KeyLayout(reduce="distinct"), KeyLayout(2, True, "sum"), KeyLayout(2, reduce="count")):
         for name in ("sorting/merge_keys", "sorting/reduce_keys"):

@@ -259,7 +259,8 @@ from longwall.pipeline.planning.homomorphisms.sums import plan_homomorphisms
 from longwall.pipeline.planning.homomorphisms.pattern_core import PassCosts
 pairs = parse_pattern("0-1,0-2,0-3,1-2,1-3,2-4,3-4")
 sums = plan_homomorphisms((pairs,), PassCosts(1.0, 1.0, 1.0, common=10.0))
-print(operations(row_header(sums.program.vertices, "vertices", 0, 10)))
+rows, *_ = (total.rows for total in sums.program.totals)
+print(operations(row_header(rows, "vertices", 0, 10)))
 """
     done = python("-c", program)
     assert done.stdout == "vertices: ones push sum_edges load load load\n", done.stderr

@@ -50,7 +50,7 @@ class CpuRowCounter:
         self._blocks = graph.indptr if domain == "arcs" else np.zeros(1, np.int64)
         self._on_graph = domain == "common"
         self._program = program.packed()
-        self._symmetric = program.symmetric
+        self._symmetric, self._wide = program.symmetric, wide_vectors(program)
         self._ends = np.empty(longest, np.uint32)
         self._local = np.empty((max(program.num_local, 1), longest), dtype)
         self._dense = np.zeros((max(program.num_dense, 1), n if program.num_dense else 1), dtype)
@@ -65,9 +65,9 @@ class CpuRowCounter:
     def add(self, first: int, last: int) -> None:
         """Run the program for a range of rows."""
         run_rows(
-            *self._rows, self._on_graph, self._blocks, *self._tables, *self._program, self._ends, self._local,
-            self._dense, self._scalars, self._reached, self._seen, first, last, self._symmetric, self._modulus,
-            self._totals, self._estimates, self._stop_flag,
+            *self._rows, self._on_graph, self._blocks, *self._tables, *self._program, self._wide, self._ends,
+            self._local, self._dense, self._scalars, self._reached, self._seen, first, last, self._symmetric,
+            self._modulus, self._totals, self._estimates, self._stop_flag,
         )  # fmt: skip
 
     def totals(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -75,18 +75,27 @@ class CpuRowCounter:
         return self._totals[: self._number].view(np.int64), self._estimates[: self._number]
 
 
+def wide_vectors(program: RowProgram) -> NDArray[np.uint8]:
+    """Return which dense vectors may have numbers anywhere; others have them within two steps of v alone."""
+    wide = np.zeros(max(program.num_dense, 1), np.uint8)
+    for code, target, source, _ in program.ops:
+        if code == Op.WIDEN or (code == Op.COPY_DENSE and wide[source]):
+            wide[target] = 1
+    return wide
+
+
 @compiled(
     "i8[::1], u4[::1], i8[::1], u4[::1], b1, i8[::1], i8[:,::1], i8[:,::1], i8[:,::1], u4[::1], i8[::1], u4[::1], "
-    "i8[:,::1], i8[:,::1], i8[:,::1], u4[::1], i8[:,::1], i8[:,::1], i8[::1], u4[::1], u1[::1], i8, i8, b1, i8, "
-    "i8[::1], f8[::1], u1[::1]",
+    "i8[:,::1], i8[:,::1], i8[:,::1], u1[::1], u4[::1], i8[:,::1], i8[:,::1], i8[::1], u4[::1], u1[::1], i8, i8, "
+    "b1, i8, i8[::1], f8[::1], u1[::1]",
     "i8[::1], u4[::1], i8[::1], u4[::1], b1, i8[::1], f8[:,::1], f8[:,::1], f8[:,::1], u4[::1], i8[::1], u4[::1], "
-    "i8[:,::1], i8[:,::1], i8[:,::1], u4[::1], f8[:,::1], f8[:,::1], f8[::1], u4[::1], u1[::1], i8, i8, b1, i8, "
-    "f8[::1], f8[::1], u1[::1]",
+    "i8[:,::1], i8[:,::1], i8[:,::1], u1[::1], u4[::1], f8[:,::1], f8[:,::1], f8[::1], u4[::1], u1[::1], i8, i8, "
+    "b1, i8, f8[::1], f8[::1], u1[::1]",
 )
 def run_rows(
     starts, entries, indptr, indices, on_graph, blocks, tables, dense_tables, arc_tables, reverse, common_indptr,
-    common, ops, products, stored, ends, local, dense, scalars, reached, seen, first, last, symmetric, modulus, totals,
-    estimates, stop_flag,
+    common, ops, products, stored, wide, ends, local, dense, scalars, reached, seen, first, last, symmetric, modulus,
+    totals, estimates, stop_flag,
 ):  # fmt: skip
     """Run a row program for the rows first to last - 1.
 
@@ -111,6 +120,8 @@ def run_rows(
     products : int64[m, width]
     stored : int64[s, 2]
         See :class:`longwall.kernels.interface.homomorphism_program.RowProgram`.
+    wide : uint8[num_dense]
+        Which dense vectors may have numbers anywhere; see `wide_vectors`.
     ends : uint32[length of the longest row]
         Workspace.
     local : dtype[num_local, length of the longest row]
@@ -119,7 +130,7 @@ def run_rows(
     scalars : dtype[num_scalars]
         Workspace.
     reached : uint32[rows that passes read]
-        Workspace: the vertices within two steps of v.
+        Workspace: the vertices within two steps of v, as far as there are passes that push.
     seen : uint8[rows that passes read]
         Workspace, all zero; it is left all zero.
     first, last
@@ -135,9 +146,6 @@ def run_rows(
     stop_flag : uint8[1]
         The kernel returns early once this is set.
     """
-    wide = False
-    for o in range(ops.shape[0]):
-        wide |= ops[o, 0] == _WIDEN
     block = first_above(blocks, first) - 1
     for v in range(first, last):
         if stop_flag[0]:
@@ -193,12 +201,7 @@ def run_rows(
                     arc_tables[target, a + i] = local[source, i]
             elif code in (_PUSH, _PUSH_EDGES):
                 if num_reached == 0:
-                    if wide:
-                        num_reached = high - low
-                        for z in range(low, high):
-                            reached[z - low] = z
-                    else:
-                        num_reached = _reach(indptr, indices, row, low, min(high, beyond), reached, seen)
+                    num_reached = _reach(indptr, indices, row, low, min(high, beyond), reached, seen)
                 values = dense[target]
                 if code == _PUSH:
                     for i in range(degree):
@@ -218,19 +221,42 @@ def run_rows(
                     for r in range(num_reached):
                         values[reached[r]] = _reduced(values[reached[r]], modulus)
             elif code == _COPY_DENSE:
-                for r in range(num_reached):
-                    dense[target, reached[r]] = dense[source, reached[r]]
+                if wide[target]:
+                    for z in range(low, high):
+                        dense[target, z] = dense[source, z]
+                else:
+                    for r in range(num_reached):
+                        dense[target, reached[r]] = dense[source, reached[r]]
             elif code == _MULTIPLY_DENSE:
-                for r in range(num_reached):
-                    z = reached[r]
-                    dense[target, z] = _reduced(dense[target, z] * dense[source, z], modulus)
+                if wide[target]:
+                    for z in range(low, high):
+                        dense[target, z] = _reduced(dense[target, z] * dense[source, z], modulus)
+                else:
+                    for r in range(num_reached):
+                        z = reached[r]
+                        dense[target, z] = _reduced(dense[target, z] * dense[source, z], modulus)
             elif code == _WEIGH_DENSE:
-                for r in range(num_reached):
-                    z = reached[r]
-                    dense[target, z] = _reduced(dense[target, z] * dense_tables[source, z], modulus)
+                if wide[target]:
+                    for z in range(low, high):
+                        dense[target, z] = _reduced(dense[target, z] * dense_tables[source, z], modulus)
+                else:
+                    for r in range(num_reached):
+                        z = reached[r]
+                        dense[target, z] = _reduced(dense[target, z] * dense_tables[source, z], modulus)
             elif code == _WIDEN:
-                for z in range(low, high):
-                    dense[target, z] = _row_sum(indptr, indices, arc_tables, weight, z, dense[source], modulus)
+                near, values = reached[:num_reached], dense[target]
+                if weight < 0 and not wide[source] and _is_less_work(indptr, near, low, high):
+                    for y in near:
+                        amount = dense[source, y]
+                        if amount:
+                            for j in range(indptr[y], indptr[y + 1]):
+                                values[indices[j]] += amount
+                    if modulus:
+                        for z in range(low, high):
+                            values[z] = _reduced(values[z], modulus)
+                else:
+                    for z in range(low, high):
+                        values[z] = _row_sum(indptr, indices, arc_tables, weight, z, dense[source], modulus)
             elif code == _SUM:
                 total = local[0, 0] * 0
                 for i in range(degree):
@@ -240,8 +266,12 @@ def run_rows(
                 scalars[target] = tables[source, v]
             else:
                 total = local[0, 0] * 0
-                for r in range(num_reached):
-                    total += dense[source, reached[r]]
+                if wide[source]:
+                    for z in range(low, high):
+                        total += dense[source, z]
+                else:
+                    for r in range(num_reached):
+                        total += dense[source, reached[r]]
                 if symmetric:
                     total = 2 * _reduced(total, modulus) - dense[source, v]
                 scalars[target] = _reduced(total, modulus)
@@ -263,11 +293,23 @@ def run_rows(
                 for i in range(degree):
                     dense[target, row[i]] = 0
             elif code in (_PUSH, _PUSH_EDGES, _COPY_DENSE, _WIDEN):
-                for r in range(num_reached):
-                    dense[target, reached[r]] = 0
-        if not wide:
-            for r in range(num_reached):
-                seen[reached[r]] = 0
+                if wide[target]:
+                    for z in range(low, high):
+                        dense[target, z] = 0
+                else:
+                    for r in range(num_reached):
+                        dense[target, reached[r]] = 0
+        for r in range(num_reached):
+            seen[reached[r]] = 0
+
+
+@compiled
+def _is_less_work(indptr, near, low, high):
+    """Return whether the rows of some vertices have fewer than half of the entries of all from low to high - 1."""
+    steps = np.int64(0)
+    for y in near:
+        steps += indptr[y + 1] - indptr[y]
+    return 2 * steps < indptr[high] - indptr[low]
 
 
 @compiled

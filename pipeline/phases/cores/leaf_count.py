@@ -36,11 +36,7 @@ class LeafCount:
     def phases(self, modulus: int) -> list[RowCount]:
         """Return what runs in the core."""
         given = GivenTables(self.sums.whole, self.sums.given)
-        return [
-            replace(phase, given=given)
-            for number, sums in enumerate(self.sums.core)
-            for phase in HomomorphismCount(sums, f", part {number}").phases(modulus)
-        ]
+        return [replace(phase, given=given) for phase in HomomorphismCount(self.sums.core).phases(modulus)]
 
     def mappings(self, env: Coordinator, core: Coordinator | None) -> list[int]:
         """Count the mappings (injective homomorphisms) of every pattern.
@@ -78,8 +74,7 @@ class LeafCount:
         if core is None:
             return whole.largest
         given = [whole.vertices[number] for number in self.sums.given]
-        in_core = (HomomorphismCount(sums).largest(core.graph, given) for sums in self.sums.core)
-        return max([whole.largest, *in_core])
+        return max(whole.largest, HomomorphismCount(self.sums.core).largest(core.graph, given))
 
     def _run(self, env: Coordinator, core: Coordinator | None, modulus: int) -> Totals:
         """Return the totals, those over all vertices first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
@@ -14,7 +15,6 @@ from longwall.kernels.interface.homomorphism_program import (
     WORD,
     CodegreePattern,
     Domain,
-    RowProgram,
     TableProgram,
 )
 from longwall.pipeline.execution.coordinator import Coordinator
@@ -34,11 +34,12 @@ from longwall.stages.homomorphisms.tables import TableMemory, make_tables, table
 from longwall.stages.range_counting import (
     CountCliques,
     CountFiveCycles,
+    CountPrisms,
     CountRanges,
 )
 from longwall.storage.graph.graph import Graph
 
-_KERNELS = ("cliques", "five-cycles", "pairs")
+_KERNELS = ("cliques", "five-cycles", "pairs", "prisms")
 WRAPS_FROM = 1 << 62
 """Numbers of tables and rows below this bound fit 64-bit integers."""
 
@@ -106,19 +107,16 @@ class HomomorphismCount:
     ----------
     sums
         How.
-    part
-        Which part of a count this is, where it has several.
     """
 
     sums: HomomorphismSums
-    part: str = ""
 
     @property
     def text(self) -> str:
         """What is counted."""
         first, *others = self.sums.patterns
         labels = "" if first.labels is None else f", labels {' '.join(map(str, first.labels))}"
-        return first.edge_text + labels + (f" and {len(others)} more" if others else "") + self.part
+        return first.edge_text + labels + (f" and {len(others)} more" if others else "")
 
     @property
     def kernels(self) -> list[Callable[..., Any]]:
@@ -131,16 +129,14 @@ class HomomorphismCount:
     def phases(self, modulus: int) -> list[RowCount]:
         """Return what runs the program."""
         program, costs = self.sums.program, self.sums.costs
-        domains: tuple[tuple[Domain, RowProgram], ...] = (
-            ("vertices", program.vertices),
-            ("arcs", program.arcs),
-            ("common", program.common),
-        )
-        return [
-            RowCount(CountHomomorphisms(rows, domain, self.text, modulus), rows_cost(rows, domain, costs), program)
-            for domain, rows in domains
-            if rows.products
-        ]
+        parts: Counter[Domain] = Counter()
+        phases = []
+        for domain, rows in program.totals:
+            text = self.text + (f", part {parts[domain]}" if parts[domain] else "")
+            parts[domain] += 1
+            count = CountHomomorphisms(rows, domain, text, modulus)
+            phases.append(RowCount(count, rows_cost(rows, domain, costs), program))
+        return phases
 
     def describe(self) -> str:
         """Return the stages as text."""
@@ -244,6 +240,7 @@ def kernel_stage(kind: str, number: int) -> CountRanges:
         "five-cycles": CountFiveCycles,
         "wheels": CountWheels,
         "almost-cliques": CountAlmostCliques,
+        "prisms": CountPrisms,
     }
     return stages[kind]()
 

@@ -88,9 +88,8 @@ def bound_program(program: TableProgram, sizes: Sizes, given: Sequence[Bound] = 
     bounds = _Bounds(program, sizes, given)
     for step in program.steps:
         bounds.make(step)
-    bounds.run(program.vertices, "vertices")
-    bounds.run(program.arcs, "arcs")
-    bounds.run(program.common, "common")
+    for domain, rows in program.totals:
+        bounds.run(rows, domain)
     return ProgramBounds(bounds.largest, tuple(bounds.vertices))
 
 

@@ -4,7 +4,8 @@ The number of injective homomorphisms of a pattern is a fixed linear combination
 homomorphisms of its quotients, the patterns that arise when non-adjacent vertices are merged (Lovasz; Curticapean,
 Dell and Marx, STOC 2017). Quotients of several patterns are often the same, and are counted once; how each is counted
 is found by :mod:`longwall.pipeline.planning.homomorphisms.decompositions`. Cliques, the cycle of five vertices, the
-wheel of four spokes and the clique of five less an edge have kernels of their own, which count subgraphs, each once.
+wheel of four spokes, the clique of five less an edge and the prism have kernels of their own, which count subgraphs,
+each once.
 """
 
 from collections import Counter
@@ -40,15 +41,17 @@ _PAIR_STEPS = {
     CodegreePattern.TAIL: 0.6,
 }
 _OTHER_PAIR_STEPS = 0.25
+_PRISM_STEPS = 0.5  # the same, of prisms
 _STAR_STEPS = 0.6  # in squares of a pass over the rows of vertices, for an operation on all entries
 _WEDGE_LISTS = 2.0  # passes over the rows of vertices that it takes to list the wedges of every vertex by their ends
 _LISTS = 3.0  # passes over the rows of vertices that it takes to list common neighbours
-Kind = Literal["cliques", "five-cycles", "wheels", "almost-cliques", "pairs"]
+Kind = Literal["cliques", "five-cycles", "wheels", "almost-cliques", "pairs", "prisms"]
 """What kernels of their own count."""
 _BY_DEGREES: dict[tuple[int, ...], Kind] = {
     (2, 2, 2, 2, 2): "five-cycles",
     (3, 3, 3, 3, 4): "wheels",
     (3, 3, 4, 4, 4): "almost-cliques",
+    (3, 3, 3, 3, 3, 3): "prisms",  # K(3,3) has the same degrees, and is looked for before
 }
 LISTED: tuple[Kind, ...] = ("wheels", "almost-cliques")
 """Those that read lists of common neighbours."""
@@ -92,8 +95,7 @@ class HomomorphismSums:
     def cost(self) -> float:
         """Elementary steps of the program, and of what it needs."""
         program, costs = self.program, self.costs
-        total = rows_cost(program.vertices, "vertices", costs) + rows_cost(program.arcs, "arcs", costs)
-        total += rows_cost(program.common, "common", costs)
+        total = sum(rows_cost(rows, domain, costs) for domain, rows in program.totals)
         for step in program.steps:
             if step.make in (Make.VERTEX_ROWS, Make.ARC_ROWS):
                 domain: Domain = "vertices" if step.make == Make.VERTEX_ROWS else "arcs"
@@ -107,6 +109,7 @@ class HomomorphismSums:
         total += costs.arcs / 4 if "wheels" in kinds else 0.0
         total += costs.vertices / 4 if "almost-cliques" in kinds else 0.0
         total += costs.vertices if "five-cycles" in kinds else 0.0
+        total += costs.common * _PRISM_STEPS if "prisms" in kinds else 0.0
         total += sum(pairs_cost(codegree, costs) for codegree in self.pairs)
         return total + (_LISTS * costs.vertices if program.needs_lists else 0.0)
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from longwall.kernels.interface.homomorphism_program import (
     MAX_SCALARS,
-    NO_ROWS,
     Domain,
     Make,
     Op,
     RowProgram,
     Step,
     TableProgram,
+    TotalRows,
 )
 from longwall.pipeline.planning.homomorphisms.pattern_core import (
     Expression,
@@ -50,25 +50,43 @@ def compile_sums(sums: list[Sum], *, lists: bool) -> tuple[TableProgram, list[in
         If there are too many scalars for the engines.
     """
     tables = _Tables()
-    rows: dict[Domain, RowProgram] = {}
+    totals: list[TotalRows] = []
     numbers: dict[Sum, int] = {}
     domains: tuple[Domain, ...] = ("vertices", "arcs", "common")
     for domain in domains:
-        own = list(dict.fromkeys(one for one in sums if one.domain == domain))
-        rows[domain] = tables.rows(domain, [one.scalars for one in own])
-        for one in own:
-            numbers[one] = len(numbers)
+        for part in _parts([one for one in dict.fromkeys(sums) if one.domain == domain]):
+            totals.append(TotalRows(domain, tables.rows(domain, [one.scalars for one in part])))
+            for one in part:
+                numbers[one] = len(numbers)
+    made = tables.number
     program = TableProgram(
-        tables.number["vertices"],
-        tables.number["arcs"],
-        tuple(tables.steps),
-        tuple(tables.programs),
-        rows["vertices"],
-        rows["arcs"],
-        lists,
-        rows["common"],
+        made["vertices"], made["arcs"], tuple(tables.steps), tuple(tables.programs), tuple(totals), lists
     )
     return program, [numbers[one] for one in sums]
+
+
+def _parts(sums: list[Sum]) -> list[list[Sum]]:
+    """Divide sums over the rows of a domain among row programs, each of which has room for its scalars.
+
+    Sums with passes over all rows are apart: beside one, every dense vector has an entry for every vertex.
+    """
+
+    def kinds(one: Sum) -> set[str]:
+        return {found[0] for found in passes_of(("", *one.scalars))}
+
+    wide = [one for one in sums if "widen" in kinds(one)]
+    others = [one for one in sums if one not in wide]
+    others.sort(key=lambda one: not kinds(one))  # passes are shared, so the sums that have any are together
+    parts: list[list[Sum]] = []
+    for some in (others, wide):
+        scalars: set[Expression] = set()
+        for number, one in enumerate(some):
+            if number == 0 or len(scalars | set(one.scalars)) > MAX_SCALARS:
+                parts.append([])
+                scalars = set()
+            parts[-1].append(one)
+            scalars |= set(one.scalars)
+    return parts
 
 
 def compile_vertex_tables(wanted: Sequence[Table]) -> tuple[TableProgram, list[int]]:
@@ -84,9 +102,7 @@ def compile_vertex_tables(wanted: Sequence[Table]) -> tuple[TableProgram, list[i
     tables = _Tables()
     numbers = [tables.vertex(table) for table in wanted]
     made = tables.number
-    program = TableProgram(
-        made["vertices"], made["arcs"], tuple(tables.steps), tuple(tables.programs), NO_ROWS, NO_ROWS
-    )
+    program = TableProgram(made["vertices"], made["arcs"], tuple(tables.steps), tuple(tables.programs))
     return program, numbers
 
 

@@ -8,11 +8,11 @@ mapped into the 2-core, so its injective maps are sums of homomorphisms there (s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from longwall.kernels.interface.homomorphism_program import MAX_SCALARS, TableProgram
+from longwall.kernels.interface.homomorphism_program import TableProgram
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.planning.homomorphisms.decompositions import Decomposer
 from longwall.pipeline.planning.homomorphisms.pattern_core import (
@@ -48,7 +48,7 @@ class LeafSums:
     summed, given
         Those of its tables that are summed, and those that the core's program is given.
     core
-        What is counted in the 2-core; the programs have the totals, one program after the other.
+        What is counted in the 2-core.
     terms
         The summands of each pattern.
     """
@@ -57,13 +57,13 @@ class LeafSums:
     whole: TableProgram
     summed: tuple[int, ...]
     given: tuple[int, ...]
-    core: tuple[HomomorphismSums, ...]
+    core: HomomorphismSums
     terms: tuple[tuple[Term, ...], ...]
 
     @property
     def cost(self) -> float:
         """Elementary steps in the core."""
-        return sum(sums.cost for sums in self.core)
+        return self.core.cost
 
 
 @lru_cache(maxsize=64)
@@ -90,17 +90,11 @@ def plan_leaf_sums(patterns: tuple[Pattern, ...], costs: PassCosts) -> LeafSums 
             tables = [_product(weights) for weights in one.weights]
             weights = {v: ("given", given.index(table)) for v, table in enumerate(tables) if table is not None}
             sums.append(decomposer.count(Pattern(one.size, one.edges), weights))
-        parts = [compile_sums(part, lists=False) for part in _parts(sums)]
+        program, places = compile_sums(sums, lists=False)
     except NoDecomposition:
         return None
     whole, numbers = compile_vertex_tables([*(_product(one.weights[0]) for one in alone), *given])
-    places: dict[Sum, int] = {}
-    for part, (program, found) in zip(_parts(sums), parts, strict=True):
-        before = len(places)
-        places |= {one: before + place for one, place in zip(part, found, strict=True)}
-        rows = (program.vertices, program.arcs, program.common)
-        assert len(places) - before == sum(len(one.products) for one in rows)
-    of_total = {one: Term(1, "total", places[total]) for one, total in zip(wanted, sums, strict=True)}
+    of_total = {one: Term(1, "total", place) for one, place in zip(wanted, places, strict=True)}
     of_total |= {one: Term(1, "whole", number) for number, one in enumerate(alone)}
 
     def term(one: Weighed, coefficient: int) -> Term:
@@ -111,20 +105,8 @@ def plan_leaf_sums(patterns: tuple[Pattern, ...], costs: PassCosts) -> LeafSums 
         return Term(coefficient, *kernel)
 
     terms = tuple(tuple(term(*one) for one in some.items()) for some in needed)
-    core = tuple(HomomorphismSums(patterns, program, (), (), costs) for program, _ in parts)
+    core = HomomorphismSums(patterns, program, (), (), costs)
     return LeafSums(patterns, whole, tuple(numbers[: len(alone)]), tuple(numbers[len(alone) :]), core, terms)
-
-
-def _parts(sums: Sequence[Sum]) -> list[list[Sum]]:
-    """Divide sums among programs, if one has too many scalars: those that take passes are together."""
-    distinct = list(dict.fromkeys(sums))
-    if len({scalar for one in distinct for scalar in one.scalars}) <= MAX_SCALARS:
-        return [distinct] if distinct else []
-    light = [one for one in distinct if all(scalar[0] == "load" for scalar in one.scalars)]
-    heavy = [one for one in distinct if one not in light]
-    step = MAX_SCALARS // max([len(one.scalars) for one in light] + [1])
-    parts = [heavy, *(light[at : at + step] for at in range(0, len(light), step))]
-    return [part for part in parts if part]
 
 
 def _product(weights: tuple[Expression, ...]) -> Table:

@@ -52,7 +52,7 @@ class HomomorphismsPlan(CountPlan):
         terms_ = [
             {"coefficient": c, "pattern": sums.counted_text(kind, n)} for (kind, n), c in coefficients.items() if c
         ]
-        rows = (sums.program.vertices, sums.program.arcs, sums.program.common, *sums.program.rows)
+        rows = sums.program.every_rows
         return self._facts("homomorphisms") | {
             "passes": sum(program.passes for program in rows),
             "wide_passes": sum(program.wide_passes for program in rows),

@@ -85,6 +85,7 @@ from longwall.stages.range_counting import (
     CountDiamonds,
     CountFiveCycles,
     CountOfVertices,
+    CountPrisms,
     CountRanges,
     CountTrianglesOfVertices,
 )
@@ -232,6 +233,7 @@ COUNTS = [
     CountWheels(),
     CountAlmostCliques(),
     CountPairs(CodegreePattern.CHERRY),
+    CountPrisms(),
     CountMotifClasses(4),
     CountTrianglesOfVertices(),
     CountOrbits(4),

@@ -8,6 +8,7 @@ from itertools import combinations
 from math import comb, factorial
 
 import networkx as nx
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -17,9 +18,9 @@ from selection import on_device
 
 import longwall
 from longwall.kernels.exact_numbers import PRIMES, combine, moduli_for
-from longwall.kernels.host.patterns.pattern_codes import code_edges, connected_codes
+from longwall.kernels.host.patterns.pattern_codes import canonical_pattern, code_edges, connected_codes
 from longwall.kernels.interface.engine import WorkspaceTooLarge
-from longwall.kernels.interface.homomorphism_program import Make
+from longwall.kernels.interface.homomorphism_program import MAX_SCALARS, WORD, Make
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
@@ -45,6 +46,12 @@ def graph_edges(seed: int, vertices: int, chance: float) -> list[tuple[int, int]
     draw = random.Random(seed)
     found = [pair for pair in combinations(range(vertices), 2) if draw.random() < chance]
     return found or [(0, 1)]
+
+
+def canonical_text(name: str) -> str:
+    pattern = parse_pattern(name)
+    edges, *_ = canonical_pattern(pattern.edges, None, pattern.num_vertices)
+    return Pattern(pattern.num_vertices, edges).edge_text
 
 
 def of_all(patterns: list[Pattern], costs: PassCosts) -> HomomorphismSums:
@@ -99,6 +106,32 @@ def test_patterns_of_six_vertices(lab, engine_kind, seed, chance, arcs, chosen):
         check(lab, engine_kind, of_all(able, replace(COSTS, arcs=arcs)), graph_edges(seed, 8, chance))
 
 
+@pytest.mark.parametrize("prime", [None, PRIMES[0]])
+@pytest.mark.parametrize("chance", [0.01, 0.04])
+def test_passes_over_all_rows_where_few_vertices_are_reached(lab, engine_kind, chance, prime):
+    """Closed walks of six steps: the trace of the sixth power of the adjacency matrix."""
+    edges = graph_edges(7, 150, chance)
+    sums = plan_homomorphisms((parse_pattern("cycle-6"),), COSTS)
+    assert sums is not None
+    assert any(rows.wide_passes for _, rows in sums.program.totals)
+    place = [quotient.edge_text for quotient in sums.quotients].index(canonical_text("cycle-6"))
+    adjacency = nx.to_numpy_array(nx.Graph(edges), dtype=object)
+    walks = int(np.trace(np.linalg.matrix_power(adjacency, 6)))
+    run = lab.context(lab.graph(edges), engine=engine_kind, threads=2)
+    counts, _ = HomomorphismCount(sums)._run(run, WORD if prime is None else prime)
+    assert counts[place] == (walks if prime is None else walks % prime)
+
+
+def test_all_patterns_of_six_vertices_share_their_tables(lab, engine_kind):
+    sums = of_all(patterns(6), COSTS)
+    assert len(sums.patterns) >= 111
+    assert all(rows.num_scalars <= MAX_SCALARS for rows in sums.program.every_rows)
+    of_vertices = [rows for domain, rows in sums.program.totals if domain == "vertices"]
+    assert sum(bool(rows.wide_passes) for rows in of_vertices) == 1
+    assert sum(bool(rows.num_dense) for rows in of_vertices) == 2
+    check(lab, engine_kind, sums, graph_edges(6, 8, 0.6))
+
+
 @settings(relaxed, max_examples=on_device(25, 2))
 @given(seed=st.integers(0, 10**6), more=st.integers(0, 5))
 def test_patterns_of_seven_vertices(lab, engine_kind, seed, more):
@@ -124,7 +157,9 @@ def test_patterns_of_seven_vertices(lab, engine_kind, seed, more):
 def test_passes_from_common_neighbours_over_the_graph(lab, engine_kind, text, prime):
     pattern, costs = parse_pattern(text), PassCosts(1e6, 1e6, 1e8)
     program, _ = compile_sums([Decomposer(costs).count(pattern)], lists=False)
-    assert program.common.passes
+    ((domain, rows),) = program.totals
+    assert domain == "common"
+    assert rows.passes
     sums = HomomorphismSums((pattern,), program, (pattern,), ((Term(1, "total", 0),),), costs)
     edges = graph_edges(5, 9, 0.7)
     check(lab, engine_kind, sums, edges)
