@@ -23,7 +23,7 @@ from longwall.kernels.cuda.kcliques.leaves import leaf_header
 from longwall.kernels.cuda.local_counts.motifs import motif_header
 from longwall.kernels.cuda.local_counts.orbits import orbit_header
 from longwall.kernels.cuda.maximal_cliques.finders import COUNT, LIST, VERTICES, clique_finder_header
-from longwall.kernels.cuda.runtime.compile import source_text
+from longwall.kernels.cuda.runtime.compile import forget, source_text
 from longwall.kernels.cuda.search import search as cuda_search
 from longwall.kernels.cuda.search.search_header import Variant, program_header
 from longwall.kernels.cuda.sorting.sorters import TILE, sort_header
@@ -34,6 +34,7 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, CodegreePattern
 from longwall.kernels.interface.search_program import emitted_set, to_extend
 from longwall.kernels.interface.sorting import KeyLayout
+from longwall.kernels.jit.compile_clock import COMPILING
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
 from longwall.pipeline.phases.by_label.label_sums import plan_label_sums
@@ -341,6 +342,19 @@ def test_a_workspace_that_does_not_fit_is_refused(cuda: Any) -> None:
         cuda.kernels.searcher(cuda.device, device, found.program, 100)
     with pytest.raises(WorkspaceTooLarge):
         cuda.kernels.triangle_vertex_counter(cuda.device, device, host.num_vertices // 16 * 8 - 1)
+
+
+@pytest.mark.gpu
+def test_seconds_of_compiling_are_left_out(cuda: Any) -> None:
+    forget()
+    before = COMPILING.seconds()
+    out = cuda.xp.zeros(1, cuda.xp.uint64)
+    ones = cuda.xp.ones(4, cuda.xp.uint32)
+    cuda.device.launch_over("step_rate.cu", "look_up", 4, (ones, cuda.xp.ones(4096, cuda.xp.uint8), 4, 1, out))
+    compiled = COMPILING.seconds()
+    assert compiled > before
+    cuda.device.launch_over("step_rate.cu", "look_up", 4, (ones, cuda.xp.ones(4096, cuda.xp.uint8), 4, 1, out))
+    assert COMPILING.seconds() == compiled
 
 
 @pytest.mark.gpu

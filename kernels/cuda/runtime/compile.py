@@ -10,6 +10,7 @@ from threading import Lock
 from typing import Any
 
 from longwall.kernels.cuda.runtime.constants import constants_header
+from longwall.kernels.jit.compile_clock import COMPILING
 
 OPTIONS = ("-std=c++17",)
 _INCLUDE = re.compile(r'^#include "([\w/]+\.cuh)"\n', re.MULTILINE)
@@ -84,6 +85,7 @@ def _module(device: int, name: str, generated: str, waits: Callable[[], None]) -
         if not others.done():
             waits()
         return others.result()
+    COMPILING.begin()
     try:
         waits()
         mine.set_result(_compiled(*key))
@@ -91,6 +93,8 @@ def _module(device: int, name: str, generated: str, waits: Callable[[], None]) -
         with _guard:
             del _modules[key]
         mine.set_exception(error)
+    finally:
+        COMPILING.end()
     return mine.result()
 
 
