@@ -7,7 +7,7 @@ from contextlib import suppress
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal
 
-from longwall.pipeline.cluster.devices import in_processes, require_dask
+from longwall.pipeline.cluster.devices import devices_of, in_processes, require_dask
 from longwall.pipeline.config import RunSpec
 from longwall.pipeline.workloads.sections import example_file
 from longwall.storage.errors import InputError
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from longwall.pipeline.execution.second_engine import SecondEngine
-    from longwall.storage.graph.graph import Graph, NewArray
+    from longwall.storage.graph.graph import Graph
+    from longwall.storage.graph.graph_data import NewArray
     from longwall.storage.graph.graph_store import GraphTooLarge
     from longwall.storage.mapping.mapped_arrays import MappedArrays
     from longwall.storage.memory.resources import Resources
@@ -76,7 +77,7 @@ def require_packages(spec: RunSpec) -> None:
     """Refuse a run for which a package is missing, before any work is done (InputError); an engine checks its own."""
     from longwall.storage.remote.urls import file_system, is_url
 
-    if in_processes(spec):
+    if spec.scheduler.kind == "dask" or devices_of(spec):
         require_dask(spec.scheduler)
     graph = spec.graph
     paths = graph.path if isinstance(graph.path, tuple) else (graph.path,)

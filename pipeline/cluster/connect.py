@@ -32,7 +32,8 @@ from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.environment import Metrics
 from longwall.pipeline.execution.thread_executor import RANGES
 from longwall.storage.errors import RunError
-from longwall.storage.graph.graph import Graph, NewArray
+from longwall.storage.graph.graph import Graph
+from longwall.storage.graph.graph_data import NewArray
 from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.observer import NullObserver, Observer
 from longwall.storage.system.version import longwall_version

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from longwall.storage.errors import InputError
 from longwall.storage.generators.random_edges import LABELS, barabasi_albert, erdos_renyi, rmat, word_source
-from longwall.storage.graph.graph import Graph, NewArray
+from longwall.storage.graph.graph import Graph
+from longwall.storage.graph.graph_data import NewArray
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.ingest.build import build_in_memory, build_store
 from longwall.storage.ingest.data_notes import Unsaid

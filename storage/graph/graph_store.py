@@ -19,8 +19,9 @@ from longwall.storage.arrays import layout
 from longwall.storage.arrays.array_hash import ArrayHash
 from longwall.storage.arrays.array_reader import StoredArray
 from longwall.storage.errors import InputError
-from longwall.storage.graph.graph import Ahead, Graph, NewArray, no_copies
+from longwall.storage.graph.graph import Graph
 from longwall.storage.graph.graph_checks import Facts, GraphChecks, check_distinct, check_names_distinct
+from longwall.storage.graph.graph_data import Ahead, NewArray, no_copies
 from longwall.storage.graph.graph_sink import HASHED, Array, content_hash
 from longwall.storage.graph.info import id_facts, named_labels, note_facts
 from longwall.storage.graph.row_checks import RowChecks, check_sum

@@ -30,7 +30,7 @@ from longwall.storage.system.concurrency import map_ordered
 from longwall.storage.system.signals import undisturbed
 
 if TYPE_CHECKING:
-    from longwall.storage.graph.graph import Graph
+    from longwall.storage.graph.graph_data import GraphData
 
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
@@ -264,7 +264,7 @@ def _require_free(path: Path) -> None:
         raise InputError(f"{path}: exists already; choose another path, or remove it first")
 
 
-def write_graph(graph: "Graph", path: str | Path) -> None:
+def write_graph(graph: "GraphData", path: str | Path) -> None:
     """Write a graph that is in memory as a store; see `create_store`."""
 
     def fill(sink: StoreSink) -> GraphStats:

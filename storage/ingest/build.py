@@ -17,7 +17,8 @@ from longwall.kernels.interface.graph_arrays import MAX_VERTICES
 from longwall.kernels.jit.compile import compiled
 from longwall.storage.errors import InputError
 from longwall.storage.graph.degree_histogram import NO_RANK, DegreeHistogram, count_degrees, rank_by_degree, summarize
-from longwall.storage.graph.graph import Graph, NewArray
+from longwall.storage.graph.graph import Graph
+from longwall.storage.graph.graph_data import NewArray
 from longwall.storage.graph.graph_sink import Sink
 from longwall.storage.graph.stats import GraphStats, WedgeSample, summarize_graph
 from longwall.storage.graph.store_writer import StoreSink, create_store

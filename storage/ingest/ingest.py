@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from longwall.storage.errors import InputError
-from longwall.storage.graph.graph import Ahead, Graph, NewArray, no_copies
+from longwall.storage.graph.graph import Graph
+from longwall.storage.graph.graph_data import Ahead, NewArray, no_copies
 from longwall.storage.graph.graph_store import open_store
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.graph.store_header import is_store

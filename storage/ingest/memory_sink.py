@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.graph.graph import Graph, NewArray
+from longwall.storage.graph.graph import Graph
+from longwall.storage.graph.graph_data import NewArray
 from longwall.storage.graph.graph_sink import HASHED, Sink
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.mapping.mapped_arrays import MappedArrays

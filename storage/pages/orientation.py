@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.jit.compile import compiled
-from longwall.storage.graph.graph import Graph, NewArray
+from longwall.storage.graph.graph import Graph
+from longwall.storage.graph.graph_data import NewArray
 from longwall.storage.pages.oriented_copy import OrientedCopy
 from longwall.storage.system.concurrency import core_count, map_all
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from longwall.kernels.interface.engine import COPY_BUFFER, WORTH_BUFFERS, Engine, EngineUnavailable, Put, ShortOfMemory
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, Access, GraphArrays
 from longwall.storage.errors import InputError
-from longwall.storage.graph.graph import Ahead, NewArray
+from longwall.storage.graph.graph_data import Ahead, NewArray
 from longwall.storage.memory.machine_budget import require
 from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 from longwall.storage.memory.resources import Resources

@@ -17,7 +17,8 @@ from longwall.kernels.cpu.label_rows import rows_by_label
 from longwall.kernels.interface.graph_arrays import GraphArrays, LabelSlices
 from longwall.kernels.interface.label_rows import KeptEdges, LabelRows, Roles
 from longwall.storage.graph.derived.copied_later import CopiedLater
-from longwall.storage.graph.graph import Graph, NewArray
+from longwall.storage.graph.graph import Graph
+from longwall.storage.graph.graph_data import NewArray
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.memory.reservations import MemoryBudget, Reservation
 from longwall.storage.system.concurrency import core_count

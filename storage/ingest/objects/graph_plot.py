@@ -10,14 +10,14 @@ from longwall.storage.ingest.objects.graph_to import networkx_graph
 from longwall.storage.system.drawing import KINDS, Drawing
 
 if TYPE_CHECKING:
-    from longwall.storage.graph.graph import Graph
+    from longwall.storage.graph.graph_data import GraphData
 
 _MOST_VERTICES, _MOST_EDGES = 300, 3_000
 _NAMED = 40  # vertices that have room for their ids
 _SIZE, _MARGIN = 480.0, 24.0
 
 
-def graph_drawing(graph: Graph) -> Drawing:
+def graph_drawing(graph: GraphData) -> Drawing:
     """See `Graph.plot`."""
     if graph.num_vertices > _MOST_VERTICES or graph.num_edges > _MOST_EDGES:
         raise InputError(

@@ -14,12 +14,12 @@ from longwall.storage.errors import InputError
 from longwall.storage.system.arguments import require_package
 
 if TYPE_CHECKING:
-    from longwall.storage.graph.graph import Graph
+    from longwall.storage.graph.graph_data import GraphData
 
 _MOST_EDGES = 10_000_000  # in a graph of another library: they take some GB there
 
 
-def edge_table(graph: Graph) -> pa.Table:
+def edge_table(graph: GraphData) -> pa.Table:
     """See `Graph.to_arrow`."""
     rows = np.repeat(np.arange(graph.num_vertices), graph.split - graph.indptr[:-1])
     places = _smaller(graph)
@@ -32,7 +32,7 @@ def edge_table(graph: Graph) -> pa.Table:
     return pa.table(columns)
 
 
-def _smaller(graph: Graph) -> npt.NDArray[np.int64]:
+def _smaller(graph: GraphData) -> npt.NDArray[np.int64]:
     """Return where in `indices` the smaller neighbours are: they are the first ones of each row."""
     starts, lengths = graph.indptr[:-1], graph.split - graph.indptr[:-1]
     before = np.cumsum(lengths) - lengths
@@ -40,7 +40,7 @@ def _smaller(graph: Graph) -> npt.NDArray[np.int64]:
     return places
 
 
-def networkx_graph(graph: Graph) -> networkx.Graph[int]:
+def networkx_graph(graph: GraphData) -> networkx.Graph[int]:
     """See `Graph.to_networkx`."""
     _require_few(graph, "networkx", 500)
     made: networkx.Graph[int] = networkx.Graph()
@@ -56,7 +56,7 @@ def networkx_graph(graph: Graph) -> networkx.Graph[int]:
     return made
 
 
-def igraph_graph(graph: Graph) -> Any:
+def igraph_graph(graph: GraphData) -> Any:
     """See `Graph.to_igraph`."""
     igraph = require_package("igraph", "to_igraph")
     _require_few(graph, "igraph", 200)
@@ -71,7 +71,7 @@ def igraph_graph(graph: Graph) -> Any:
     return made
 
 
-def same_content(first: Graph, second: Graph) -> bool:
+def same_content(first: GraphData, second: GraphData) -> bool:
     """Whether two graphs have the same ids, edges and labels.
 
     Ids and labels that are texts are numbered as they are read, so graphs with different hashes can be equal.
@@ -84,7 +84,7 @@ def same_content(first: Graph, second: Graph) -> bool:
     return bool(tables[0][0].equals(tables[1][0]) and tables[0][1].equals(tables[1][1]))
 
 
-def _sorted_edges(graph: Graph) -> pa.Table:
+def _sorted_edges(graph: GraphData) -> pa.Table:
     """Return the edges in an order that depends on the ids alone."""
     table = edge_table(graph)
     ends = [table["source"], table["target"]]
@@ -95,7 +95,7 @@ def _sorted_edges(graph: Graph) -> pa.Table:
     return pa.table(columns).sort_by([("source", "ascending"), ("target", "ascending")]).combine_chunks()
 
 
-def _sorted_vertices(graph: Graph) -> pa.Table:
+def _sorted_vertices(graph: GraphData) -> pa.Table:
     """Return ids, labels and transactions of the vertices in an order that depends on the ids alone."""
     columns = {"vertex": pa.chunked_array([graph.all_ids()])}
     if graph.labels is not None:
@@ -105,7 +105,7 @@ def _sorted_vertices(graph: Graph) -> pa.Table:
     return pa.table(columns).sort_by("vertex").combine_chunks()
 
 
-def _lists(graph: Graph) -> tuple[list[Any], list[Any] | None, list[Any], list[Any], list[Any] | None]:
+def _lists(graph: GraphData) -> tuple[list[Any], list[Any] | None, list[Any], list[Any], list[Any] | None]:
     """Return the ids of the vertices and their labels, both ends of the edges and their labels."""
     table = edge_table(graph)
     labels = edge_labels = None
@@ -123,7 +123,7 @@ def _texts(labels: pa.ChunkedArray, names: tuple[str, ...] | None) -> pa.Chunked
     )
 
 
-def _require_few(graph: Graph, library: str, size: int) -> None:
+def _require_few(graph: GraphData, library: str, size: int) -> None:
     if graph.num_edges > _MOST_EDGES:
         raise InputError(
             f"a graph of {graph.num_edges:,} edges is too large for {library}, which takes some {size} bytes for each; "
