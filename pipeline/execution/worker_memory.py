@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import Task
+from longwall.pipeline.execution.row_sink import writer_memory
 from longwall.stages.export import WriterMemory, bytes_per_row
 from longwall.storage.errors import InputError
 from longwall.storage.memory.machine_budget import require
@@ -150,10 +151,10 @@ def _writer_memory(k: int, env: Environment, host: int) -> WriterMemory:
     """What a worker's writer may use of the worker's share of the host's memory: a quarter, half of it at most."""
     columns = len(env.spec.export.columns or range(k))
     # As many rows are held until they fill a group as are written to it at once.
-    writer = WriterMemory.within(host // 4, columns, 2 * (bytes_per_row(k, env.graph.id_bytes) + 4 * k))
+    writer = writer_memory(env, host // 4, columns, 2 * (bytes_per_row(k, env.graph.id_bytes) + 4 * k))
     if 2 * writer.nbytes > host:
         raise InputError(
-            f"each of {env.engine.workers} workers needs {round_size(2 * writer.nbytes)} to write Parquet files, "
+            f"each of {env.engine.workers} workers needs {round_size(2 * writer.nbytes)} to write rows, "
             f"memory.host leaves {round_size(host)} for each: raise memory.host, or lower engine.threads"
         )
     return writer

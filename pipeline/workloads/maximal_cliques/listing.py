@@ -16,13 +16,14 @@ from longwall.pipeline.execution.adaptive_batch import make_workspace
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task
+from longwall.pipeline.execution.row_sink import row_sink, writer_memory
 from longwall.pipeline.execution.stage_workers import StageWorker
 from longwall.pipeline.execution.task_ranges import range_memory, root_tasks
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.pipeline.workloads.maximal_cliques.order import ordered_graph
 from longwall.stages.base import Stage
 from longwall.stages.cliques.maximal import SEARCH
-from longwall.stages.export import PartFiles, RowLimit, WriterMemory, bytes_per_row
+from longwall.stages.export import RowLimit, WriterMemory, bytes_per_row
 from longwall.stages.source import Scan
 from longwall.storage.graph.graph import Graph
 from longwall.storage.memory.machine_budget import require
@@ -65,10 +66,10 @@ class _Share:
             If it is too small.
         """
         share = env.resources.host.free // env.engine.workers
-        writer = WriterMemory.within(share // 4, _COLUMNS, bytes_per_row(largest + 1, env.graph.id_bytes))
+        writer = writer_memory(env, share // 4, _COLUMNS, bytes_per_row(largest + 1, env.graph.id_bytes))
         capacity = min(max(share // 8 // _FETCHED_BYTES, largest), _MOST_ROOM)
         made = cls(capacity, writer)
-        require(f"each of {env.engine.workers} workers that write Parquet", 2 * made.nbytes, share, "memory.host")
+        require(f"each of {env.engine.workers} workers that write rows", 2 * made.nbytes, share, "memory.host")
         return made
 
 
@@ -158,7 +159,7 @@ class _ListWorker(StageWorker):
     ):
         super().__init__(env, stages, lister)
         self.lister, self._limit = lister, limit
-        self._files = PartFiles(env.results, lambda: next_name(env), clique_schema(env.graph), memory)
+        self._sink = row_sink(env, clique_schema(env.graph), memory)
         self._rows = 0
 
     @property
@@ -170,20 +171,20 @@ class _ListWorker(StageWorker):
         """Write cliques, as far as the limit allows."""
         granted = self._limit.take(len(offsets) - 1)
         if granted:
-            self._files.write(_batch(self.env.graph, offsets[: granted + 1], members))
+            self._sink.write(_batch(self.env.graph, offsets[: granted + 1], members))
             self._rows += granted
         if (share := self._limit.share) is not None:
             self.env.observer.near_limit(share)
 
     def take_partial(self) -> PartialResult:
         """Return the rows and the files that were written."""
-        files = tuple(file | {"name": f"results.partial/{file['name']}"} for file in self._files.take())
+        files = tuple(file | {"name": f"results.partial/{file['name']}"} for file in self._sink.take())
         rows, self._rows = self._rows, 0
         return PartialResult(rows, files)
 
     def close(self) -> None:
-        """Drop the file that is being written, and the workspace."""
-        self._files.abandon()
+        """Drop rows that nobody has yet, and the workspace."""
+        self._sink.abandon()
         super().close()
 
 
@@ -201,11 +202,6 @@ def clique_lister(env: Environment, graph: OrderedGraph, min_size: int, capacity
         range_memory(env, SCAN),
         lambda memory: kernels.maximal_clique_lister(device, graph, graph.order, min_size, capacity, memory),
     )
-
-
-def next_name(env: Environment) -> str:
-    """Return the name of the next file of cliques."""
-    return f"embeddings-{env.files.next_number('results.partial/embeddings-'):05}.parquet"
 
 
 def clique_schema(graph: Graph) -> pa.Schema:
