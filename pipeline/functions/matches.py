@@ -84,15 +84,14 @@ class Matches:
 
     def _batches(self, done: Callable[[RowBatches], None] | None = None, **changed: Mapping[str, Any]) -> RowBatches:
         """Begin a search; a second engine beside a device would find rows that are found once more if it fails."""
-        engine = dict(self._question.sections["engine"])
-        if engine["kind"] == "both":
-            engine["kind"] = "cuda"
-        batches = RowBatches(self._question, self._columns, done, **{"engine": engine, **changed})
+        if self._question.sections["engine"]["kind"] == "both":
+            changed["engine"] = {**changed.get("engine", {}), "kind": "cuda"}
+        batches = RowBatches(self._question, self._columns, done, **changed)
         self._reading.add(batches)
         return batches
 
     def _head(self, rows: int) -> RowBatches:
-        return self._batches(export={"limit": rows}, engine=self._question.sections["engine"] | {"threads": 1})
+        return self._batches(export={"limit": rows}, engine={"threads": 1})
 
     def _remember(self, batches: RowBatches) -> None:
         self._count, self._first = batches.rows, batches.first

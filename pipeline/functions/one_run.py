@@ -139,9 +139,9 @@ class Question:
         return choose_observer(quiet=False)
 
     def ask(
-        self, folder: SpillFolder, observer: Observer, rows: RowStream | None = None, **changed: Mapping[str, Any]
+        self, folder: SpillFolder, observer: Observer, rows: RowStream | None, **changed: Mapping[str, Any]
     ) -> Result:
-        """Run; tables of the result are in a folder, but the rows of a listing go to `rows` if it is given.
+        """Run; tables of the result are in a folder, but the rows of a listing go to `rows`, unless that is None.
 
         Raises
         ------
@@ -168,7 +168,7 @@ class Question:
     def answered(self, **changed: Mapping[str, Any]) -> Iterator[Result]:
         """Run, and remove its tables in the end."""
         with SpillFolder(self.spec.memory.spill) as folder:
-            result = self.ask(folder, self.observer(), **changed)
+            result = self.ask(folder, self.observer(), None, **changed)
             self.warn(result.notes)
             yield result
 

@@ -256,7 +256,7 @@ def test_an_error_in_the_middle_comes_in_place_of_rows(big: longwall.Graph, monk
 
     monkeypatch.setattr(EmbeddingWriter, "batch", failing)
     found = longwall.match(big, "path-6", memory="64MiB")
-    with pytest.raises(longwall.RunError, match="^the cat has eaten it$"):
+    with pytest.raises(longwall.RunError, match=r"^the cat has eaten it$"):
         found.to_arrow()
     assert "not searched for yet" in repr(found)
 
