@@ -50,7 +50,7 @@ from longwall.storage.system.signals import interrupted_by, interrupting, last_s
 if TYPE_CHECKING:
     from longwall.kernels.jit.compile_pool import CompilePool
     from longwall.pipeline.cluster.connect import ComingCluster
-    from longwall.pipeline.execution.row_stream import RowStream
+    from longwall.pipeline.execution.rows.row_stream import RowStream
     from longwall.pipeline.execution.second_engine import SecondEngine
     from longwall.pipeline.functions.kept_engine import KeptEngine
     from longwall.storage.graph.graph import Graph

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from longwall.kernels import Engine
     from longwall.kernels.interface.graph_arrays import GraphArrays
-    from longwall.pipeline.execution.row_stream import RowStream
+    from longwall.pipeline.execution.rows.row_stream import RowStream
     from longwall.pipeline.run_store.run_files import RunFiles
     from longwall.pipeline.workloads.sections import (
         EngineSection,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import Task
-from longwall.pipeline.execution.row_sink import writer_memory
+from longwall.pipeline.execution.rows.row_sink import writer_memory
 from longwall.stages.export import WriterMemory, bytes_per_row
 from longwall.storage.errors import InputError
 from longwall.storage.memory.machine_budget import require

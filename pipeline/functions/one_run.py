@@ -20,7 +20,7 @@ from longwall.storage.observer import NullObserver, Observer
 from longwall.storage.system.arguments import require_methods, type_name
 
 if TYPE_CHECKING:
-    from longwall.pipeline.execution.row_stream import RowStream
+    from longwall.pipeline.execution.rows.row_stream import RowStream
     from longwall.pipeline.result import Result
     from longwall.storage.ingest.data_notes import Noted
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from longwall.pipeline.execution.row_stream import RowStream
+from longwall.pipeline.execution.rows.row_stream import RowStream
 from longwall.pipeline.functions.one_run import Question
 from longwall.storage.errors import InputError, one_frame
 from longwall.storage.memory.spill_folder import SpillFolder

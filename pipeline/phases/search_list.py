@@ -13,7 +13,7 @@ from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.device_graph import load_edge_labels, load_graph, loaded_edge_labels, loaded_graph
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task
-from longwall.pipeline.execution.row_sink import row_sink
+from longwall.pipeline.execution.rows.row_sink import row_sink
 from longwall.pipeline.execution.search_context import SearchContext, SearchShare
 from longwall.pipeline.execution.stage_metrics import record_levels
 from longwall.pipeline.execution.task_ranges import pieces_of

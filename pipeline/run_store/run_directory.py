@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from longwall.pipeline.config import RunSpec
     from longwall.pipeline.execution.environment import Metrics
-    from longwall.pipeline.execution.row_stream import RowStream
+    from longwall.pipeline.execution.rows.row_stream import RowStream
     from longwall.pipeline.run_store.store import RunStore
     from longwall.storage.memory.spill_folder import SpillFolder
 

@@ -16,7 +16,7 @@ from longwall.pipeline.execution.adaptive_batch import make_workspace
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task
-from longwall.pipeline.execution.row_sink import row_sink, writer_memory
+from longwall.pipeline.execution.rows.row_sink import row_sink, writer_memory
 from longwall.pipeline.execution.stage_workers import StageWorker
 from longwall.pipeline.execution.task_ranges import range_memory, root_tasks
 from longwall.pipeline.run_store.commit_log import PartialResult

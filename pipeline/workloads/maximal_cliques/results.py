@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.environment import PatternCount
-from longwall.pipeline.execution.row_sink import row_sink
+from longwall.pipeline.execution.rows.row_sink import row_sink
 from longwall.pipeline.phases.search_list import rows_left
 from longwall.pipeline.result_tables import TOO_LARGE
 from longwall.pipeline.workloads.base import Output
