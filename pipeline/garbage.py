@@ -12,20 +12,19 @@ _failed = False
 
 
 @contextmanager
-def collecting(*, apart: bool = True) -> Iterator[None]:
+def collecting() -> Iterator[None]:
     """Collect, in the end, the objects that were made in the context and are in cycles.
 
     Objects that were there before are set apart meanwhile: with CuPy's and Dask's modules loaded, to look through them
     takes 0.1 s, many times what a small count takes. After a failure they stay apart until the next context begins: the
-    traceback of the error holds what the context had until then, and is looked for again. With `apart` = False none
-    are: if others work in the meantime, their garbage must be found.
+    traceback of the error holds what the context had until then, and is looked for again.
     """
     global _failed
     if _failed:
         gc.collect()
         gc.unfreeze()
         _failed = False
-    apart = apart and gc.get_freeze_count() < _PYTHONS_OWN
+    apart = gc.get_freeze_count() < _PYTHONS_OWN
     if apart:
         gc.freeze()
     try:

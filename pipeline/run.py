@@ -257,11 +257,8 @@ def _ended(
         if directory.abandon(status, reason, metrics) and spec.run.report:
             publish_report(directory.store, history, metrics)
 
-    with (
-        interrupting(),
-        ExitStack() as ending,
-        collecting(apart=directory.rows is None),
-    ):  # garbage first: the stack keeps interrupts out
+    # Garbage is collected first: the stack keeps interrupts out. That of a reader must not be set apart meanwhile.
+    with interrupting(), ExitStack() as ending, collecting() if directory.rows is None else nullcontext():
         try:
             try:
                 with unwrapped():

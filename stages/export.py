@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # counts write nothing, and need not wait for Arrow
 
 ROWS_PER_FILE = 1 << 24  # at most, however many come at a time
 ROWS_PER_GROUP = 1 << 20  # readers skip and share out row groups; much smaller ones cost them more than they save
-ROWS_PER_BATCH = 1 << 16  # that is handed to a reader at a time
+ROWS_PER_BATCH = 1 << 18  # that is handed to a reader at a time
 _ROWS_AT_ONCE = 1 << 16  # of a file that is shortened
 _COMPRESSION_LEVEL = 1
 _COPIES = 3  # of a row group: the rows as they come, the columns, and the encoded pages
