@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from longwall.kernels.host.sorted_lists import sort_lists
 from longwall.kernels.interface.maximal_cliques import CliqueLister, OrderedGraph
 from longwall.pipeline.execution.adaptive_batch import make_workspace
 from longwall.pipeline.execution.device_graph import load_graph
@@ -33,7 +34,6 @@ SCAN = Scan("vertices")
 _MOST_ROOM = 1 << 18  # vertices of the cliques that are fetched at a time; more gain nothing
 _FETCHED_BYTES = 64  # of a vertex that is fetched: as it comes, with its offset, sorted, as it is written, and its size
 _COLUMNS = 2
-_KEY_BITS = 63
 
 
 @dataclass(frozen=True)
@@ -212,20 +212,8 @@ def clique_schema(graph: Graph) -> pa.Schema:
 
 def _batch(graph: Graph, offsets: NDArray[np.int64], members: NDArray[np.uint32]) -> pa.RecordBatch:
     """Return cliques as they are written: ids of the input, in every clique ascending, or in the input's order."""
-    schema = clique_schema(graph)
-    vertices = graph.as_ids(_ascending(graph.original_ids[members[: offsets[-1]]], offsets))
+    schema, ids = clique_schema(graph), np.empty(offsets[-1], graph.original_ids.dtype)
+    sort_lists(offsets, members, graph.original_ids, ids)
+    vertices = graph.as_ids(ids)
     lists = pa.ListArray.from_arrays(of_array(offsets.astype(np.int32)), vertices, schema.field("clique").type)
     return pa.RecordBatch.from_arrays([lists, of_array(np.diff(offsets).astype(np.int32))], schema=schema)
-
-
-def _ascending(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
-    """Sort each list, values[offsets[i]:offsets[i + 1]]: as numbers that begin with the list's, where they fit."""
-    rows = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    bits = int(values.max()).bit_length() if int(values.min()) >= 0 else _KEY_BITS
-    if values.dtype == np.uint64 or bits + len(offsets).bit_length() > _KEY_BITS:
-        return values[np.lexsort((values, rows))]
-    keys = np.left_shift(rows, bits, out=rows)
-    keys |= values
-    keys.sort()
-    keys &= (1 << bits) - 1
-    return keys
