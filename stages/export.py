@@ -25,7 +25,8 @@ if TYPE_CHECKING:  # counts write nothing, and need not wait for Arrow
 
 ROWS_PER_FILE = 1 << 24  # at most, however many come at a time
 ROWS_PER_GROUP = 1 << 20  # readers skip and share out row groups; much smaller ones cost them more than they save
-ROWS_PER_BATCH = 1 << 18  # that is handed to a reader at a time
+ROWS_PER_BATCH = 1 << 18  # that is handed to a reader at a time: with 2^16, a worker cuts most chunks
+_MOST_HANDED_OVER = 64 << 20  # bytes of a worker: more gains nothing
 _ROWS_AT_ONCE = 1 << 16  # of a file that is shortened
 _COMPRESSION_LEVEL = 1
 _COPIES = 3  # of a row group: the rows as they come, the columns, and the encoded pages
@@ -90,7 +91,7 @@ class WriterMemory:
     @classmethod
     def handing_over(cls, memory: int, row_bytes: int) -> WriterMemory:
         """Make the most of a given number of bytes for batches that a reader takes; half of them may wait for it."""
-        rows = min(max(memory // row_bytes, _LEAST_ROWS), ROWS_PER_BATCH)
+        rows = min(max(min(memory, _MOST_HANDED_OVER) // row_bytes, _LEAST_ROWS), ROWS_PER_BATCH)
         return cls(rows, 1, False, rows * row_bytes)
 
 

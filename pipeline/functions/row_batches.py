@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _SHOWN = 5  # rows of a notebook's preview
+_MOST_SECONDS = 10  # that a finalizer waits
 
 
 class RowBatches:
@@ -61,6 +62,7 @@ class RowBatches:
         self._warned = False
         self._search = _Search(question, changed)
         weakref.finalize(self, self._search.abandon)
+        self._search.start()
 
     @property
     @one_frame
@@ -70,7 +72,8 @@ class RowBatches:
             stream.wait_for_schema()
             if stream.schema is None:
                 stream.take()  # raises why
-        assert stream.schema is not None, "every listing has a schema"
+        if stream.schema is None:
+            raise InputError("the search has ended before its columns were known: ask for the rows again")
         return self._named(stream.schema)
 
     def __iter__(self) -> RowBatches:
@@ -132,13 +135,21 @@ class _Search:
     def __init__(self, question: Question, changed: Mapping[str, Mapping[str, Any]]):
         self.stream = RowStream()
         self._process, self._reader = os.getpid(), threading.current_thread()
-        self._ended = threading.Event()
+        self._begun, self._ended = False, threading.Event()
         observer = _EndingObserver(question.observer(), self.stream)
         search = partial(_search, question, self.stream, observer, changed, self._ended)
         # In the context of the caller, so that a notebook finds the cell that the progress belongs to.
         work = partial(contextvars.copy_context().run, search)
         self._thread = threading.Thread(target=work, daemon=True, name="longwall search")
-        self._thread.start()
+
+    def start(self) -> None:
+        """Begin."""
+        self._begun = True
+        try:
+            self._thread.start()
+        except RuntimeError:  # there is no room for a thread
+            self._begun = False
+            raise
 
     def require_same_process(self) -> None:
         """Note which thread reads; refuse to wait in a forked child, which has no thread that searches (InputError)."""
@@ -152,21 +163,26 @@ class _Search:
             return
         self.stream.close()
         interrupted = False
-        while not self._ended.is_set():
+        while self._begun and not self._ended.is_set():
             try:
                 self._ended.wait()  # not `join`: Python 3.11 takes a thread for ended where that is interrupted
             except KeyboardInterrupt:
                 interrupted = True
-        self._thread.join()
+        if self._begun:
+            self._thread.join()
         if interrupted:
             raise KeyboardInterrupt
 
     def abandon(self) -> None:
-        """End the search; only the reader waits: a finalizer may run in one of the threads that it would wait for."""
-        if threading.current_thread() is self._reader:
-            self.close()
-        elif os.getpid() == self._process:
-            self.stream.close()
+        """End the search when its rows are collected; only the reader waits for its threads, and not for ever.
+
+        A finalizer may run in one of these threads, or inside of what they wait for, such as an import.
+        """
+        if os.getpid() != self._process:
+            return
+        self.stream.close()
+        if self._begun and threading.current_thread() is self._reader and self._ended.wait(_MOST_SECONDS):
+            self._thread.join()
 
 
 def _search(

@@ -79,27 +79,36 @@ def test_rows_of_a_commit_have_been_taken() -> None:
     assert ends(later)
 
 
-@pytest.mark.parametrize("end", ["close", "cancel"])
-def test_nobody_waits_in_vain(end: str) -> None:
-    stream, cancel, stopped = RowStream(), threading.Event(), threading.Event()
-    sink = sink_of(stream, 10, cancel)
-    with pytest.raises(KeyboardInterrupt) if end == "close" else stream.searching((), stopped.set):
-        if end == "close":
-            with stream.searching((), stopped.set):
-                _fill(stream, sink)
-                stream.close()
-        else:
-            _fill(stream, sink)
-            cancel.set()
-    sink.write(batch(0, 1000))
+def test_a_worker_does_not_wait_for_a_reader_that_has_left() -> None:
+    stream, stopped = RowStream(), threading.Event()
+    sink = sink_of(stream, 10)
+    searching = stream.searching((), stopped.set)
+    searching.__enter__()
+    worker = waiting_worker(sink)
+    stream.close()
+    assert ends(worker)
+    assert stopped.is_set()
     assert sink.take() == []
-    assert stopped.is_set() == (end == "close")
-    assert end == "cancel" or stream.take() is None
+    assert stream.take() is None
+    with pytest.raises(KeyboardInterrupt):
+        searching.__exit__(None, None, None)
 
 
-def _fill(stream: RowStream, sink: QueueSink) -> None:
+def test_a_worker_does_not_wait_in_a_run_that_is_cancelled() -> None:
+    stream, cancel = RowStream(), threading.Event()
+    sink = sink_of(stream, 10, cancel)
+    worker = waiting_worker(sink)
+    cancel.set()
+    assert ends(worker)
+    assert sink.take() == []
+
+
+def waiting_worker(sink: QueueSink) -> threading.Thread:
+    """A worker that fills a queue of few rows, and waits."""
     sink.write(batch(0, 1000))
-    assert waits(started(lambda: sink.write(batch(0, 1000))))
+    worker = started(lambda: sink.write(batch(0, 1000)))
+    assert waits(worker)
+    return worker
 
 
 def test_a_failure_comes_in_place_of_rows_once() -> None:
