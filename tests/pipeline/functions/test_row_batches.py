@@ -273,6 +273,15 @@ def test_a_limit_is_exact(engine_kind: str, threads: int) -> None:
         assert len(listed(longwall.maximal_cliques(graph, limit=limit, **options))) == limit
 
 
+@pytest.mark.gpu
+def test_one_of_both_engines_finds_each_row_once() -> None:
+    drawn = nx.gnp_random_graph(40, 0.3, seed=5)
+    found = longwall.match(longwall.graph(drawn), "triangle", engine="both")
+    rows = [frozenset(row) for row in listed(found)]
+    assert len(rows) == len(set(rows)) == sum(nx.triangles(drawn).values()) // 3
+    assert found.head(3).num_rows == 3
+
+
 def test_two_readers_at_once_have_all_rows_each(graph: longwall.Graph) -> None:
     found = longwall.match(graph, "wedge", memory="1MiB")
     one, other = iter(found), iter(found)
