@@ -52,6 +52,7 @@ from longwall.storage.system.signals import interrupted_by, interrupting, last_s
 if TYPE_CHECKING:
     from longwall.kernels.jit.compile_pool import CompilePool
     from longwall.pipeline.cluster.connect import ComingCluster
+    from longwall.pipeline.execution.rows.row_stream import RowStream
     from longwall.pipeline.execution.second_engine import SecondEngine
     from longwall.pipeline.functions.kept_engine import KeptEngine
     from longwall.storage.graph.graph import Graph
@@ -124,7 +125,7 @@ def running(
         yield result
 
 
-def answer(spec: RunSpec, spill: SpillFolder, observer: Observer) -> Result:
+def answer(spec: RunSpec, spill: SpillFolder, observer: Observer, rows: RowStream | None = None) -> Result:
     """Run a checked config for its answer alone: nothing of the run is kept but its tables, in a spill folder.
 
     Parameters
@@ -135,6 +136,8 @@ def answer(spec: RunSpec, spill: SpillFolder, observer: Observer) -> Result:
         Has the tables of the result, if there are some, until it is closed.
     observer
         Receives the progress.
+    rows
+        Takes the rows of a listing; None: they are in a table of the result.
 
     Raises
     ------
@@ -142,7 +145,7 @@ def answer(spec: RunSpec, spill: SpillFolder, observer: Observer) -> Result:
         As `run`; there is nothing to resume.
     """
     prepare_for(spec)
-    with _whole(RunDirectory.transient(spill), spec, observer, fresh=True) as result:
+    with _whole(RunDirectory.transient(spill, rows), spec, observer, fresh=True) as result:
         release_cached()
         return result
 
@@ -259,7 +262,8 @@ def _ended(
         if directory.abandon(status, reason, metrics) and spec.run.report:
             publish_report(directory.store, history, metrics)
 
-    with interrupting(), ExitStack() as ending, collecting():  # garbage first: the stack keeps interrupts out
+    # Garbage is collected first: the stack keeps interrupts out. That of a reader must not be set apart meanwhile.
+    with interrupting(), ExitStack() as ending, collecting() if directory.rows is None else nullcontext():
         try:
             try:
                 with unwrapped():
@@ -274,6 +278,9 @@ def _ended(
             raise
         except KeyboardInterrupt:
             cancel.set()
+            if directory.rows is not None and directory.rows.closed:
+                LOG.info("ended early: no more rows are wanted")
+                raise
             abandon("interrupted", f"interrupted by {last_signal().name}")
             interrupt = Interrupted(f"the finished part is kept; {how}")
             interrupt.run = str(directory.where)
@@ -335,6 +342,7 @@ def _run(
             facts = describe_graph(spec, graph) | {"degrees": graph.degree_powers()}
             _record(directory, {"engine": engines, "graph": facts}, plan, resources)
         env = _coordinator(directory, spec, graph, resources, observer, metrics, cancel, second)
+        stop = partial(_stop, cancel, resources, second)
         env.alone, env.device_graph = not on_cluster, None if kept is None else kept.device_graph
         opened.callback(env.end)
         if cluster is not None:
@@ -346,10 +354,8 @@ def _run(
                 engine.watch_compilation(say_compiling),
                 user_errors(engine),
                 observer.timed("mine"),
-                interrupted_by(
-                    partial(_stop, cancel, resources, second),
-                    how_to_resume(spec, directory.where) if directory.recorded else "",
-                ),
+                interrupted_by(stop, how_to_resume(spec, directory.where) if directory.recorded else ""),
+                nullcontext() if directory.rows is None else directory.rows.searching(graph.notes, stop),
             ):
                 counts = with_label_names(spec.workload.execute(plan, env), graph)
                 sort_embeddings(env)
@@ -506,6 +512,7 @@ def _coordinator(
         log=log,
         metrics=metrics,
         executor=ThreadExecutor(second),
+        rows=directory.rows,
     )
 
 

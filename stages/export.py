@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from longwall.stages.base import Stage, WorkerContext
 from longwall.stages.stage_timer import StageTimer
 from longwall.stages.tables import StoredRows
-from longwall.stages.writing_threads import WritingThreads
 from longwall.storage.graph.graph import Graph
 from longwall.storage.parquet_files import ParquetSink, write_parquet
 from longwall.storage.tables.embedding_table import EmbeddingTable
@@ -26,6 +25,8 @@ if TYPE_CHECKING:  # counts write nothing, and need not wait for Arrow
 
 ROWS_PER_FILE = 1 << 24  # at most, however many come at a time
 ROWS_PER_GROUP = 1 << 20  # readers skip and share out row groups; much smaller ones cost them more than they save
+ROWS_PER_BATCH = 1 << 18  # that is handed to a reader at a time: with 2^16, a worker cuts most chunks
+_MOST_HANDED_OVER = 64 << 20  # bytes of a worker: more gains nothing
 _ROWS_AT_ONCE = 1 << 16  # of a file that is shortened
 _COMPRESSION_LEVEL = 1
 _COPIES = 3  # of a row group: the rows as they come, the columns, and the encoded pages
@@ -49,7 +50,7 @@ def bytes_per_row(columns: int, value_bytes: int = 8) -> int:
 
 @dataclass(frozen=True)
 class WriterMemory:
-    """How a writer of Parquet uses its memory.
+    """How a sink uses its memory: a writer of Parquet, or the queue of a reader.
 
     Attributes
     ----------
@@ -97,6 +98,12 @@ class WriterMemory:
         groups = min(max(half // group_bytes, _LEAST_GROUPS), -(-ROWS_PER_FILE // group_rows))
         nbytes = fixed + group_rows * row_bytes + groups * group_bytes
         return cls(group_rows, groups, dictionaries, nbytes * max(threads, 1), threads)
+
+    @classmethod
+    def handing_over(cls, memory: int, row_bytes: int) -> WriterMemory:
+        """Make the most of a given number of bytes for batches that a reader takes; half of them may wait for it."""
+        rows = min(max(min(memory, _MOST_HANDED_OVER) // row_bytes, _LEAST_ROWS), ROWS_PER_BATCH)
+        return cls(rows, 1, False, rows * row_bytes)
 
 
 class RowLimit:
@@ -157,6 +164,26 @@ def shorten(path: Path, rows: int) -> dict[str, Any]:
             facts = sink.finish()
     shorter.replace(path)
     return facts
+
+
+class RowSink(Protocol):
+    """Takes the rows of one worker: result files, or a reader that waits for them."""
+
+    def write(self, rows: Callable[[], pa.RecordBatch]) -> None:
+        """Append rows, which are made where they are written."""
+        ...
+
+    def take(self) -> list[dict[str, Any]]:
+        """Return once all rows are where they belong; return the files that they are in."""
+        ...
+
+    def abandon(self) -> None:
+        """End: no further rows come."""
+        ...
+
+    def write_empty(self) -> None:
+        """Let a result without rows still have its columns."""
+        ...
 
 
 class PartFiles:
@@ -232,16 +259,18 @@ class PartFiles:
             self._file.abandon()
             self._file = None
 
+    def write_empty(self) -> None:
+        """Write a file without rows, so that a result without rows still has its columns."""
+        write_parquet(self._schema.empty_table(), self._folder / self._next_name())
+
 
 class EmbeddingWriter:
-    """Writes the embeddings of one worker as a sequence of Parquet files.
+    """Makes columns of the embeddings of one worker, and writes them.
 
     Parameters
     ----------
-    folder
-        Where the files go; they are called ``embeddings-<number>.parquet``.
-    next_number
-        Returns the number of the next file.
+    open_sink
+        Makes what takes rows of a schema.
     order
         Matching order: the pattern vertex of each level.
     graph
@@ -250,22 +279,25 @@ class EmbeddingWriter:
         Names of the columns to write (``v0``, ``v1``, ...: one per pattern vertex), None for all.
     limit
         Shared row limit.
-    memory
-        What the writer may use, and how.
     metadata
         Written into the schema, as JSON.
+
+    Attributes
+    ----------
+    sink
+        Takes the rows.
+    rows
+        The number of rows that were written.
     """
 
     def __init__(
         self,
-        folder: Path,
-        next_number: Callable[[], int],
+        open_sink: Callable[[pa.Schema], RowSink],
         order: Sequence[int],
         graph: Graph,
         *,
         columns: Sequence[str] | None,
         limit: RowLimit,
-        memory: WriterMemory,
         metadata: dict[str, Any],
     ):
         import pyarrow as pa
@@ -276,19 +308,15 @@ class EmbeddingWriter:
             [pa.field(name, graph.id_type, nullable=False) for name in self._levels],
             metadata={"longwall": json.dumps(metadata)},
         )
-        self._folder, self._next_number, self._graph, self._limit = folder, next_number, graph, limit
-        self._files = WritingThreads(lambda: PartFiles(folder, self._next_name, self._schema, memory), memory.threads)
+        self.sink, self._graph, self._limit = open_sink(self._schema), graph, limit
         self.rows = 0
-
-    def _next_name(self) -> str:
-        return f"embeddings-{self._next_number():05}.parquet"
 
     def write(self, table: EmbeddingTable) -> None:
         """Append the rows of a table of all levels, on the host, as far as the limit allows."""
         granted = self._limit.take(len(table))
         if granted:
             self.rows += granted
-            self._files.write(lambda: self._batch(table).slice(0, granted))
+            self.sink.write(lambda: self._batch(table).slice(0, granted))
 
     def _batch(self, table: EmbeddingTable) -> pa.RecordBatch:
         """Return rows as they are written."""
@@ -296,18 +324,6 @@ class EmbeddingWriter:
 
         columns = [table.column(level, self._graph.original_ids) for level in self._levels.values()]
         return pa.RecordBatch.from_arrays([self._graph.as_ids(column) for column in columns], schema=self._schema)
-
-    def take_files(self) -> list[dict[str, Any]]:
-        """Finish all files; see `PartFiles.take`."""
-        return self._files.take()
-
-    def abandon(self) -> None:
-        """Let go of the file that is being written: it is not whole."""
-        self._files.abandon()
-
-    def write_empty(self) -> None:
-        """Write a file without rows, so that a result without rows still has its columns."""
-        write_parquet(self._schema.empty_table(), self._folder / self._next_name())
 
 
 class ExportContext(WorkerContext, Protocol):

@@ -28,6 +28,10 @@ class RowFiles(Protocol):
         """Let go of the file that is being written: it is not whole."""
         ...
 
+    def write_empty(self) -> None:
+        """Write a file without rows."""
+        ...
+
 
 class WritingThreads:
     """Writes rows to several sequences of files at once.
@@ -80,3 +84,7 @@ class WritingThreads:
             thread.shutdown()
         for files in self._files:
             files.abandon()
+
+    def write_empty(self) -> None:
+        """Write a file without rows."""
+        self._files[0].write_empty()

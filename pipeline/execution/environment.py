@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from longwall.kernels import Engine
     from longwall.kernels.interface.graph_arrays import GraphArrays
+    from longwall.pipeline.execution.rows.row_stream import RowStream
     from longwall.pipeline.run_store.run_files import RunFiles
     from longwall.pipeline.workloads.sections import (
         EngineSection,
@@ -238,6 +239,8 @@ class Environment(Workplace):
     """Files that phases hand on to each other."""
     alone: bool = True
     """Whether no other process works at the run, so that its workers share the limits; not for a second engine."""
+    rows: RowStream | None = None
+    """Takes the rows of a listing, in place of result files."""
     device_graph: DeviceGraph | None = None
     """The graph on the engine, once something has run there."""
     derived: dict[Any, Any] = field(default_factory=dict)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import Task
+from longwall.pipeline.execution.rows.row_sink import writer_memory
 from longwall.stages.export import WriterMemory, bytes_per_row
 from longwall.storage.errors import InputError
 from longwall.storage.memory.machine_budget import require
 from longwall.storage.memory.sizes import round_size
-from longwall.storage.system.concurrency import core_count
 
 LARGEST_CHUNK = 1 << 20  # rows that are extended at once; longer chunks gain nothing
 _DEVICE_CHUNKS = 4  # times as many on a device, where an extension takes 1 to 3 ms whatever the number of its rows
@@ -147,20 +147,14 @@ class WorkerMemory:
         )
 
 
-def writing_threads(env: Environment) -> int:
-    """Return how many threads of the host write what a worker finds; 0: the worker itself, as on a host's engine."""
-    return core_count() // env.engine.workers if env.resources.on_device and env.spec.engine.threads != 1 else 0
-
-
 def _writer_memory(k: int, env: Environment, host: int) -> WriterMemory:
     """What a worker's writer may use of the worker's share of the host's memory: a quarter, half of it at most."""
     columns = len(env.spec.export.columns or range(k))
     # As many rows are held until they fill a group as are written to it at once.
-    row_bytes = 2 * (bytes_per_row(k, env.graph.id_bytes) + 4 * k)
-    writer = WriterMemory.within(host // 4, columns, row_bytes, writing_threads(env))
+    writer = writer_memory(env, host // 4, columns, 2 * (bytes_per_row(k, env.graph.id_bytes) + 4 * k))
     if 2 * writer.nbytes > host:
         raise InputError(
-            f"each of {env.engine.workers} workers needs {round_size(2 * writer.nbytes)} to write Parquet files, "
+            f"each of {env.engine.workers} workers needs {round_size(2 * writer.nbytes)} to write rows, "
             f"memory.host leaves {round_size(host)} for each: raise memory.host, or lower engine.threads"
         )
     return writer

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from longwall.pipeline.functions.one_run import KeptRun, Options, Question, number, require_whole
+from longwall.pipeline.functions.one_run import Options, Question, require_whole
+from longwall.pipeline.functions.row_batches import RowBatches
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern_of import pattern as pattern_of
 from longwall.pipeline.patterns.pattern_of import source_text
@@ -19,18 +21,16 @@ from longwall.storage.system.html import html_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from longwall.pipeline.result import Result
-
-_SHOWN = 5  # rows of a notebook's preview
-
 
 class Matches:
-    """A table of rows, searched for on demand; a context manager that removes its files.
+    """A table of rows, searched for on demand.
 
-    Iterating yields Arrow record batches. The search runs once, as a whole, and its rows stay in files of the spill
-    folder until the object is closed or collected; `head` and `count` search for no more than they need. These files
-    are results: they are not part of the budget `disk`. The order of the rows is not defined, but with ``threads=1``
-    it is the same each time; `head` always searches with one thread.
+    Iterating yields Arrow record batches while the search runs beside it, in threads: the first one comes as soon as
+    it is found, at most a part of the budget `memory` waits to be read, and nothing is written to a disk. The search
+    ends early if the iterator is closed or collected, as after ``break``. Each time that rows are asked for they are
+    searched for again; `head` and `count` search for no more than they need. The order of the rows is not defined,
+    but with ``threads=1`` it is the same each time; `head` always searches with one thread. With ``engine="both"``
+    the GPU alone finds rows.
 
     Parameters
     ----------
@@ -39,12 +39,15 @@ class Matches:
     title
         What the rows are.
     columns
-        The name of each column -> its name in the files.
+        The name of each column -> its name in the files of a run.
     """
 
     def __init__(self, question: Question, title: str, columns: Mapping[str, str]):
         self._question, self._title, self._columns = question, title, dict(columns)
-        self._kept = KeptRun(question, self)
+        self._reading = weakref.WeakSet[RowBatches]()
+        self._schema: pa.Schema | None = None
+        self._count: int | None = None
+        self._first: list[dict[str, Any]] = []
 
     @property
     def column_names(self) -> list[str]:
@@ -60,83 +63,69 @@ class Matches:
     @property
     @one_frame
     def schema(self) -> pa.Schema:
-        """Arrow schema of the rows."""
+        """Arrow schema of the rows; of a graph in a file it is known once that is read."""
         import pyarrow as pa
 
-        kind = self._id_type()
-        if "clique" in self._columns:
-            vertex = pa.field("vertex", kind, nullable=False)
-            return pa.schema([("clique", pa.list_(vertex)), ("size", pa.int32())])
-        return pa.schema([(name, kind) for name in self._columns])
-
-    def _id_type(self) -> pa.DataType:
-        """Return the type of vertices; of a graph in a file it is known once the search has run."""
         graph = self._question.graph
-        if isinstance(graph, Graph):
-            return graph.id_type
-        field = self._kept.result().schema("embeddings").field(0)
-        return field.type.value_type if "clique" in self._columns else field.type
+        if self._schema is None and isinstance(graph, Graph):
+            vertex = pa.field("vertex", graph.id_type, nullable=False)
+            lists = {"clique": pa.list_(vertex), "size": pa.int32()}
+            self._schema = pa.schema([(name, lists.get(name, graph.id_type)) for name in self._columns])
+        elif self._schema is None:
+            with self._head(1) as batches:
+                self._schema = batches.schema
+        return self._schema
 
     @one_frame
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        return self._batches(self._kept.result())
+        return self._batches(self._remember)
 
-    def _batches(self, result: Result) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
+    def _batches(self, done: Callable[[RowBatches], None] | None = None, **changed: Mapping[str, Any]) -> RowBatches:
+        """Begin a search; a second engine beside a device would find rows that are found once more if it fails."""
+        if self._question.sections["engine"]["kind"] == "both":
+            changed["engine"] = {**changed.get("engine", {}), "kind": "cuda"}
+        batches = RowBatches(self._question, self._columns, done, **changed)
+        self._reading.add(batches)
+        return batches
 
-        for batch in result.batches("embeddings"):
-            stored = [batch.schema.get_field_index(name) for name in self._columns.values()]
-            types = [batch.schema.field(at).type for at in stored]
-            schema = pa.schema(list(zip(self._columns, types, strict=True)))
-            yield pa.RecordBatch.from_arrays([batch.column(at) for at in stored], schema=schema)
+    def _head(self, rows: int) -> RowBatches:
+        return self._batches(export={"limit": rows}, engine={"threads": 1})
+
+    def _remember(self, batches: RowBatches) -> None:
+        self._count, self._first = batches.rows, batches.first
 
     @one_frame
     def count(self) -> int:
-        """Count the rows, without listing them where they are not listed yet."""
-        if self._kept.finished:
-            return number(self._kept.result().count)
-        with self._question.answered(workload={"output": "count"}, export={"limit": None}) as result:
-            found = number(result.count)
-        return found if self.limit is None else min(found, self.limit)
+        """Count the rows without listing them; if all have been read before, their number is known."""
+        if self._count is None:
+            with self._question.answered(workload={"output": "count"}, export={"limit": None}) as result:
+                assert result.count is not None, "one number answers"
+                self._count = result.count if self.limit is None else min(result.count, self.limit)
+        return self._count
 
     @one_frame
     def head(self, n: int = 5) -> Table:
         """Return `n` rows as a table: the search ends when they are found.
 
-        The search has one thread, so that the rows and their order are the same each time. If all rows are in the files
-        of the object already, the first of these are returned.
+        The search has one thread, so that the rows and their order are the same each time.
         """
-        import pyarrow as pa
-
         require_whole("n", n, 0)
         wanted = n if self.limit is None else min(n, self.limit)
         if wanted == 0:
             return Table(self.schema.empty_table())
-        if self._kept.finished:
-            return Table(pa.Table.from_batches(self._first(wanted), self.schema))
-        with self._question.answered(export={"limit": wanted}, engine=self._one_thread()) as result:
-            return Table(pa.Table.from_batches(list(self._batches(result)), self.schema))
+        return Table(self._table(self._head(wanted)))
 
-    def _one_thread(self) -> dict[str, Any]:
-        """Return the engine with one thread, and without a second engine beside it."""
-        engine = self._question.sections["engine"]
-        return {"kind": "cuda" if engine["kind"] == "both" else engine["kind"], "threads": 1}
+    @staticmethod
+    def _table(batches: RowBatches) -> pa.Table:
+        import pyarrow as pa
 
-    def _first(self, wanted: int) -> list[pa.RecordBatch]:
-        found: list[pa.RecordBatch] = []
-        for batch in self:
-            found.append(batch.slice(0, wanted))
-            wanted -= found[-1].num_rows
-            if not wanted:
-                break
-        return found
+        with batches:
+            return pa.Table.from_batches(list(batches), batches.schema)
 
     @one_frame
     def to_arrow(self) -> pa.Table:
         """Return all rows as an Arrow table; it is not part of the memory budget."""
-        import pyarrow as pa
-
-        return pa.Table.from_batches(list(self), self.schema)
+        return self._table(self._batches(self._remember))
 
     @one_frame
     def to_pandas(self) -> Any:
@@ -153,7 +142,8 @@ class Matches:
         """Return the rows as an Arrow stream, batch by batch: other libraries read it."""
         import pyarrow as pa
 
-        return pa.RecordBatchReader.from_batches(self.schema, iter(self)).__arrow_c_stream__(requested_schema)
+        batches = self._batches(self._remember)
+        return pa.RecordBatchReader.from_batches(batches.schema, batches).__arrow_c_stream__(requested_schema)
 
     @one_frame
     def write_parquet(self, path: str | Path) -> Path:
@@ -169,15 +159,15 @@ class Matches:
         from longwall.storage.parquet_files import new_file, whole_file
 
         target = new_file(path)
-        rows = iter(self)
-        with whole_file(target, self.schema) as sink:
-            for batch in rows:
+        with self._batches(self._remember) as batches, whole_file(target, batches.schema) as sink:
+            for batch in batches:
                 sink.write(pa.Table.from_batches([batch]))
         return target
 
     def close(self) -> None:
-        """Remove the files; happens by itself when the object is collected."""
-        self._kept.close()
+        """End the searches whose rows are being read; rows can be asked for again."""
+        for batches in list(self._reading):
+            batches.close()
 
     def __enter__(self) -> Matches:
         return self
@@ -186,15 +176,13 @@ class Matches:
         self.close()
 
     def __repr__(self) -> str:
-        state = f"{self.count():,} rows" if self._kept.finished else "not searched for yet"
+        state = "not searched for yet" if self._count is None else f"{self._count:,} rows"
         return f"<longwall.Matches: {self._title}; columns {', '.join(self._columns)}; {state}>"
 
     def _repr_html_(self) -> str:
-        if not self._kept.finished:
-            return html_table([f"{self._title}, not searched for yet"], [], self.column_names)
-        rows = self.head(_SHOWN).to_pylist()
-        title = f"{self._title}, {self.count():,} rows"
-        return html_table([title], [list(row.values()) for row in rows], self.column_names)
+        state = "not searched for yet" if self._count is None else f"{self._count:,} rows"
+        rows = [list(row.values()) for row in self._first]
+        return html_table([f"{self._title}, {state}"], rows, self.column_names)
 
 
 def match(
@@ -220,9 +208,10 @@ def match(
     Matches
         A row for each embedding, as `longwall.count` defines it: if only some vertices or edges of the pattern have
         labels, one subgraph can have several. A column for each vertex of the pattern, with the name of the vertex, or
-        ``v0``, ``v1``, ... for vertices without a name. Iterate over its record batches, or call `head`, `count`,
-        `to_arrow`, `to_pandas`, `to_polars` or `write_parquet`. The order of the rows is not defined, but with
-        ``threads=1`` it is the same each time; `head` always searches with one thread.
+        ``v0``, ``v1``, ... for vertices without a name. Iterate over its record batches, which come while the search
+        goes on, or call `head`, `count`, `to_arrow`, `to_pandas`, `to_polars` or `write_parquet`. Each of these
+        searches again. The order of the rows is not defined, but with ``threads=1`` it is the same each time; `head`
+        always searches with one thread.
 
     Examples
     --------
@@ -239,7 +228,6 @@ def match(
     36
     >>> squares.to_pandas().shape
     (36, 4)
-    >>> squares.close()
     """
     wanted = pattern_of(pattern, labels)
     text = source_text(wanted)

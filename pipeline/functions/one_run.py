@@ -1,11 +1,10 @@
-"""What all functions share: their options, and a run that is not kept when its answer is read."""
+"""What all functions share: their options, and a run that is not kept."""
 
 from __future__ import annotations
 
 import os
 import re
-import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,9 @@ from longwall.storage.observer import NullObserver, Observer
 from longwall.storage.system.arguments import require_methods, type_name
 
 if TYPE_CHECKING:
+    from longwall.pipeline.execution.rows.row_stream import RowStream
     from longwall.pipeline.result import Result
+    from longwall.storage.ingest.data_notes import Noted
 
 
 class Options(TypedDict, total=False):
@@ -138,8 +139,10 @@ class Question:
 
         return choose_observer(quiet=False)
 
-    def ask(self, folder: SpillFolder, **changed: Mapping[str, Any]) -> Result:
-        """Run; tables of the result are in a folder.
+    def ask(
+        self, folder: SpillFolder, observer: Observer, rows: RowStream | None, **changed: Mapping[str, Any]
+    ) -> Result:
+        """Run; tables of the result are in a folder, but the rows of a listing go to `rows`, unless that is None.
 
         Raises
         ------
@@ -149,74 +152,33 @@ class Question:
         with in_words_of_calls():
             spec = load_config(self.config(**changed)) if changed else self.spec
             try:
-                result = answer(spec, folder, self.observer())
+                return answer(spec, folder, observer, rows)
             except FinalError:
                 raise
             except RunError as error:  # without the advice to resume the run
                 raise RunError(reason_of(error.__cause__ or error)) from error.__cause__
             except KeyboardInterrupt:
                 raise KeyboardInterrupt from None
-        if self.progress is False and (note := thread_note(spec)):
+
+    def warn(self, notes: Sequence[Noted]) -> None:
+        """Warn of too many threads, and of the notes of a graph that is read; the call that made another has warned."""
+        if self.progress is False and (note := thread_note(self.spec)):
             warn_caller(UserWarning(_in_words_of_calls(note)))
-        if not isinstance(self.graph, Graph):  # of a graph in memory, the call that made it has warned
-            warn_of(self.graph, result.notes)
-        return result
+        if not isinstance(self.graph, Graph):
+            warn_of(self.graph, notes)
 
     @contextmanager
     def answered(self, **changed: Mapping[str, Any]) -> Iterator[Result]:
         """Run, and remove its tables in the end."""
         with SpillFolder(self.spec.memory.spill) as folder:
-            yield self.ask(folder, **changed)
-
-
-class KeptRun:
-    """A run whose folder stays until it is closed, or its owner is collected.
-
-    Parameters
-    ----------
-    question
-        What is asked; nothing runs before `result` is called.
-    owner
-        The object that users have.
-    """
-
-    def __init__(self, question: Question, owner: object):
-        self._folder = SpillFolder(question.spec.memory.spill)
-        self._question = question
-        self._result: Result | None = None
-        # A forked child must not take its parent's files away.
-        self._finalizer = weakref.finalize(owner, _close, self._folder, os.getpid())
-
-    @property
-    def finished(self) -> bool:
-        """Whether the answer is there."""
-        return self._result is not None
-
-    def result(self) -> Result:
-        """Return the answer; the first call runs."""
-        if not self._finalizer.alive:
-            raise InputError("these rows are closed: ask for them again")
-        if self._result is None:
-            try:
-                self._result = self._question.ask(self._folder)
-            finally:
-                if self._result is None:
-                    self._folder.close()
-        return self._result
-
-    def close(self) -> None:
-        """Remove the files; more than once does no harm."""
-        self._finalizer()
+            result = self.ask(folder, self.observer(), None, **changed)
+            self.warn(result.notes)
+            yield result
 
 
 def _config(graph: Graph | str, sections: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return a config of sections that nobody wants a report of."""
     return {"graph": graph if isinstance(graph, Graph) else {"path": graph}, "run": {"report": False}, **sections}
-
-
-def _close(folder: SpillFolder, process: int) -> None:
-    if os.getpid() == process:
-        folder.close()
 
 
 def _graph_of(source: Any) -> Graph:

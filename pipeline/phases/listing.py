@@ -64,5 +64,5 @@ def _listed(plan: MatchPlan, env: Coordinator, written: int) -> int:
     record_search(plan, env, record, predicted)
     rows: int = sum(record.values)
     if not rows:
-        embedding_writer(plan, env, WriterMemory.within(0, 1, 1), RowLimit(None)).write_empty()
+        embedding_writer(plan, env, WriterMemory.within(0, 1, 1), RowLimit(None)).sink.write_empty()
     return rows

@@ -13,6 +13,7 @@ from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.device_graph import load_edge_labels, load_graph, loaded_edge_labels, loaded_graph
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task
+from longwall.pipeline.execution.rows.row_sink import row_sink
 from longwall.pipeline.execution.search_context import SearchContext, SearchShare
 from longwall.pipeline.execution.stage_metrics import record_levels
 from longwall.pipeline.execution.task_ranges import listed_pieces
@@ -102,26 +103,24 @@ class ExportWorker(SearchContext):
 
     def take_partial(self) -> PartialResult:
         """Return the rows and the files that were written."""
-        files = tuple(file | {"name": f"results.partial/{file['name']}"} for file in self.writer.take_files())
+        files = tuple(file | {"name": f"results.partial/{file['name']}"} for file in self.writer.sink.take())
         rows, self._taken = self.writer.rows - self._taken, self.writer.rows
         return PartialResult(rows, files, self.timer.take())
 
     def close(self) -> None:
-        """Drop the file that is being written."""
-        self.writer.abandon()
+        """Drop rows that nobody has yet."""
+        self.writer.sink.abandon()
         super().close()
 
 
 def embedding_writer(plan: MatchPlan, env: Environment, memory: WriterMemory, limit: RowLimit) -> EmbeddingWriter:
     """Return the writer of a worker."""
     return EmbeddingWriter(
-        env.results,
-        lambda: env.files.next_number("results.partial/embeddings-"),
+        lambda schema: row_sink(env, schema, memory),
         plan.order,
         env.graph,
         columns=env.spec.export.columns,
         limit=limit,
-        memory=memory,
         metadata={
             "pattern": plan.pattern.edge_text,
             "labels": label_texts(plan.pattern.labels, env.graph.label_names),

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
     from longwall.pipeline.config import RunSpec
     from longwall.pipeline.execution.environment import Metrics
+    from longwall.pipeline.execution.rows.row_stream import RowStream
     from longwall.pipeline.run_store.store import RunStore
     from longwall.storage.memory.spill_folder import SpillFolder
 
@@ -69,10 +70,13 @@ class RunDirectory:
     ----------
     manifest
         The content of ``manifest.json``; `save` writes it.
+    rows
+        Takes the rows of a listing in place of result files; None: there are files.
     """
 
     def __init__(self, place: RunPlace, target: RunPlace | None = None):
         self.manifest: dict[str, Any] = {}
+        self.rows: RowStream | None = None
         self._place, self._target = place, target
         self._log: CommitLog | None = None
         self._finished = False
@@ -119,9 +123,10 @@ class RunDirectory:
             raise not_written(f"{place.store.where} cannot be made", error, _ELSEWHERE) from None
 
     @classmethod
-    def transient(cls, spill: SpillFolder) -> RunDirectory:
-        """Return the directory of a run that is not kept; what it writes is in a spill folder."""
+    def transient(cls, spill: SpillFolder, rows: RowStream | None = None) -> RunDirectory:
+        """Return the directory of a run that is not kept; what it writes is in a spill folder, rows may be streamed."""
         directory = cls(TransientPlace(spill))
+        directory.rows = rows
         directory.manifest = {"status": "running", "config_sha256": ""}
         directory._log = CommitLog(directory.store)
         return directory

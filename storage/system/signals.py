@@ -128,14 +128,17 @@ def interrupting() -> Iterator[None]:
     """Let SIGTERM and SIGHUP raise KeyboardInterrupt where they would end the process at once.
 
     Where the caller handles or ignores them (``nohup`` ignores SIGHUP), they stay as they are. Once one of the signals
-    has come, finalizers that fail print nothing: the objects of a compiler that was interrupted are half made.
+    has come, finalizers that fail print nothing: the objects of a compiler that was interrupted are half made. Signals
+    interrupt the main thread only; in others nothing is done.
     """
     global _last, _raised
-    if main := _in_main_thread():
-        _last = signal.SIGINT
-        _raised = False
+    if not _in_main_thread():
+        yield
+        return
+    _last = signal.SIGINT
+    _raised = False
     ours = (*PYTHONS, leave)
-    taken = {number: signal.getsignal(number) for number in ENDING if main and signal.getsignal(number) in ours}
+    taken = {number: signal.getsignal(number) for number in ENDING if signal.getsignal(number) in ours}
     for number in taken:
         signal.signal(number, _raise)
     report = sys.unraisablehook

@@ -11,21 +11,21 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from longwall.kernels.host.sorted_lists import sort_lists
 from longwall.kernels.interface.maximal_cliques import CliqueLister, OrderedGraph
 from longwall.pipeline.execution.adaptive_batch import make_workspace
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task
+from longwall.pipeline.execution.rows.row_sink import row_sink, writer_memory
 from longwall.pipeline.execution.stage_workers import StageWorker
 from longwall.pipeline.execution.task_ranges import range_memory, root_tasks
-from longwall.pipeline.execution.worker_memory import writing_threads
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.pipeline.workloads.maximal_cliques.order import ordered_graph
 from longwall.stages.base import Stage
 from longwall.stages.cliques.maximal import SEARCH
-from longwall.stages.export import PartFiles, RowLimit, WriterMemory, bytes_per_row
+from longwall.stages.export import RowLimit, WriterMemory, bytes_per_row
 from longwall.stages.source import Scan
-from longwall.stages.writing_threads import WritingThreads
 from longwall.storage.graph.graph import Graph
 from longwall.storage.memory.machine_budget import require
 from longwall.storage.tables.arrow_columns import of_array
@@ -34,7 +34,6 @@ SCAN = Scan("vertices")
 _MOST_ROOM = 1 << 18  # vertices of the cliques that are fetched at a time; more gain nothing
 _FETCHED_BYTES = 64  # of a vertex that is fetched: as it comes, with its offset, sorted, as it is written, and its size
 _COLUMNS = 2
-_KEY_BITS = 63
 
 
 @dataclass(frozen=True)
@@ -67,11 +66,10 @@ class _Share:
             If it is too small.
         """
         share = env.resources.host.free // env.engine.workers
-        row_bytes = bytes_per_row(largest + 1, env.graph.id_bytes)
-        writer = WriterMemory.within(share // 4, _COLUMNS, row_bytes, writing_threads(env))
+        writer = writer_memory(env, share // 4, _COLUMNS, bytes_per_row(largest + 1, env.graph.id_bytes))
         capacity = min(max(share // 8 // _FETCHED_BYTES, largest), _MOST_ROOM)
         made = cls(capacity, writer)
-        require(f"each of {env.engine.workers} workers that write Parquet", 2 * made.nbytes, share, "memory.host")
+        require(f"each of {env.engine.workers} workers that write rows", 2 * made.nbytes, share, "memory.host")
         return made
 
 
@@ -153,10 +151,7 @@ class _ListWorker(StageWorker):
     ):
         super().__init__(env, stages, lister)
         self.lister, self._limit = lister, limit
-        schema = clique_schema(env.graph)
-        self._files = WritingThreads(
-            lambda: PartFiles(env.results, lambda: next_name(env), schema, memory), memory.threads
-        )
+        self._sink = row_sink(env, clique_schema(env.graph), memory)
         self._rows = 0
 
     @property
@@ -168,20 +163,20 @@ class _ListWorker(StageWorker):
         """Write cliques, as far as the limit allows."""
         granted = self._limit.take(len(offsets) - 1)
         if granted:
-            self._files.write(lambda: _batch(self.env.graph, offsets[: granted + 1], members))
+            self._sink.write(lambda: _batch(self.env.graph, offsets[: granted + 1], members))
             self._rows += granted
         if (share := self._limit.share) is not None:
             self.env.observer.near_limit(share)
 
     def take_partial(self) -> PartialResult:
         """Return the rows and the files that were written."""
-        files = tuple(file | {"name": f"results.partial/{file['name']}"} for file in self._files.take())
+        files = tuple(file | {"name": f"results.partial/{file['name']}"} for file in self._sink.take())
         rows, self._rows = self._rows, 0
         return PartialResult(rows, files)
 
     def close(self) -> None:
-        """Drop the file that is being written, and the workspace."""
-        self._files.abandon()
+        """Drop rows that nobody has yet, and the workspace."""
+        self._sink.abandon()
         super().close()
 
 
@@ -201,11 +196,6 @@ def clique_lister(env: Environment, graph: OrderedGraph, min_size: int, capacity
     )
 
 
-def next_name(env: Environment) -> str:
-    """Return the name of the next file of cliques."""
-    return f"embeddings-{env.files.next_number('results.partial/embeddings-'):05}.parquet"
-
-
 def clique_schema(graph: Graph) -> pa.Schema:
     """Return the schema of the files of cliques."""
     vertices = pa.list_(pa.field("vertex", graph.id_type, nullable=False))
@@ -214,20 +204,8 @@ def clique_schema(graph: Graph) -> pa.Schema:
 
 def _batch(graph: Graph, offsets: NDArray[np.int64], members: NDArray[np.uint32]) -> pa.RecordBatch:
     """Return cliques as they are written: ids of the input, in every clique ascending, or in the input's order."""
-    schema = clique_schema(graph)
-    vertices = graph.as_ids(_ascending(graph.original_ids[members[: offsets[-1]]], offsets))
+    schema, ids = clique_schema(graph), np.empty(offsets[-1], graph.original_ids.dtype)
+    sort_lists(offsets, members, graph.original_ids, ids)
+    vertices = graph.as_ids(ids)
     lists = pa.ListArray.from_arrays(of_array(offsets.astype(np.int32)), vertices, schema.field("clique").type)
     return pa.RecordBatch.from_arrays([lists, of_array(np.diff(offsets).astype(np.int32))], schema=schema)
-
-
-def _ascending(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
-    """Sort each list, values[offsets[i]:offsets[i + 1]]: as numbers that begin with the list's, where they fit."""
-    rows = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    bits = int(values.max()).bit_length() if int(values.min()) >= 0 else _KEY_BITS
-    if values.dtype == np.uint64 or bits + len(offsets).bit_length() > _KEY_BITS:
-        return values[np.lexsort((values, rows))]
-    keys = np.left_shift(rows, bits, out=rows)
-    keys |= values
-    keys.sort()
-    keys &= (1 << bits) - 1
-    return keys

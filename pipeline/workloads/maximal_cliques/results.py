@@ -12,20 +12,18 @@ import pyarrow as pa
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.environment import Environment, PatternCount
+from longwall.pipeline.execution.rows.row_sink import row_sink
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.phases.search_list import rows_left
 from longwall.pipeline.result_tables import TOO_LARGE
 from longwall.pipeline.workloads.base import Output
 from longwall.pipeline.workloads.maximal_cliques.limited import CliquesUpTo
-from longwall.pipeline.workloads.maximal_cliques.listing import (
-    CliqueList,
-    clique_schema,
-    next_name,
-)
+from longwall.pipeline.workloads.maximal_cliques.listing import CliqueList, clique_schema
 from longwall.pipeline.workloads.maximal_cliques.order import ordered_graph
 from longwall.stages.base import Stage
 from longwall.stages.cliques.maximal import CountMaximalCliques, CountMaximalCliquesOfVertices
+from longwall.stages.export import WriterMemory
 from longwall.storage.errors import FinalError
 from longwall.storage.parquet_files import write_parquet
 from longwall.storage.tables.arrow_columns import of_array
@@ -92,7 +90,7 @@ def list_cliques(min_size: int, env: Coordinator) -> PatternCount:
     rows: int = sum(record.values)
     env.metrics.record(_STAGE, 0, record.total, rows, time.perf_counter() - began, 0, record.ranges)
     if not rows:
-        write_parquet(clique_schema(env.graph).empty_table(), env.results / next_name(env))
+        row_sink(env, clique_schema(env.graph), WriterMemory.within(0, 1, 1)).write_empty()
     limit = env.spec.limit
     return PatternCount("maximal clique", None, rows, lower_bound=limit is not None and rows >= limit)
 

@@ -80,12 +80,15 @@ class MaximalCliques(Workload):
 
     @property
     def kernels(self) -> tuple[Any, ...]:
-        """Those of the order, and of the search."""
+        """Those of the order, of the search, and of a listing."""
+        from longwall.kernels.host.sorted_lists import sort_lists
         from longwall.kernels.interface.kernels import Kernels
 
         if self.output == "vertices":
             return (Kernels.degeneracy_order, Kernels.maximal_clique_vertex_counter)
-        counted = self.output == "count" and self.limit is None
+        if self.output == "embeddings":
+            return (Kernels.degeneracy_order, Kernels.maximal_clique_lister, sort_lists)
+        counted = self.limit is None
         return (Kernels.degeneracy_order, Kernels.maximal_clique_counter if counted else Kernels.maximal_clique_lister)
 
     def plan(self, graph: Graph, planner: Planner | None = None) -> MaximalCliquePlan:  # noqa: ARG002 - every graph has the same plan

@@ -57,5 +57,5 @@ def test_head_is_the_same_each_time(graph: longwall.Graph, name: str, tmp_path: 
     assert [asked.head(number).to_pylist() for number in (3, 40, 5)] == [first[:3], first, first[:5]]
     assert LISTINGS[name](graph, limit=9, **options).head(40).to_pylist() == first[:9]
     assert asked.head(len(rows) + 5).num_rows == len(rows)
-    whole = asked.to_arrow().to_pylist()
-    assert asked.head(40).to_pylist() == whole[:40]
+    asked.to_arrow()
+    assert asked.head(40).to_pylist() == first
