@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Union
@@ -49,19 +49,42 @@ class RunSpec(Section):
     run: RunSection
     export: ExportSection = ExportSection()
 
-    def _faults(self) -> Iterator[tuple[str, str]]:
-        workload, scheduler, engine = self.workload, self.scheduler, self.engine
-        if scheduler.order == "levels" and workload.output != "embeddings":
+    def _checks(self) -> Iterable[Iterable[tuple[str, str]]]:
+        return (
+            self._level_faults(),
+            self._engine_faults(),
+            self._device_faults(),
+            self._method_faults(),
+            self._export_faults(),
+        )
+
+    def _level_faults(self) -> Iterator[tuple[str, str]]:
+        if self.scheduler.order != "levels":
+            return
+        if self.workload.output != "embeddings":
             yield "scheduler.order", 'counts have no levels: remove it, or set workload.output = "embeddings"'
-        if scheduler.order == "levels" and workload.rows_are_lists:
-            yield "scheduler.order", f"{workload.kind} have no levels: remove it"
-        if engine.kind == "both" and scheduler.kind == "dask":
+        if self.workload.rows_are_lists:
+            yield "scheduler.order", f"{self.workload.kind} have no levels: remove it"
+
+    def _engine_faults(self) -> Iterator[tuple[str, str]]:
+        if self.engine.kind == "both" and self.scheduler.kind == "dask":
             yield "engine.kind", 'a cluster\'s workers have one engine each: use "auto", or scheduler.kind = "local"'
-        if engine.devices is not None and scheduler.address is not None:
+
+    def _device_faults(self) -> Iterator[tuple[str, str]]:
+        if self.engine.devices is not None and self.scheduler.address is not None:
             text = "the workers of the cluster at scheduler.address use the GPUs that they see: remove it"
             yield "engine.devices", text
-        yield from _unknown_methods(engine.without) if engine.without else ()
-        for key, text in _export_faults(self.export, workload):
+
+    def _method_faults(self) -> Iterator[tuple[str, str]]:
+        if not self.engine.without:
+            return
+        from longwall.pipeline.planning.planner import NAMES  # imports all methods
+
+        if unknown := [name for name in self.engine.without if name not in NAMES]:
+            yield "engine.without", f"there is no method {quote(unknown[0])}; there are {join_names(NAMES)}"
+
+    def _export_faults(self) -> Iterator[tuple[str, str]]:
+        for key, text in _export_faults(self.export, self.workload):
             yield f"export.{key}", text
 
     @property
@@ -146,14 +169,6 @@ def spec_of(kind: str) -> type[RunSpec]:
         return RunSpec
     of_kind: type[RunSpec] = create_model(RunSpec.__name__, __base__=RunSpec, workload=(workload, ...))
     return of_kind
-
-
-def _unknown_methods(without: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield the fault of a method that is not on the list."""
-    from longwall.pipeline.planning.planner import NAMES  # imports all methods
-
-    if unknown := [name for name in without if name not in NAMES]:
-        yield "engine.without", f"there is no method {quote(unknown[0])}; there are {join_names(NAMES)}"
 
 
 def _export_faults(export: ExportSection, workload: Workload) -> list[tuple[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -87,7 +87,10 @@ class Match(Workload):
         "GAMMA's binary joins",
     )
 
-    def _faults(self) -> Iterator[tuple[str, str]]:
+    def _checks(self) -> Iterable[Iterable[tuple[str, str]]]:
+        return self._pattern_faults(), self._limit_faults(), self._count_faults()
+
+    def _pattern_faults(self) -> Iterator[tuple[str, str]]:
         of_edges = self.output == "edges"
         if self._several and self.pattern_labels:
             yield "pattern", "several patterns have labels of their own: remove workload.pattern_labels"
@@ -104,9 +107,13 @@ class Match(Workload):
         if of_edges and not self._several and (reason := self._not_at_edges(patterns[0])):
             text = f'"edges" counts triangles, 4-cliques and 4-cycles at their edges, but {reason}; use "count"'
             yield "output", text
-        if of_edges and self.limit is not None:
+
+    def _limit_faults(self) -> Iterator[tuple[str, str]]:
+        if self.output == "edges" and self.limit is not None:
             yield "limit", "counts per edge are whole; remove it"
-        if of_edges and self.count == "mappings":
+
+    def _count_faults(self) -> Iterator[tuple[str, str]]:
+        if self.output == "edges" and self.count == "mappings":
             yield "count", 'counts per edge are of embeddings; use output = "count" to count mappings'
         if self.output == "embeddings" and self.count != "embeddings":
             yield "count", f'embeddings are written once each; use output = "count" to count {self.count}'

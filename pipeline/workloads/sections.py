@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -16,11 +17,13 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    ModelWrapValidatorHandler,
     PrivateAttr,
+    TypeAdapter,
     ValidationError,
     model_validator,
 )
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from longwall.pipeline.quoting import quote, suggestion
 from longwall.storage.errors import InputError
@@ -42,15 +45,53 @@ class Section(BaseModel):
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
-    @model_validator(mode="after")
-    def _keys_fit(self) -> Self:
-        if faults := list(self._faults()):
-            raise ValidationError.from_exception_data(type(self).__name__, [_fault(*fault) for fault in faults])
-        return self
+    @model_validator(mode="wrap")
+    @classmethod
+    def _keys_fit(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Check each key, and then how they fit: those that are wrong themselves hide no fault of the others."""
+        wrong: list[InitErrorDetails] = []
+        try:
+            section = handler(data)
+        except ValidationError as error:
+            if not isinstance(data, dict):
+                raise
+            wrong = [_again(fault) for fault in error.errors()]
+            section = cls._without(data, {fault["loc"][0] for fault in wrong if fault.get("loc")})
+        for checks in section._checks():
+            # A check that needs a wrong key ends those that follow it.
+            with suppress(AttributeError) if wrong else nullcontext():
+                wrong.extend(_fault(*fault) for fault in checks)
+        if wrong:
+            raise ValidationError.from_exception_data(cls.__name__, wrong)
+        return section
+
+    @classmethod
+    def _without(cls, data: dict[str, Any], wrong: set[int | str]) -> Self:
+        """Return the section with its sound keys alone: the others are no attributes of it."""
+        sound = {
+            name: TypeAdapter(field.rebuild_annotation()).validate_python(data[name], strict=True)
+            for name, field in cls.model_fields.items()
+            if name in data and name not in wrong
+        }
+        section = cls.model_construct(**sound)
+        for name in cls.model_fields.keys() & wrong:
+            section.__dict__.pop(name, None)
+        return section
+
+    def _checks(self) -> Iterable[Iterable[tuple[str, str]]]:
+        """Return groups of checks, which need keys of their own."""
+        return (self._faults(),)
 
     def _faults(self) -> Iterable[tuple[str, str]]:
         """Return the keys that do not fit others, such as ``order`` or ``scheduler.order``, and why not."""
         return ()
+
+
+def _again(fault: ErrorDetails) -> InitErrorDetails:
+    """Return a fault as it can be raised again."""
+    kind, context = fault["type"], fault.get("ctx", {})
+    known: Any = PydanticCustomError(kind, "{error}", context) if kind == "conflict" else kind
+    return InitErrorDetails(type=known, loc=fault["loc"], input=fault["input"], ctx=context)
 
 
 def _fault(key: str, text: str) -> InitErrorDetails:
@@ -217,15 +258,23 @@ class GraphSection(Section):
     )
     _given: Graph | None = PrivateAttr(default=None)
 
+    def _checks(self) -> Iterable[Iterable[tuple[str, str]]]:
+        return self._generator_faults(), *map(self._file_faults, _OF_FILES), self._faults()
+
+    def _generator_faults(self) -> Iterator[tuple[str, str]]:
+        yield from _generator_faults(self.generator) if self.generator is not None else ()
+
+    def _file_faults(self, key: str) -> Iterator[tuple[str, str]]:
+        if self.generator is None or getattr(self, key) is None:
+            return
+        if key in ("labels", "vertices"):
+            yield key, "a generated graph has no label file; give the generator num_labels instead"
+        else:
+            yield key, f"a generated graph has no {key}; remove it, or give a graph file"
+
     def _faults(self) -> Iterator[tuple[str, str]]:
         given = [one for one in (self.path, self.generator, self.example, self.in_memory) if one is not None]
         files = [key for key in _OF_FILES if getattr(self, key) is not None]
-        yield from _generator_faults(self.generator) if self.generator is not None else ()
-        for key in files if self.generator is not None else ():
-            if key in ("labels", "vertices"):
-                yield key, "a generated graph has no label file; give the generator num_labels instead"
-            else:
-                yield key, f"a generated graph has no {key}; remove it, or give a graph file"
         if len(given) != 1:
             yield "", "give exactly one of path (a file or a store), generator (a table) and example (a name)"
         if self.example is not None and files:
@@ -340,16 +389,19 @@ class SchedulerSection(Section):
         default=None, description="how often a range of the work may be lost with its worker; by default 3 times"
     )
 
+    def _checks(self) -> Iterable[Iterable[tuple[str, str]]]:
+        return *map(self._cluster_faults, CLUSTER_KEYS), self._faults()
+
+    def _cluster_faults(self, key: str) -> Iterator[tuple[str, str]]:
+        if self.kind == "local" and getattr(self, key) is not None:
+            yield key, 'only a cluster has it: remove it, or set scheduler.kind = "dask"'
+        if key in ("workers", "threads_per_worker") and None not in (self.address, getattr(self, key)):
+            yield key, "the cluster at scheduler.address has its own workers: remove one of them"
+
     def _faults(self) -> Iterator[tuple[str, str]]:
         address = self.address
-        for key in CLUSTER_KEYS if self.kind == "local" else ():
-            if getattr(self, key) is not None:
-                yield key, 'only a cluster has it: remove it, or set scheduler.kind = "dask"'
         if address is not None and not re.fullmatch(r"(tcp|tls)://[^\s/]+:\d+", address):
             yield "address", f'expected an address such as "tcp://10.0.0.1:8786", not {quote(address)}'
-        for key in ("workers", "threads_per_worker") if address is not None else ():
-            if getattr(self, key) is not None:
-                yield key, "the cluster at scheduler.address has its own workers: remove one of them"
         if self.security is not None and not (address or "tls://").startswith("tls://"):
             text = 'certificates are for an address that begins with "tls://": give such an address, or remove this'
             yield "security", text

@@ -1,5 +1,6 @@
 """Prisms, against those that igraph finds and those of graphs whose number is known."""
 
+import threading
 from itertools import combinations, pairwise
 from math import comb
 from typing import Any
@@ -74,6 +75,17 @@ def test_sums_count_prisms_by_the_kernel(lab: Any, engine_kind: str) -> None:
     assert sums is not None
     assert [term.kind for terms in sums.terms for term in terms] == ["prisms"]
     assert HomomorphismCount(sums).mappings(lab.context(graph, engine=engine_kind, threads=2)) == [maps_in(graph)]
+
+
+def test_the_prisms_of_one_vertex_can_be_interrupted(lab: Any) -> None:
+    """All those of the last vertex take minutes."""
+    size = 800
+    env = lab.context(generate("erdos-renyi", seed=1, vertices=size, edges=comb(size, 2)), engine="cpu", threads=1)
+    loaded, _ = load_graph(env)
+    counter = env.engine.kernels.prism_counter(env.engine.device, loaded, MEMORY)
+    assert counter.count(0, 0) == 0  # compiled
+    threading.Timer(0.5, env.engine.interrupt).start()
+    assert counter.count(size - 1, size) < comb(size - 1, 5) * 60  # of any other five vertices
 
 
 def test_too_little_memory_is_said(lab: Any, engine_kind: str) -> None:

@@ -74,6 +74,8 @@ def count_prisms(indptr, indices, split, first, last, places, rows, ends, table,
         if _edges_within(indptr, indices, split, own, smaller, width, places, inner):
             reached, kept = _list_rows(indptr, indices, a, smaller, width, rows, ends, table)
             for k in range(kept):
+                if stop_flag[0]:  # those of one vertex take minutes in a dense graph
+                    break
                 y = ends[k]
                 for at in range(indptr[y], split[y]):
                     w = indices[at]

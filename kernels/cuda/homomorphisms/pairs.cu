@@ -226,13 +226,10 @@ DEVICE i64 crosses(const u32* both, int common, int degree, const u32* codegrees
   return total * (common - 2);
 }
 
-// Whether the flag is set, which all lanes of a warp agree on.
-DEVICE bool stopped(const u32* stop) { return __any_sync(kAll, load_volatile(stop)); }
-
 // Take the next of `number` pairs. None are left once the flag is set, which few turns look at: those of a hub take long.
 DEVICE u32 next_pair(u32 number, const u32* stop) {
   const u32 turn = take(&dynamic_shared[2], 1);
-  if ((turn & 63) != 0 || turn >= number || !stopped(stop)) return turn;
+  if ((turn & 63) != 0 || turn >= number || !stop_asked(stop)) return turn;
   if (lane_id() == 0) atomicMax(&dynamic_shared[2], number);
   return number;
 }
@@ -240,7 +237,7 @@ DEVICE u32 next_pair(u32 number, const u32* stop) {
 // Walks of two steps from a neighbour x to both ends y and z of an edge between neighbours; a warp for each x.
 DEVICE void splits(int degree, int width, const u32* table, const u32* codegrees, const u32* stop, WideSum& sum) {
   const int words = (degree + 31) >> 5, warps = blockDim.x >> 5;
-  for (int x = warp_in_block(); x < degree && !stopped(stop); x += warps) {
+  for (int x = warp_in_block(); x < degree && !stop_asked(stop); x += warps) {
     const u32* near = table + static_cast<i64>(x) * width;
     const u32* own = codegrees + static_cast<i64>(x) * degree;
     for (int y = lane_id(); y < degree; y += 32) {
@@ -277,7 +274,7 @@ DEVICE void codegree_sums(const Graph& g, i64 own, int degree, int width, const 
     splits(degree, width, table, buffers.codegrees, stop, sum);
     return;
   }
-  for (u32 turn = warp_in_block(); turn < number && !stopped(stop); turn += blockDim.x >> 5) {
+  for (u32 turn = warp_in_block(); turn < number && !stop_asked(stop); turn += blockDim.x >> 5) {
     const int common = find_common(g, own, degree, buffers.ends[turn], mask, both);
     sum.add_signed(crosses(both, common, degree, buffers.codegrees));
     __syncwarp();
@@ -322,7 +319,7 @@ DEVICE void count_at(const Graph& g, i64 a, const Buffers& buffers, u32* vectors
   list_pairs(g, a, buffers, width, table);
   const u32 number = dynamic_shared[1];
   if (number && kCodegree == ENDS) {
-    for (int i = warp; i < degree && !stopped(stop); i += warps) {
+    for (int i = warp; i < degree && !stop_asked(stop); i += warps) {
       const u32* row = table + static_cast<i64>(i) * width;
       i64 walks = 0;
       for (int j = lane_id(); j < degree; j += 32) {

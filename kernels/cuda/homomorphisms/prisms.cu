@@ -130,7 +130,8 @@ extern "C" __global__ void __launch_bounds__(256)
     fill_inner(g, own, smaller, width, buffers);
     if (dynamic_shared[1]) {
       fill_table(g, static_cast<u32>(a), own, smaller, width, buffers);
-      for (u32 k = warp_in_block(); k < dynamic_shared[3]; k += blockDim.x >> 5) {
+      // Those of one vertex take minutes in a dense graph, so each row looks at the flag.
+      for (u32 k = warp_in_block(); k < dynamic_shared[3] && !stop_asked(stop); k += blockDim.x >> 5) {
         const u32 y = buffers.kept[k];
         const u32* row = buffers.table + static_cast<i64>(k) * width;
         for (i64 at = indptr[y] + lane_id(); at < split[y]; at += 32) {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -53,19 +53,27 @@ class Frequent(Workload):
         default=True, description="`false` finds out what is frequent by `mni` without counting to the end"
     )
 
-    def _faults(self) -> Iterator[tuple[str, str]]:
-        yield from super()._faults()
+    def _checks(self) -> Iterable[Iterable[tuple[str, str]]]:
+        return self._faults(), self._support_faults(), self._size_faults(), self._column_faults(), self._exact_faults()
+
+    def _support_faults(self) -> Iterator[tuple[str, str]]:
         if self.kind == "transactions" and self.support not in (None, "transactions"):
             yield "support", "transactions has no use for it (only frequent); remove it"
         if self.support == "instances" and isinstance(self.min_support, float):
             yield "min_support", "instances have no upper bound to take a share of; give a number"
+
+    def _size_faults(self) -> Iterator[tuple[str, str]]:
         if self.support == "instances" and self.max_edges is None:
             text = (
                 'missing; with support = "instances" a pattern may be more frequent than its parts, so all patterns up '
             )
             yield "max_edges", text + "to a size are looked at"
+
+    def _column_faults(self) -> Iterator[tuple[str, str]]:
         if self.output == "embeddings" and self.max_edges is None:
             yield "max_edges", 'missing; output = "embeddings" has a column for every vertex'
+
+    def _exact_faults(self) -> Iterator[tuple[str, str]]:
         if not self.exact and self.counted_by != "mni":
             yield "exact", f'support = "{self.counted_by}" is always exact; remove it'
 

@@ -256,3 +256,77 @@ def test_a_kind_of_work_of_another_name_is_understood(tmp_path, meant, kind):
 def test_one_value_in_place_of_a_list_is_shown_as_a_list(tmp_path):
     path = write(tmp_path, '[graph]\npath = "g.txt"\n[workload]\nkind = "triangles"\n[export]\ncolumns = "v0"\n')
     assert 'export.columns: expected a list such as ["v0"], not "v0"' in faults(path)[0]
+
+
+def test_keys_that_are_wrong_themselves_hide_no_fault_of_others(tmp_path):
+    path = write(
+        tmp_path,
+        """
+        [graph]
+        labels = "l.txt"
+        strict = "yes"
+        [graph.generator]
+        kind = "erdos-renyi"
+        vertices = "many"
+        [workload]
+        kind = "frequent"
+        support = "instances"
+        min_support = 0.5
+        max_edges = "two"
+        exact = false
+        [memory]
+        host = "8XB"
+        [scheduler]
+        kind = "local"
+        workers = 3
+        retries = "often"
+        order = "levels"
+        [engine]
+        without = ["magic"]
+        threads = -3
+        devices = [0]
+        kind = "cpu"
+        [export]
+        columns = ["v9"]
+        [run]
+        name = 5
+        """,
+    )
+    lines = faults(path)
+    keys = [line.removeprefix(f"{path}: ").split(":")[0] for line in lines]
+    assert sorted(keys) == [
+        "engine.devices",
+        "engine.threads",
+        "graph.generator.edges",
+        "graph.generator.vertices",
+        "graph.labels",
+        "graph.strict",
+        "memory.host",
+        "run.name",
+        "scheduler.retries",
+        "scheduler.workers",
+        "workload.exact",
+        "workload.max_edges",
+        "workload.min_support",
+    ]
+
+
+def test_sections_that_are_sound_are_compared_where_another_is_wrong(tmp_path):
+    path = write(
+        tmp_path,
+        """
+        [workload]
+        kind = "cliques"
+        k = 3
+        [scheduler]
+        order = "levels"
+        [engine]
+        without = ["magic"]
+        [export]
+        columns = ["v9"]
+        [run]
+        name = 5
+        """,
+    )
+    keys = [line.removeprefix(f"{path}: ").split(":")[0] for line in faults(path)]
+    assert sorted(keys) == ["engine.without", "export.columns", "graph", "run.name", "scheduler.order"]
