@@ -27,6 +27,9 @@ Array = Any  # a NumPy or a CuPy array
 Reserve = Callable[[int, str], AbstractContextManager[object]]
 
 _ROW_BYTES, _ROW_COLUMN_BYTES = 48, 12  # of a row that is looked at, and for each of its columns
+# Of the memory for what is counted, what workers may note of vertices before there are fewer of them; what a single one
+# notes beyond that is taken half from what is counted, half from the rows in work, as far as this part of them.
+_NOTED_SHARE, _LEAST_SHARE = 1.5, 1 / 8
 _MOST_ROWS = 1 << 31  # at once: kernels number them with 32 bits
 _CHILD_BYTES, _CHILD_COLUMN_BYTES = 64, 12  # of a row that is written
 
@@ -167,7 +170,8 @@ class GrowPatterns:
     take
         Does a piece of work of at most a given number of rows, with fewer where memory is short.
     memory
-        Bytes for what is counted, and as much again for the rows in work, where the engine works.
+        Bytes for what is counted, where the engine works; as much again for the rows in work, and twice as much for
+        what is noted of vertices.
     reserve
         Reserves bytes where the engine works, for what a noun names; chunks of tables make room for them.
     reserve_host
@@ -193,12 +197,16 @@ class GrowPatterns:
         self._growers = self._new_growers()
         self._check = check
 
-    def _new_growers(self) -> list[GrowKernel]:
-        workers = self._engine.workers
-        return [
-            self._engine.kernels.grower(self._engine.device, self._graph, self._memory // workers)
-            for _ in range(workers)
-        ]
+    def _new_growers(self, noted: int = 0) -> list[GrowKernel]:
+        """Make those of workers that note a number of bytes each: of fewer workers, where memory is short."""
+        workers = max(min(self._engine.workers, int(_NOTED_SHARE * self._memory) // max(noted, 1)), 1)
+        memory = max(self._memory // workers, noted)
+        return [self._engine.kernels.grower(self._engine.device, self._graph, memory) for _ in range(workers)]
+
+    def _left(self, noted: int) -> int:
+        """Return the bytes for what is counted, or for the rows in work, where all workers note a number of bytes."""
+        beyond = max(noted - int(_NOTED_SHARE * self._memory), 0)
+        return max(self._memory - beyond // 2, int(_LEAST_SHARE * self._memory))
 
     def kernel(self, growth: GrowthBatch) -> tuple[GrowKernel, GrowthBatch]:
         """Return the kernels of one worker, and a batch of patterns in the engine's arrays."""
@@ -211,10 +219,11 @@ class GrowPatterns:
     def count(self, table: Rows, growth: GrowthBatch, num_extensions: int) -> NDArray[np.int64]:
         """Count the rows that each rightmost extension would have: int64[num_extensions]."""
         xp = self._xp
-        each = 8 * num_extensions + self._growers[0].counting_bytes
-        with self._reserve(each * len(self._growers), "the counts of rightmost extensions"):
-            counts = [xp.zeros(num_extensions, xp.int64) for _ in self._growers]
-            given = self._given(table, growth, self._new_growers())  # what they note of vertices is reserved
+        noted = self._growers[0].counting_bytes
+        growers = self._new_growers(noted)  # what they note of vertices is reserved
+        with self._reserve((8 * num_extensions + noted) * len(growers), "the counts of rightmost extensions"):
+            counts = [xp.zeros(num_extensions, xp.int64) for _ in growers]
+            given = self._given(table, growth, growers, noted)
             workers = [
                 AggregateContext(*one, record=ROWS, into=(found,)) for one, found in zip(given, counts, strict=True)
             ]
@@ -274,15 +283,15 @@ class GrowPatterns:
         BudgetExceeded
             If there is no room for a bit per vertex, or transaction, of a single pattern.
         """
-        words, workers = self._support.words, len(self._growers)
+        noted = self._growers[0].marking_bytes if self._support.of == "images" else 0
+        words, workers = self._support.words, len(self._new_growers(noted))
         each = 4 * columns * (words + 1) * workers + self._support.counting_bytes(columns)
-        at_once = max(self._memory // each, 1)
+        at_once = max(self._left(noted * workers) // each, 1)
         for begin in range(0, len(candidates), at_once):
             some = candidates.sliced(begin, begin + at_once)
             shape = (len(some), columns, words)
             if self._support.of == "images":
-                size = 4 * len(some) * columns * (words + 1) + 4 * some.num_extensions
-                size += self._growers[0].marking_bytes
+                size = 4 * len(some) * columns * (words + 1) + 4 * some.num_extensions + noted
                 with self._reserve(size * workers, "the images of patterns"):
                     yield begin, self._images(table, some, shape)
             else:
@@ -305,7 +314,8 @@ class GrowPatterns:
     def _images(self, table: Rows, some: Candidates, shape: tuple[int, int, int]) -> Array:
         """Return the images of the vertices of each grown pattern, at least `enough` if it has as many."""
         xp, record = self._xp, self._support.aggregation(some.sizes, self._growers[0].sizes)
-        growers = self._new_growers()  # what they note of every vertex is reserved with the sets
+        noted = self._growers[0].marking_bytes
+        growers = self._new_growers(noted)  # what they note of every vertex is reserved with the sets
         of_patterns = np.bincount(some.patterns, minlength=len(some.growth.sizes))
         images = [
             Images(
@@ -315,9 +325,9 @@ class GrowPatterns:
                 xp.asarray(some.sizes.astype(np.int32)),
                 xp.asarray(np.concatenate([[len(some)], of_patterns]).astype(np.int32)),
             )
-            for _ in self._growers
+            for _ in growers
         ]
-        given = self._given(table, some.growth, growers)
+        given = self._given(table, some.growth, growers, noted)
         workers = [
             AggregateContext(*one, record=record, into=(found,), left=found.left)
             for one, found in zip(given, images, strict=True)
@@ -374,17 +384,18 @@ class GrowPatterns:
         return self._xp.asarray(alive)
 
     def _given(
-        self, table: Rows, growth: GrowthBatch, growers: list[GrowKernel] | None = None
+        self, table: Rows, growth: GrowthBatch, growers: list[GrowKernel] | None = None, noted: int = 0
     ) -> Iterator[tuple[Any, ...]]:
         """Yield what the context of each worker needs for a batch of patterns; see `GrowerContext`."""
-        there, step = growth.to(self._xp), self._step(table)
-        for grower in growers or self._growers:
+        growers = growers or self._growers
+        there, step = growth.to(self._xp), self._step(table, self._left(noted * len(growers)) // len(growers))
+        for grower in growers:
             yield grower, there, self._xp, step, self._take, self._check
 
-    def _step(self, table: Rows) -> int:
+    def _step(self, table: Rows, memory: int) -> int:
         """How many rows a worker looks at, at once."""
         row_bytes = _ROW_BYTES + _ROW_COLUMN_BYTES * table.num_levels
-        return max(min(self._memory // len(self._growers) // row_bytes, len(table), _MOST_ROWS), 1)
+        return max(min(memory // row_bytes, len(table), _MOST_ROWS), 1)
 
     def _run(
         self,
@@ -397,7 +408,7 @@ class GrowPatterns:
         """Send all rows of a batch of patterns, or of some of them, through stages, on a thread for each worker."""
         low, high = which or (0, len(growth.sizes))
         first = int(growth.first[0])
-        size = (_ROW_BYTES + _ROW_COLUMN_BYTES * table.num_levels) * self._step(table) * len(workers)
+        size = (_ROW_BYTES + _ROW_COLUMN_BYTES * table.num_levels) * sum(worker.step for worker in workers)
         with self._reserve(size, "embeddings"), ThreadPoolExecutor(len(workers)) as threads:
             context = _TableContext(first + low, first + high, workers, threads, self._check)
             stream(table, stages, context)

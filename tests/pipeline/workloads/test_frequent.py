@@ -64,6 +64,17 @@ def test_budgets_and_threads_change_nothing(engine_kind: str, tmp_path: Path, su
     assert not (tmp_path / "spill").exists()
 
 
+def test_fewer_workers_note_vertices_where_memory_is_short(tmp_path: Path) -> None:
+    graph = labelled_graph(tmp_path, vertices=20_000, edges=20_000)
+    wanted = {"min_support": 1000, "max_edges": 2}
+    whole = mine(tmp_path, graph, "cpu", "whole", threads=1, workload=wanted)
+    memory = {"host": "4MiB", "disk": "100MiB", "spill": str(tmp_path / "spill")}
+    small = mine(tmp_path, graph, "cpu", "small", threads=8, workload=wanted, memory=memory)
+    assert small.patterns == whole.patterns
+    assert len(whole.patterns) > 5
+    assert json.loads((small.path / "manifest.json").read_text())["memory"]["host"]["peak"] <= 4 * 2**20
+
+
 @pytest.mark.slow
 def test_patterns_grow_in_batches(engine_kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of a few patterns each, of chunks that were put together from many pieces."""
