@@ -6,14 +6,19 @@ import itertools
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from longwall.pipeline.execution.rows.row_sink import writing_threads
+from longwall.pipeline.workloads.maximal_cliques.listing import _Share
 from longwall.stages.export import PartFiles, WriterMemory, bytes_per_row
 from longwall.stages.writing_threads import WritingThreads
+from longwall.storage.system.concurrency import core_count
 
 SCHEMA = pa.schema([pa.field("v0", pa.int64(), nullable=False)])
 MEMORY = WriterMemory(group_rows=500, groups=3, dictionaries=False, nbytes=0)
@@ -83,3 +88,26 @@ def test_threads_share_the_memory_of_a_writer() -> None:
         assert made.threads != 1
     assert made.threads == 15
     assert made.dictionaries
+
+
+def on_a_device(threads: int, host: int = 0) -> Any:
+    """What a process knows, of a config that asks for a number of threads."""
+    return SimpleNamespace(
+        resources=SimpleNamespace(on_device=True, host=SimpleNamespace(free=host)),
+        engine=SimpleNamespace(workers=1),
+        spec=SimpleNamespace(engine=SimpleNamespace(threads=threads)),
+        graph=SimpleNamespace(id_bytes=8),
+        rows=None,
+    )
+
+
+@pytest.mark.parametrize("asked", [0, 1, 3])
+def test_no_more_threads_write_than_the_config_allows(asked: int) -> None:
+    assert writing_threads(on_a_device(asked)) == (asked or core_count())
+
+
+def test_the_cliques_that_each_thread_holds_are_reserved() -> None:
+    one, eight = (_Share.within(on_a_device(threads, 64 << 30), 10) for threads in (1, 8))
+    assert eight.writer.threads == 8
+    assert eight.capacity == one.capacity
+    assert eight.nbytes - eight.writer.nbytes > 8 * (one.nbytes - one.writer.nbytes)

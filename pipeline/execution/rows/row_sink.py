@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from longwall.pipeline.execution.phase import host_threads
 from longwall.stages.export import PartFiles, RowSink, WriterMemory
 from longwall.stages.writing_threads import WritingThreads
-from longwall.storage.system.concurrency import core_count
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,6 +29,9 @@ def writer_memory(env: Environment, memory: int, columns: int, row_bytes: int) -
     """Make the most of a given number of bytes for a sink; see `WriterMemory.within`."""
     if env.rows is not None:
         return WriterMemory.handing_over(memory, row_bytes)
-    # A device finds rows faster than one thread of the host encodes them.
-    threads = core_count() // env.engine.workers if env.resources.on_device and env.spec.engine.threads != 1 else 0
-    return WriterMemory.within(memory, columns, row_bytes, threads)
+    return WriterMemory.within(memory, columns, row_bytes, writing_threads(env))
+
+
+def writing_threads(env: Environment) -> int:
+    """Return how many threads of the host write what a worker of a device finds; 0: the worker itself, on a host."""
+    return host_threads(env) // env.engine.workers if env.resources.on_device else 0

@@ -33,6 +33,7 @@ from longwall.storage.tables.arrow_columns import of_array
 SCAN = Scan("vertices")
 _MOST_ROOM = 1 << 18  # vertices of the cliques that are fetched at a time; more gain nothing
 _FETCHED_BYTES = 64  # of a vertex that is fetched: as it comes, with its offset, sorted, as it is written, and its size
+_WAITING_BYTES = 12  # of one that waits for a thread that writes
 _COLUMNS = 2
 
 
@@ -54,7 +55,9 @@ class _Share:
     @property
     def nbytes(self) -> int:
         """Bytes of all of it."""
-        return self.writer.nbytes + self.capacity * _FETCHED_BYTES
+        threads = self.writer.threads
+        fetched = _FETCHED_BYTES * max(threads, 1) + _WAITING_BYTES * threads
+        return self.writer.nbytes + self.capacity * fetched
 
     @classmethod
     def within(cls, env: Environment, largest: int) -> _Share:
