@@ -93,8 +93,8 @@ def thread_note(spec: RunSpec) -> str:
     threads, cores = spec.engine.threads, core_count()
     if threads <= cores:
         return ""
-    have = f"are {cores} cores" if cores > 1 else "is one core"
-    return f"engine.threads = {threads}, but there {have} for this process: more threads take memory, and no less time"
+    have = f"{cores} cores" if cores > 1 else "one core"
+    return f"engine.threads = {threads}, but this process has {have}: more threads take memory and save no time"
 
 
 def open_beside(spec: RunSpec, graph: Graph, resources: Resources) -> SecondEngine | None:

@@ -262,7 +262,8 @@ def _ended(
         if directory.abandon(status, reason, metrics) and spec.run.report:
             publish_report(directory.store, history, metrics)
 
-    # Garbage is collected first: the stack keeps interrupts out. That of a reader must not be set apart meanwhile.
+    # Garbage is collected before the stack lets interrupts in again. With a reader it is not: the reader's own objects
+    # must not be set apart meanwhile.
     with interrupting(), ExitStack() as ending, collecting() if directory.rows is None else nullcontext():
         try:
             try:

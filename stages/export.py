@@ -63,7 +63,7 @@ class WriterMemory:
     nbytes
         What all of it takes.
     threads
-        Threads that write, each with row groups and files of its own; 0: the worker itself.
+        Threads that write, each with row groups and files of its own; 0: the worker itself writes.
     """
 
     group_rows: int
@@ -85,7 +85,7 @@ class WriterMemory:
         row_bytes
             What a row of a row group takes, in the writer and before it comes there.
         threads
-            Most threads that write; there are fewer where little memory would be left for each.
+            Threads that write, at most: there are fewer if little memory would be left for each.
         """
         threads = min(threads, memory // _THREAD_BYTES)
         threads = 0 if threads < 2 else threads
@@ -101,7 +101,7 @@ class WriterMemory:
 
     @classmethod
     def handing_over(cls, memory: int, row_bytes: int) -> WriterMemory:
-        """Make the most of a given number of bytes for batches that a reader takes; half of them may wait for it."""
+        """Make the most of a given number of bytes for batches of a reader; half of the bytes may wait in its queue."""
         rows = min(max(min(memory, _MOST_HANDED_OVER) // row_bytes, _LEAST_ROWS), ROWS_PER_BATCH)
         return cls(rows, 1, False, rows * row_bytes)
 
@@ -167,22 +167,22 @@ def shorten(path: Path, rows: int) -> dict[str, Any]:
 
 
 class RowSink(Protocol):
-    """Takes the rows of one worker: result files, or a reader that waits for them."""
+    """Takes the rows of one worker, for result files or for a reader."""
 
     def write(self, rows: Callable[[], pa.RecordBatch]) -> None:
-        """Append rows, which are made where they are written."""
+        """Append rows; the thread that writes them calls the function that makes them."""
         ...
 
     def take(self) -> list[dict[str, Any]]:
-        """Return once all rows are where they belong; return the files that they are in."""
+        """Return once all rows are written or read; return the files that hold them."""
         ...
 
     def abandon(self) -> None:
-        """End: no further rows come."""
+        """Take no further rows, and let go of those that are not in a finished file."""
         ...
 
     def write_empty(self) -> None:
-        """Let a result without rows still have its columns."""
+        """Give a result without rows its columns."""
         ...
 
 
@@ -270,7 +270,7 @@ class EmbeddingWriter:
     Parameters
     ----------
     open_sink
-        Makes what takes rows of a schema.
+        Makes the sink for rows of a schema.
     order
         Matching order: the pattern vertex of each level.
     graph
@@ -319,7 +319,7 @@ class EmbeddingWriter:
             self.sink.write(lambda: self._batch(table).slice(0, granted))
 
     def _batch(self, table: EmbeddingTable) -> pa.RecordBatch:
-        """Return rows as they are written."""
+        """Return the rows of a table in the form in which they are written."""
         import pyarrow as pa
 
         columns = [table.column(level, self._graph.original_ids) for level in self._levels.values()]

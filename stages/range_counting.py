@@ -221,7 +221,7 @@ class SubgraphCounter:
 
 
 class BlockCounter(SubgraphCounter, ABC):
-    """The workspace of a kernel that reads what a context prepares of a range, block by block."""
+    """The workspace of a kernel that reads a range block by block, as a context prepares it."""
 
     @abstractmethod
     def add_blocks(self, first: int, last: int, context: CountingContext) -> None:
@@ -366,7 +366,8 @@ class CountPrisms(CountSubgraphs):
     method = "bitmaps of edges"
     name = "prisms"
     how = (
-        "prisms: edges between vertices that two smaller neighbours of a vertex have; bitmap tables of these neighbours"
+        "prisms: edges between vertices that are adjacent to two smaller neighbours of a vertex; "
+        "bitmap tables of these neighbours"
     )
     source = Scan("vertices")
 

@@ -41,7 +41,7 @@ class WritingThreads:
     make
         Makes the files of a thread.
     threads
-        How many; 0: the caller writes.
+        The number of threads; 0: the caller writes.
     """
 
     def __init__(self, make: Callable[[], RowFiles], threads: int):
@@ -50,7 +50,7 @@ class WritingThreads:
         self._waiting: list[deque[Future[None]]] = [deque() for _ in range(threads)]
 
     def write(self, rows: Callable[[], pa.RecordBatch]) -> None:
-        """Append rows, which are made in the thread that writes them; wait while all threads have enough."""
+        """Append rows, which the thread that writes them makes; wait while all threads have as many as they may."""
         if not self._threads:
             self._files[0].write(rows())
             return
@@ -60,7 +60,7 @@ class WritingThreads:
         self._waiting[number].append(self._threads[number].submit(lambda: files.write(rows())))
 
     def _free_thread(self) -> int:
-        """Return the thread with the fewest batches, the first of several: few rows come to one file."""
+        """Return the first of the threads with the fewest batches, so that few rows come to one file."""
         for waiting in self._waiting:
             while waiting and waiting[0].done():
                 waiting.popleft().result()  # raises what the thread raised

@@ -29,7 +29,7 @@ class HashedFile:
         return self._file.closed
 
     def write(self, data: Any) -> int:
-        """Append bytes, or an array; nothing once the file is abandoned, where a buffer of Arrow still holds some."""
+        """Append bytes, or an array; do nothing once the file is abandoned, since Arrow then empties its buffer."""
         if self._abandoned:
             return memoryview(data).nbytes
         with naming(self._path):

@@ -146,7 +146,7 @@ class RowGroups:
 
 
 def new_file(path: str | Path) -> Path:
-    """Return the path of a file of the user's that is not there yet (InputError)."""
+    """Return the path of a file that a user names, after a check that it does not exist yet (InputError)."""
     require_path("path", path, "the path of a Parquet file")
     target = user_path(path)
     if target.exists():

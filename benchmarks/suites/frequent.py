@@ -37,7 +37,7 @@ _EDGE_FACTOR = 16
 
 
 def mine(graph: dict[str, Any], workload: dict[str, Any], engine: str, work: str) -> dict[str, Any]:
-    """Mine; gives the patterns, seconds, processor seconds of the run, and what of memory and disk was used."""
+    """Mine. Return the patterns, seconds, processor seconds of the run, and the memory and disk that it used."""
     import json
 
     import longwall

@@ -78,7 +78,7 @@ class GraphArrays:
 
     @classmethod
     def of(cls, graph: GraphArrays, **more: Any) -> Self:
-        """Put a graph and what a class below this one has besides together; nothing is copied."""
+        """Make a graph of this class from another one and the further fields of this class; no array is copied."""
         return cls(**{field.name: getattr(graph, field.name) for field in fields(graph)}, **more)
 
     @property

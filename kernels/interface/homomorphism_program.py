@@ -108,7 +108,7 @@ class RowProgram:
 
 
 class TotalRows(NamedTuple):
-    """A row program whose products are totals, and whose rows it runs over."""
+    """A row program whose products are totals, and the domain of its rows."""
 
     domain: Domain
     rows: RowProgram
@@ -219,7 +219,7 @@ class TableProgram:
     rows
         The row programs of the steps.
     totals
-        What is summed over rows. The totals of the program are the products of these row programs, in order.
+        The sums over rows. The totals of the program are the products of these row programs, in order.
     lists
         Whether something besides the rows reads the lists of common neighbours.
     """

@@ -178,14 +178,14 @@ class GrowKernel(Protocol):
         """
 
     def grouped(self, rows: Array, offsets: Array, numbers: Array, vertices: Array, first: int) -> Array:
-        """Return what `children` made as rows, uint32[columns + 1, offsets[n]], grouped by number, in their order.
+        """Return the rows that `children` made, uint32[columns + 1, offsets[n]], grouped by number, in their order.
 
         Parameters
         ----------
         rows, offsets
             What `children` took.
         numbers, vertices
-            What it returned.
+            Results of `children`.
         first
             Number of the pattern that number 0 leads to.
         """

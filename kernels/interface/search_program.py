@@ -240,7 +240,7 @@ def pack(program: SearchProgram) -> ProgramArrays:
     for number, op in enumerate(program.sets):
         if op.marked:
             marks[number] = len(marks)
-    # All fields in their order, but for the last one: the number of its marks stands for whether a set is marked.
+    # All fields in their order; the last one, whether a set is marked, becomes the number of its marks.
     rows = [[*astuple(op)[:-1], marks.get(number, -1)] for number, op in enumerate(program.sets)]
     depths = [op.depth for op in program.sets]
     first = np.searchsorted(np.array(depths, dtype=np.int64), np.arange(program.depth + 1), side="left")

@@ -1,4 +1,4 @@
-"""The worker processes of a run: whether there are some, what they need, and the GPU that each works with."""
+"""The worker processes of a run: whether it has any, their packages, and the GPU that each works with."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def devices_of(spec: RunSpec) -> list[str]:
 
 
 def require_dask(section: SchedulerSection) -> None:
-    """Refuse a cluster if Dask is not installed, or not what it takes to start one here (InputError)."""
+    """Refuse a cluster if Dask, or a package that starting one here takes, is not installed (InputError)."""
     if find_spec("distributed") is None:
         key = 'scheduler.kind = "dask"' if section.kind == "dask" else "engine.devices"
         raise InputError(f"{key}: a cluster needs Dask: pip install 'longwall[cluster]'")
     if section.address is None and find_spec("cryptography") is None:
         raise InputError(
-            "the processes of this machine trust each other by a certificate, for which the package cryptography is "
-            "missing: pip install 'longwall[cluster]'"
+            "a cluster on this machine needs a certificate, and the package cryptography is missing: "
+            "pip install 'longwall[cluster]'"
         )
 
 

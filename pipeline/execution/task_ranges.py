@@ -18,8 +18,8 @@ _STEPS_PER_TASK, _MOST_TASKS = 1e11, 256  # about a second of a GPU: a task that
 _STREAMED_STEPS = 3e12  # the same, where lists of smaller neighbours are looked up
 # A task takes about 10 us besides its work, so it has this many arcs or, if more work is estimated, this many steps.
 _ARCS_PER_TASK, _LEAST_STEPS = 1 << 8, 1e5
-# A task that lists takes 1 ms of Python besides its work, which threads do by turns: it has this many steps, about
-# 8 ms, or there are this many tasks for each worker, since tasks of hubs take longer.
+# A listing task takes 1 ms of Python besides its work, and only one thread at a time runs Python. So a task has this
+# many steps, about 8 ms, but each worker has at least this many tasks, since tasks of hubs take longer.
 _LISTED_STEPS, _LISTED_PER_WORKER = 1e7, 4
 _READ_BYTES = 64  # of an arc in a list of what is read
 _WORK_BYTES = 1  # of an arc of a list of the tasks of blocks

@@ -96,7 +96,7 @@ class Matches:
 
     @one_frame
     def count(self) -> int:
-        """Count the rows without listing them; if all have been read before, their number is known."""
+        """Count the rows without listing them; if all have been read before, return their known number."""
         if self._count is None:
             with self._question.answered(workload={"output": "count"}, export={"limit": None}) as result:
                 assert result.count is not None, "one number answers"

@@ -161,7 +161,7 @@ class Question:
                 raise KeyboardInterrupt from None
 
     def warn(self, notes: Sequence[Noted]) -> None:
-        """Warn of too many threads, and of the notes of a graph that is read; the call that made another has warned."""
+        """Warn of too many threads, and of the notes of a graph in a file: one in memory had its warnings when made."""
         if self.progress is False and (note := thread_note(self.spec)):
             warn_caller(UserWarning(_in_words_of_calls(note)))
         if not isinstance(self.graph, Graph):
@@ -177,7 +177,7 @@ class Question:
 
 
 def _config(graph: Graph | str, sections: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a config of sections that nobody wants a report of."""
+    """Return a config of sections, with the report switched off."""
     return {"graph": graph if isinstance(graph, Graph) else {"path": graph}, "run": {"report": False}, **sections}
 
 

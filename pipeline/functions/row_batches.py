@@ -28,15 +28,15 @@ _MOST_SECONDS = 10  # that a finalizer waits
 class RowBatches:
     """An iterator over the record batches of a search, which runs beside the reader in threads of its own.
 
-    The search begins at once. It ends early if the object is closed or collected, or an interrupt comes while the
-    reader waits; its threads have ended then.
+    The search begins at once. It ends early if the object is closed or collected, or if an interrupt comes while the
+    reader waits; then its threads have ended.
 
     Parameters
     ----------
     question
-        What is asked.
+        The question that the search answers.
     columns
-        The name of each column -> what the search calls it.
+        The name of each column -> its name in the search.
     done
         Called with the object when all rows have been read.
     changed
@@ -47,7 +47,7 @@ class RowBatches:
     rows
         The number of rows that have been read.
     first
-        The first of them, for a preview.
+        The first rows, for a preview.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class RowBatches:
             if stream.schema is None:
                 stream.take()  # raises why
         if stream.schema is None:
-            raise InputError("the search has ended before its columns were known: ask for the rows again")
+            raise InputError("the search ended before its columns were known: ask for the rows again")
         return self._named(stream.schema)
 
     def __iter__(self) -> RowBatches:
@@ -100,7 +100,7 @@ class RowBatches:
         return batch
 
     def close(self) -> None:
-        """End the search; its threads have ended then. Twice does no harm."""
+        """End the search and wait for its threads; a second call does no harm."""
         self._search.close()
 
     def __enter__(self) -> RowBatches:
@@ -111,7 +111,7 @@ class RowBatches:
 
     @contextmanager
     def _reading(self) -> Iterator[RowStream]:
-        """Wait for the search: whatever is raised ends it, and the notes of the graph become warnings."""
+        """Wait for the search: an exception ends it, and the notes of the graph become warnings."""
         self._search.require_same_process()
         try:
             with interrupting(), interrupted_by(lambda: None, ""):
@@ -143,7 +143,7 @@ class _Search:
         self._thread = threading.Thread(target=work, daemon=True, name="longwall search")
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread of the search."""
         self._begun = True
         try:
             self._thread.start()
@@ -154,11 +154,13 @@ class _Search:
     def require_same_process(self) -> None:
         """Note which thread reads; refuse to wait in a forked child, which has no thread that searches (InputError)."""
         if os.getpid() != self._process:
-            raise InputError("these rows are searched for in the process that this one was forked from: ask for others")
+            raise InputError(
+                "the process that this one was forked from searches for these rows: ask for them again here"
+            )
         self._reader = threading.current_thread()
 
     def close(self) -> None:
-        """End the search, and wait for its threads, also where the user interrupts meanwhile."""
+        """End the search, and wait for its threads, even if the user interrupts meanwhile."""
         if os.getpid() != self._process:
             return
         self.stream.close()
@@ -174,9 +176,9 @@ class _Search:
             raise KeyboardInterrupt
 
     def abandon(self) -> None:
-        """End the search when its rows are collected; only the reader waits for its threads, and not for ever.
+        """End the search when the iterator is collected; only the reader waits for its threads, and for some seconds.
 
-        A finalizer may run in one of these threads, or inside of what they wait for, such as an import.
+        A finalizer may run in one of these threads, or inside of an import that they wait for.
         """
         if os.getpid() != self._process:
             return
@@ -204,9 +206,9 @@ def _search(
 
 
 class _EndingObserver:
-    """Passes events on, and interrupts what reports them once the reader of a stream wants no more.
+    """Passes events on, and interrupts the work that reports them once the reader of a stream wants no more rows.
 
-    A search is told to end; the work before it, such as reading a file, ends here.
+    The stream itself stops a search; this stops the work before it, such as reading a file.
     """
 
     def __init__(self, observer: Observer, stream: RowStream):

@@ -108,7 +108,7 @@ class ExportWorker(SearchContext):
         return PartialResult(rows, files, self.timer.take())
 
     def close(self) -> None:
-        """Drop rows that nobody has yet."""
+        """Drop the rows that are neither in a finished file nor read."""
         self.writer.sink.abandon()
         super().close()
 

@@ -16,7 +16,7 @@ from longwall.stages.range_counting import CountRanges
 
 @dataclass(frozen=True)
 class PhasePlan(CountPlan):
-    """A count that one phase takes.
+    """A count by one phase.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class PhasePlan(CountPlan):
 
 @dataclass(frozen=True)
 class KernelPlan(PhasePlan):
-    """A count that a kernel of its own takes."""
+    """A count by a kernel that counts nothing else."""
 
     phase: RangeCount
 
@@ -58,7 +58,7 @@ class KernelPlan(PhasePlan):
 
 
 class OneShape(Method):
-    """Counts of one pattern, which its degrees tell from others."""
+    """A method for one pattern, which its degrees identify."""
 
     plain: ClassVar[bool] = True
     non_induced: ClassVar[bool] = True
@@ -67,7 +67,7 @@ class OneShape(Method):
     degrees: ClassVar[list[int]]
     stage: ClassVar[type[CountRanges]]
     steps: ClassVar[float] = 1 / 4
-    """Of an estimate, per unit of the sum of squared degrees."""
+    """Estimated steps, per unit of the sum of squared degrees."""
     plan: ClassVar[type[KernelPlan]] = KernelPlan
 
     def propose(self, query: Query, facts: Facts, planner: Planning) -> CountPlan | Refusal:  # noqa: ARG002

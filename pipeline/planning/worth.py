@@ -45,5 +45,5 @@ def least_cost(graph: Graph) -> float:
 
 
 def too_quick(cost: float, facts: Facts, what: str) -> str:
-    """Return why a count is not worth something that the host does first, such as "to make the core"; or nothing."""
+    """Return why a count does not repay the host's work before it, such as "to make the core"; "" if it does."""
     return "" if pays_on_engine(cost, facts) else f"{what} takes longer than the count"

@@ -316,8 +316,8 @@ class RunDirectory:
     def abandon(self, status: str, reason: str, metrics: Metrics) -> bool:
         """Record why the run ended; what it finished stays for `reopen`. Return whether the manifest says so now.
 
-        A run that is done stays so, one that another process has taken over is left alone, and of one that nobody
-        keeps there is nothing to say.
+        A run that is done stays done. A run that another process has taken over, and one without a record, are left
+        alone.
 
         Parameters
         ----------

@@ -142,7 +142,7 @@ class Match(Workload):
 
     @property
     def kernels(self) -> tuple[Any, ...]:
-        """Those of nearly all counts of 5 vertices or more: canonical forms plan them, tables of rows count them."""
+        """The kernels of nearly all counts of 5 vertices or more: canonical codes plan, and row programs count."""
         from longwall.kernels.host.patterns.canonical_kernel import canonical_codes
         from longwall.kernels.interface.kernels import Kernels
 

@@ -48,7 +48,7 @@ class Section(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _keys_fit(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Check each key, and then how they fit: those that are wrong themselves hide no fault of the others."""
+        """Check each key, and then how the keys fit: a key that is wrong by itself hides no fault of the others."""
         wrong: list[InitErrorDetails] = []
         try:
             section = handler(data)
@@ -67,7 +67,7 @@ class Section(BaseModel):
 
     @classmethod
     def _without(cls, data: dict[str, Any], wrong: set[int | str]) -> Self:
-        """Return the section with its sound keys alone: the others are no attributes of it."""
+        """Return the section with its sound keys only: the wrong ones are no attributes of it."""
         sound = {
             name: TypeAdapter(field.rebuild_annotation()).validate_python(data[name], strict=True)
             for name, field in cls.model_fields.items()
@@ -79,7 +79,7 @@ class Section(BaseModel):
         return section
 
     def _checks(self) -> Iterable[Iterable[tuple[str, str]]]:
-        """Return groups of checks, which need keys of their own."""
+        """Return groups of checks; a wrong key ends only the group that needs it."""
         return (self._faults(),)
 
     def _faults(self) -> Iterable[tuple[str, str]]:

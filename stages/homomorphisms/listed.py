@@ -17,7 +17,7 @@ class CountListed(CountSubgraphs):
     """Count a pattern with the lists of a `TabledGraph`."""
 
     modulus: ClassVar[int] = WORD
-    """Of the tables that it reads; none of them has numbers."""
+    """The modulus of the tables that it reads; none of these has numbers."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 NewArray = Callable[[int, np.dtype[Any]], npt.NDArray[Any]]
 """Makes an empty array of a length and a type."""
 Ahead = Callable[[Mapping[str, Any]], AbstractContextManager[Mapping[str, Put]]]
-"""Takes the arrays of a graph, None where it has none, before they are filled; says who wants pieces of which."""
+"""Takes the arrays of a graph before they are filled, None for one that it lacks; returns takers of their pieces."""
 
 
 def no_copies(arrays: Mapping[str, Any]) -> AbstractContextManager[Mapping[str, Put]]:  # noqa: ARG001

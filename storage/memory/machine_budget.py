@@ -75,7 +75,7 @@ def _levels(root: Path, controller: str) -> list[tuple[str, bool]]:
 
 @lru_cache(maxsize=4)
 def _folders(root: str, groups: str, controller: str) -> list[tuple[str, bool]]:
-    """Put the names together once for what /proc says: every run asks, and a process hardly ever moves."""
+    """List the folders once for each text of /proc: every run asks, and a process rarely changes its cgroup."""
     mount, found = f"{root}/sys/fs/cgroup", dict[str, bool]()
     # The mounts themselves are looked at in any case: in a container, paths may be those of the host.
     for line in [*groups.splitlines(), "0::/", f"0:{controller}:/"]:

@@ -29,7 +29,7 @@ def _add_image(extension, y, vertex, alive, sets, wanted, left_open, left, own):
 
 @compiled
 def _in_row(rows, columns, size, row, vertex):
-    """Whether a vertex is in a row."""
+    """Return whether a vertex is in a row."""
     inside = False
     for y in range(size):
         inside |= rows[columns[y], row] == vertex
@@ -41,7 +41,7 @@ def _look_at_runs(
     runs, types, begins, indices, targets, columns, labels, size, at, base, rows, row, low, known,
     always, sometimes, numbers, numbered, alive, sets, wanted, left_open, left, own,
 ):  # fmt: skip
-    """Mark the runs of a vertex for the first row that comes to it. Return how many types have numbers."""
+    """Mark the runs of a vertex for the first row that has it at this place. Return how many types have numbers."""
     u = rows[columns[at], row]
     always[u], sometimes[u] = 0, 0
     for run in range(runs[u], runs[u + 1]):
@@ -77,7 +77,7 @@ def _look_at_runs(
 
 @compiled
 def _looked_for(runs, types, begins, indices, columns, size, rows, row, u, low, numbers, some):
-    """Which types of some a row grows by: those of a run with a vertex that is not in the row."""
+    """Return by which of some types a row grows: those of a run with a vertex that is not in the row."""
     found = _NO_BITS
     for run in range(runs[u], runs[u + 1]):
         bit = numbers[types[run]] - low
@@ -125,8 +125,8 @@ def _mark_forward(
 ):  # fmt: skip
     """Mark the images of extensions by a new vertex at one place, for rows of one pattern. Return the next stamp.
 
-    Types get numbers as they are found, and a bit in 64: rows go through once for every 64 types. What a vertex of the
-    pattern is mapped to is noted as bits of types, and put into sets once for many rows.
+    A type gets a number when it is found, and the number a bit of a word: the rows are read once for every 64 types.
+    The bits of types are collected for each image of a vertex of the pattern, and put into sets once for many rows.
     """
     known, low = 0, 0
     others = np.uint64(size - 1)
@@ -206,10 +206,10 @@ def mark_images(
     rows, stamp, block, seen, always, sometimes, shared, hits, touched, numbers, numbered, grown, stop,
     alive, sets, wanted, left_open, left,
 ):  # fmt: skip
-    """Return the next stamp.
+    """Mark the images of all extensions. Return the next stamp.
 
-    All vertices of a run are images of the new vertex, but for those of the row. So a run is gone through for the first
-    row alone that comes to it; for each later one, only vertices that all rows before had can be new.
+    All vertices of a run are images of the new vertex, except those of the row. So only the first row at a run looks
+    at all of them; for each later row, only vertices that all earlier rows contain can be new.
     """
     begin = 0
     while begin < rows.shape[1] and left[0] > 0 and not stop[0]:

@@ -14,7 +14,7 @@ from longwall.kernels.jit.compile import compiled
 
 _ONE = np.uint32(1)
 _COUNT_VERTEX_BYTES, _MARK_VERTEX_BYTES, _MARK_TYPE_BYTES = 12, 44, 8  # of workspaces, for vertices and edge types
-_FIRST_ROWS = 1024  # that are looked at before it is seen what is done
+_FIRST_ROWS = 1024  # rows that are marked before finished extensions are left out
 
 
 @compiled
@@ -48,7 +48,7 @@ def _load(rows, row, columns, size, vertices):
 
 @compiled
 def _count_runs(runs, types, begins, rows, column, begin, end, base, times, touched, counts):
-    """Count all vertices of the runs of the vertices in a column: once for each of these, times its rows."""
+    """Count the vertices of all runs of the vertices in a column: once for each of these, times its rows."""
     num_touched = 0
     for row in range(begin, end):
         u = rows[column, row]
@@ -72,7 +72,7 @@ def _count(
     first, sizes, columns, labels, path_sizes, paths, known, forward, backward,
     rows, times, touched, stop, counts,
 ):  # fmt: skip
-    """New vertices are all of a run, but for those of the row: these are subtracted."""
+    """Count all vertices of a run as new ones, and subtract those of the row."""
     begin = 0
     while begin < rows.shape[1] and not stop[0]:
         end = end_of_pattern(rows, begin)
@@ -209,7 +209,7 @@ def _grow(
 
 @compiled("u4[:,::1], i8[::1], i4[::1], u4[::1], i8, i8, i8[::1], u4[:,::1]")
 def _group(rows, offsets, numbers, vertices, first, low, ends, columns):
-    """Sort what rows grow into by number, by counting; `ends` has a zero for each number from `low` on."""
+    """Sort grown rows by number, by counting; `ends` has a zero for each number from `low` on."""
     for i in range(len(numbers)):
         ends[numbers[i] - low] += 1
     total = 0
@@ -292,7 +292,7 @@ class CpuGrower:
             masks = (np.zeros(n, np.uint64) for _ in range(4))
             numbers = np.full(kinds, -1, np.int32), np.empty(kinds, np.int32)
             self._marking = np.zeros(n, np.int64), *masks, np.empty(n, np.uint32), *numbers
-        # All rows at once, where no support is reached before.
+        # All rows at once if no support can be reached earlier.
         block = _FIRST_ROWS if int(images.wanted.min()) <= rows.shape[1] else rows.shape[1]
         self._stamp = mark_images(  # type: ignore[call-arg]
             *self._graph_arrays(), *_patterns(growth), rows, self._stamp, block, *self._marking,
@@ -328,7 +328,7 @@ class CpuGrower:
         vertices: NDArray[np.uint32],
         first: int,
     ) -> NDArray[np.uint32]:
-        """Group what rows grow into."""
+        """Group grown rows."""
         columns = np.empty((rows.shape[0] + 1, len(numbers)), np.uint32)
         if not len(numbers):
             return columns

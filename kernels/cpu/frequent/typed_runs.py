@@ -8,7 +8,7 @@ from longwall.kernels.jit.compile import compiled
 
 @compiled
 def first_run(runs, types, targets, u, label):
-    """The first run of a vertex to others of a label, or what would follow it."""
+    """Return the first run of a vertex to others of a label, or the run that would follow it."""
     begin, end = runs[u], runs[u + 1]
     while begin < end:
         middle = (begin + end) >> 1
@@ -21,7 +21,7 @@ def first_run(runs, types, targets, u, label):
 
 @compiled
 def edge_type(runs, types, begins, indices, targets, u, vertex, label):
-    """The type of the edge from u to a vertex of a label, -1 where there is none."""
+    """Return the type of the edge from u to a vertex of a label, -1 if they are not adjacent."""
     run = first_run(runs, types, targets, u, label)
     while run < runs[u + 1] and targets[types[run]] == label:
         if stands_in(indices[begins[run] : begins[run + 1]], vertex):
@@ -32,7 +32,7 @@ def edge_type(runs, types, begins, indices, targets, u, vertex, label):
 
 @compiled
 def end_of_pattern(rows, begin):
-    """The first row behind `begin` that is of another pattern."""
+    """Return the first row behind `begin` that belongs to another pattern."""
     end = begin
     while end < rows.shape[1] and rows[0, end] == rows[0, begin]:
         end += 1

@@ -15,7 +15,7 @@ class CpuPrismCounter:
     def __init__(self, device: CpuDevice, graph: GraphArrays, memory: int):
         n, smaller = graph.num_vertices, graph.max_out_degree
         width = (smaller + 63) >> 6
-        rows = min(n, smaller * graph.max_degree // 2)  # vertices that two neighbours of a have
+        rows = min(n, smaller * graph.max_degree // 2)  # vertices adjacent to two smaller neighbours of a
         self.workspace_bytes = fitting(12 * n + 8 * width * (rows + smaller), memory)
         self._graph = graph.rows
         self._vertices = np.zeros(n, np.uint32), np.zeros(n, np.uint32), np.empty(n, np.uint32)
@@ -24,7 +24,7 @@ class CpuPrismCounter:
         self._stop_flag = device.stop_flag
 
     def count(self, first: int, last: int) -> int:
-        """Count those whose largest vertex lies in a range of vertices."""
+        """Count the prisms whose largest vertex lies in a range of vertices."""
         low, high = count_prisms(
             *self._graph, first, last, *self._vertices, self._table, self._inner, self._stop_flag
         )  # fmt: skip
@@ -74,7 +74,7 @@ def count_prisms(indptr, indices, split, first, last, places, rows, ends, table,
         if _edges_within(indptr, indices, split, own, smaller, width, places, inner):
             reached, kept = _list_rows(indptr, indices, a, smaller, width, rows, ends, table)
             for k in range(kept):
-                if stop_flag[0]:  # those of one vertex take minutes in a dense graph
+                if stop_flag[0]:  # the prisms of one vertex take minutes in a dense graph
                     break
                 y = ends[k]
                 for at in range(indptr[y], split[y]):
@@ -112,8 +112,8 @@ def _list_rows(indptr, indices, a, smaller, width, rows, ends, table):
     Returns
     -------
     reached, kept : int
-        How many vertices are adjacent to any, all of them in `ends`, and how many are listed: the first of these. The
-        row of vertex v is number `rows[v]` - 1; all other vertices have 0 there.
+        The number of vertices in `ends`, which are adjacent to any smaller neighbour, and the number of those that are
+        listed: they come first. The row of a listed vertex v is number `rows[v]` - 1; all other vertices have 0 there.
     """
     own, reached = indptr[a], 0
     for i in range(smaller):

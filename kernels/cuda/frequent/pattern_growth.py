@@ -96,7 +96,7 @@ class CudaGrower:
         return numbers, vertices
 
     def grouped(self, rows: Array, offsets: Array, numbers: Array, vertices: Array, first: int) -> Array:
-        """Group what rows grow into: keys that are all different are sorted, as the order within a number is kept."""
+        """Group grown rows by sorting; all keys are different, so that the order within a number is kept."""
         xp, total = self._device.xp, int(vertices.size)
         place = xp.arange(total, dtype=xp.int64)
         order = xp.argsort(numbers.astype(xp.int64) * total + place)

@@ -7,7 +7,7 @@ from longwall.kernels.cuda.device import THREADS, Device, fetch_sum
 Array = Any  # a CuPy array
 
 CONTROL_BYTES = 16
-"""Of a block's shared memory, for the row that it works on."""
+"""Bytes of a block's shared memory for the row that it works on."""
 
 
 def table_words(device: Device, rows: int, columns: int, blocks: int) -> tuple[int, int]:

@@ -226,7 +226,8 @@ DEVICE i64 crosses(const u32* both, int common, int degree, const u32* codegrees
   return total * (common - 2);
 }
 
-// Take the next of `number` pairs. None are left once the flag is set, which few turns look at: those of a hub take long.
+// Take the next of `number` pairs; every 64th call reads the stop flag, since the pairs of a hub take long. Once it is
+// set, no pairs are left.
 DEVICE u32 next_pair(u32 number, const u32* stop) {
   const u32 turn = take(&dynamic_shared[2], 1);
   if ((turn & 63) != 0 || turn >= number || !stop_asked(stop)) return turn;

@@ -1,5 +1,5 @@
 // Count prisms, each at its largest vertex a; see longwall.kernels.cpu.homomorphisms.prisms, whose formula this is. A
-// block for each a; in turn a warp for each smaller neighbour, and for each vertex with a row of the table.
+// block counts for each a, with a warp for each smaller neighbour first, and then for each vertex with a row of the table.
 #include "common.cuh"
 
 struct Graph {
@@ -7,7 +7,7 @@ struct Graph {
   const u32* indices;
 };
 
-// What the blocks have of their own: `places` and `rows` are all zero between vertices.
+// Workspace of a block; `places` and `rows` are all zero between two vertices a.
 struct Buffers {
   u32 *places, *rows, *ends, *kept;  // of every vertex
   u32 *inner, *table;                // rows of the smaller neighbours, and of vertices that two of these are adjacent to
@@ -44,7 +44,7 @@ DEVICE i64 prisms_at(const u32* one, const u32* other, const u32* inner, int wid
   return total;
 }
 
-// Fill the rows of the smaller neighbours, and count the edges between these in dynamic_shared[1].
+// Fill the rows of the smaller neighbours; dynamic_shared[1] becomes 1 if any two of these are adjacent.
 DEVICE void fill_inner(const Graph& g, i64 own, int smaller, int width, const Buffers& buffers) {
   for (int i = threadIdx.x; i < smaller; i += blockDim.x) buffers.places[g.indices[own + i]] = i + 1;
   for (i64 w = threadIdx.x; w < static_cast<i64>(smaller) * width; w += blockDim.x) buffers.inner[w] = 0;
@@ -100,7 +100,7 @@ DEVICE void fill_table(const Graph& g, u32 a, i64 own, int smaller, int width, c
   __syncthreads();
 }
 
-// Those whose a is one of the vertices first to last - 1. vertices: u32[blocks][4][num_vertices], all zero;
+// Count the prisms whose a is one of the vertices first to last - 1. vertices: u32[blocks][4][num_vertices], all zero;
 // store: u32[blocks][store_words], the first inner_words of which are for rows of smaller neighbours.
 extern "C" __global__ void __launch_bounds__(256)
     count_prisms(const i64* indptr, const u32* indices, const i64* split, i64 num_vertices, i64 first, i64 last,
@@ -130,7 +130,7 @@ extern "C" __global__ void __launch_bounds__(256)
     fill_inner(g, own, smaller, width, buffers);
     if (dynamic_shared[1]) {
       fill_table(g, static_cast<u32>(a), own, smaller, width, buffers);
-      // Those of one vertex take minutes in a dense graph, so each row looks at the flag.
+      // The prisms of one vertex take minutes in a dense graph, so the flag is read for each row.
       for (u32 k = warp_in_block(); k < dynamic_shared[3] && !stop_asked(stop); k += blockDim.x >> 5) {
         const u32 y = buffers.kept[k];
         const u32* row = buffers.table + static_cast<i64>(k) * width;

@@ -1,1 +1,1 @@
-"""Where the rows of a listing go: files of results, or a reader."""
+"""The sinks for the rows of a listing: files of results, or a reader."""

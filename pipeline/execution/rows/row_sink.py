@@ -1,4 +1,4 @@
-"""The one place where workers hand their rows over: result files or, if someone reads them meanwhile, a stream."""
+"""The one place that chooses who takes the rows of workers: result files or, for a reader, a stream."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def row_sink(env: Environment, schema: pa.Schema, memory: WriterMemory) -> RowSink:
-    """Return what takes the rows of a worker."""
+    """Return the sink for the rows of a worker."""
     if env.rows is not None:
         return env.rows.sink(schema, memory, env.cancel)
 

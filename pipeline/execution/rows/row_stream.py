@@ -21,16 +21,16 @@ _BATCH_BYTES, _COLUMN_BYTES = 2 << 10, 1 << 10  # of a batch besides its rows: t
 
 
 class RowStream:
-    """A queue of record batches between the workers of a run and one reader; full, it makes workers wait.
+    """A queue of record batches between the workers of a run and one reader; if it is full, workers wait.
 
     Attributes
     ----------
     schema
-        Of the batches; None as long as no worker has begun.
+        The schema of the batches; None until a worker begins.
     notes
-        Of the graph, once it is read.
+        The notes of the graph, once it is read.
     closed
-        Whether the reader wants no more.
+        Whether the reader wants no more rows.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class RowStream:
             raise KeyboardInterrupt
 
     def sink(self, schema: pa.Schema, memory: WriterMemory, cancel: threading.Event) -> QueueSink:
-        """Return what takes the rows of a worker, until the run is cancelled; half of its memory is for the queue."""
+        """Return the sink for the rows of a worker, until the run is cancelled; half of its memory is for the queue."""
         with self._lock:
             self.schema = schema
             self._news.notify_all()
@@ -90,13 +90,13 @@ class RowStream:
             return came + 1
 
     def wait_until_taken(self, number: int, cancel: threading.Event) -> None:
-        """Wait until the reader has taken a batch and all before it: until then they are in the memory of the run."""
+        """Wait until the reader has taken a batch and all before it, which are in the memory of the run until then."""
         with self._lock:
             while self._numbers[1] < number and not self.closed and not cancel.is_set():
                 self._taken.wait(_POLL_SECONDS)
 
     def end(self, failure: BaseException | None = None) -> None:
-        """Take note that no more rows come; the reader gets a failure at once, in place of rows that wait."""
+        """Note that no more rows come; if the search failed, the reader gets the failure in place of rows that wait."""
         with self._lock:
             self._ended, self._failure = True, None if self.closed else failure
             if failure is not None:
@@ -138,7 +138,7 @@ class RowStream:
                 self._news.wait()
 
     def close(self) -> None:
-        """Drop what waits, and let the search end; twice does no harm."""
+        """Drop the batches that wait, and stop the search; a second call does no harm."""
         with self._lock:
             self.closed, self._failure = True, None
             self._waiting.clear()

@@ -68,7 +68,7 @@ def compile_sums(sums: list[Sum], *, lists: bool) -> tuple[TableProgram, list[in
 def _parts(sums: list[Sum]) -> list[list[Sum]]:
     """Divide sums over the rows of a domain among row programs, each of which has room for its scalars.
 
-    Sums with passes over all rows are apart: beside one, every dense vector has an entry for every vertex.
+    Sums with passes over all rows get programs of their own, whose dense vectors have an entry for every vertex.
     """
 
     def kinds(one: Sum) -> set[str]:

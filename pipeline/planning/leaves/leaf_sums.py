@@ -48,7 +48,7 @@ class LeafSums:
     summed, given
         Those of its tables that are summed, and those that the core's program is given.
     core
-        What is counted in the 2-core.
+        The sums that are counted in the 2-core.
     terms
         The summands of each pattern.
     """

@@ -135,7 +135,7 @@ class CountingPlan(CensusPlan):
 def _counted(
     patterns: Sequence[Pattern], count: Callable[[], list[int]], env: Coordinator, otherwise: str
 ) -> dict[Pattern, int]:
-    """Return what counts patterns together; nothing if that is more work, or if it does not fit: then with a note."""
+    """Return the counts of patterns together; none if that is more work or, with a note, if it does not fit."""
     try:
         return dict(zip(patterns, count(), strict=True))
     except NotEnoughMemory:

@@ -178,7 +178,7 @@ class _ListWorker(StageWorker):
         return PartialResult(rows, files)
 
     def close(self) -> None:
-        """Drop rows that nobody has yet, and the workspace."""
+        """Drop the rows that are neither in a finished file nor read, and the workspace."""
         self._sink.abandon()
         super().close()
 

@@ -80,7 +80,7 @@ class MaximalCliques(Workload):
 
     @property
     def kernels(self) -> tuple[Any, ...]:
-        """Those of the order, of the search, and of a listing."""
+        """The kernels of the order, of the search, and of a listing."""
         from longwall.kernels.host.sorted_lists import sort_lists
         from longwall.kernels.interface.kernels import Kernels
 

@@ -1,4 +1,4 @@
-"""Count rows with a missing value, for the message on the first of them."""
+"""Count the rows that lack a value, for the message on the first of them."""
 
 from collections.abc import Sequence
 from functools import reduce

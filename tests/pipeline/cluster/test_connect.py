@@ -1,4 +1,4 @@
-"""Connections to a cluster: what can be wrong with them is told in a sentence, and nothing listens elsewhere."""
+"""Connections to a cluster: a message names each fault in a sentence, and no process listens elsewhere."""
 
 from __future__ import annotations
 

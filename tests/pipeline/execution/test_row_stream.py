@@ -1,4 +1,4 @@
-"""The queue between workers and a reader: its bound, its order, and that nobody waits in vain."""
+"""The queue between workers and a reader: its bound, its order, and that no side waits in vain."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def batch(first: int, rows: int) -> pa.RecordBatch:
 
 
 def sink_of(stream: RowStream, rows: int, cancel: threading.Event | None = None) -> QueueSink:
-    """A sink that may let batches of about so many rows wait."""
+    """A sink whose batches may wait up to about a number of rows."""
     return stream.sink(SCHEMA, WriterMemory(rows, 1, False, 2 * 8 * rows), cancel or threading.Event())
 
 
@@ -121,7 +121,7 @@ def test_a_failure_comes_in_place_of_rows_once() -> None:
     assert stream.take() is None
 
 
-def test_a_search_that_is_closed_before_it_begins_is_told_so() -> None:
+def test_a_search_that_is_closed_before_it_begins_is_stopped() -> None:
     stream, stopped = RowStream(), threading.Event()
     stream.close()
     with pytest.raises(KeyboardInterrupt), stream.searching((), stopped.set):
