@@ -9,13 +9,17 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import longwall
+from longwall.pipeline.execution.rows import row_sink
 from longwall.pipeline.execution.rows.row_sink import writing_threads
-from longwall.pipeline.workloads.maximal_cliques.listing import _Share
+from longwall.pipeline.workloads.maximal_cliques import listing
+from longwall.stages import export
 from longwall.stages.export import PartFiles, WriterMemory, bytes_per_row
 from longwall.stages.writing_threads import WritingThreads
 from longwall.storage.system.concurrency import core_count
@@ -107,7 +111,27 @@ def test_no_more_threads_write_than_the_config_allows(asked: int) -> None:
 
 
 def test_the_cliques_that_each_thread_holds_are_reserved() -> None:
-    one, eight = (_Share.within(on_a_device(threads, 64 << 30), 10) for threads in (1, 8))
+    one, eight = (listing._Share.within(on_a_device(threads, 64 << 30), 10) for threads in (1, 8))
     assert eight.writer.threads == 8
     assert eight.capacity == one.capacity
     assert eight.nbytes - eight.writer.nbytes > 8 * (one.nbytes - one.writer.nbytes)
+
+
+def test_cliques_that_wait_for_a_thread_are_not_those_fetched_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lister writes each time into the same arrays."""
+    monkeypatch.setattr(export, "_THREAD_BYTES", 1 << 18)
+    monkeypatch.setattr(row_sink, "writing_threads", lambda _: 3)
+    monkeypatch.setattr(listing, "_MOST_ROOM", 100)
+    edges = nx.gnm_random_graph(200, 3000, seed=1).edges
+    (tmp_path / "edges.txt").write_text("".join(f"{u} {v}\n" for u, v in edges))
+    found = longwall.run(
+        {
+            "graph": {"path": str(tmp_path / "edges.txt")},
+            "workload": {"kind": "maximal-cliques", "output": "embeddings"},
+            "engine": {"kind": "cpu", "threads": 2},
+            "run": {"directory": str(tmp_path / "runs"), "name": "x"},
+        }
+    ).table()["clique"]
+    assert sorted(map(sorted, found.to_pylist())) == sorted(map(sorted, nx.find_cliques(nx.Graph(edges))))

@@ -155,7 +155,7 @@ class _ListWorker(StageWorker):
         super().__init__(env, stages, lister)
         self.lister, self._limit = lister, limit
         self._sink = row_sink(env, clique_schema(env.graph), memory)
-        self._rows = 0
+        self._rows, self._in_threads = 0, memory.threads > 0
 
     @property
     def done(self) -> bool:
@@ -166,6 +166,8 @@ class _ListWorker(StageWorker):
         """Write cliques, as far as the limit allows."""
         granted = self._limit.take(len(offsets) - 1)
         if granted:
+            if self._in_threads:  # the lister writes into these arrays again, perhaps before a thread has read them
+                offsets, members = offsets.copy(), members.copy()
             self._sink.write(lambda: _batch(self.env.graph, offsets[: granted + 1], members))
             self._rows += granted
         if (share := self._limit.share) is not None:
