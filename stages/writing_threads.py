@@ -21,7 +21,7 @@ class RowFiles(Protocol):
         ...
 
     def take(self) -> list[dict[str, Any]]:
-        """Finish all files, and return what is known of those finished since the last call."""
+        """Finish all files, and return the facts of those finished since the last call."""
         ...
 
     def abandon(self) -> None:

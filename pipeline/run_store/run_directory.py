@@ -124,7 +124,7 @@ class RunDirectory:
 
     @classmethod
     def transient(cls, spill: SpillFolder, rows: RowStream | None = None) -> RunDirectory:
-        """Return the directory of a run that is not kept; what it writes is in a spill folder, rows may be streamed."""
+        """Return the directory of a run that is not kept: its files are in a spill folder, and `rows` may take rows."""
         directory = cls(TransientPlace(spill))
         directory.rows = rows
         directory.manifest = {"status": "running", "config_sha256": ""}

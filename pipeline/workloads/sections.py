@@ -311,7 +311,7 @@ def example_file(name: str) -> Path:
 
 
 def _generator_faults(generator: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the keys of a generator that are wrong, and what is wrong with each."""
+    """Yield the keys of a generator that are wrong, and the fault of each."""
     from longwall.storage.generators.kinds import GENERATORS  # imports NumPy
 
     kind = generator.get("kind")

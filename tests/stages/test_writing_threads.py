@@ -60,7 +60,7 @@ def test_few_rows_come_to_one_file(writer: WritingThreads) -> None:
     writer.abandon()
 
 
-def test_what_a_thread_raises_reaches_the_worker(writer: WritingThreads) -> None:
+def test_an_error_of_a_thread_reaches_the_worker(writer: WritingThreads) -> None:
     def fails() -> pa.RecordBatch:
         raise OSError("the disk is full")
 

@@ -67,5 +67,5 @@ class BlockCounter:
         return result
 
     def count(self, first: int, last: int) -> int:
-        """Count what belongs to the rows first to last - 1."""
+        """Return the count of the rows first to last - 1."""
         return fetch_sum(self.start(first, last))

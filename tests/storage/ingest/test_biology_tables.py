@@ -165,7 +165,7 @@ def test_mutated_files_are_read_or_refused(tmp_path: Path, name: str) -> None:
 
 
 @each_case("numbers", [False, True])
-def test_labels_of_other_vertices_are_told_from_missing_ones(tmp_path: Path, numbers: bool) -> None:
+def test_labels_of_other_vertices_are_not_called_missing(tmp_path: Path, numbers: bool) -> None:
     """As where igraph numbers the vertices, and the table of labels has their names."""
     network = igraph.Graph.from_networkx(nx.convert_node_labels_to_integers(NETWORK))
     network.vs["name"] = [
