@@ -83,12 +83,16 @@ def graph(
     source, labels = computed_in_parts(source), computed_in_parts(labels)
     declared, notes = Declared(may_be_empty=True), DataNotes(observer.note)
     named = (str, NoneType)
+    library = networks.library_of(source)
+    if not (library or is_table(source) or _is_arrays(source)):
+        _refuse_plan("source", source)
+        raise wrong_type("source", source, _EXPECTED, "longwall.open_graph reads files")
     if columns is not None and not is_table(source):
         raise InputError("columns: only a table has columns; leave them out")
     if columns is not None:
         require_pair(columns)
     require_type("vertex_name", vertex_name, named, "the name of an attribute")
-    library, label_names = networks.library_of(source), LabelNames("the labels of the edges")
+    label_names = LabelNames("the labels of the edges")
     if library or is_table(source):
         what = "attribute" if library else "column"
         require_type("edge_labels", edge_labels, named, f"the name of the {what} that holds them")
@@ -114,15 +118,17 @@ def graph(
     return made
 
 
+def _is_arrays(source: Any) -> bool:
+    """Say whether a source may be a matrix, an array, a list of pairs or a tuple of arrays."""
+    return hasattr(source, "tocsr") or hasattr(source, "dtype") or isinstance(source, list | tuple)
+
+
 def _array_blocks(source: Any, edge_labels: Any, declared: Declared) -> Iterator[EdgeBlock]:
     """Return the edges of arrays or a matrix."""
     if hasattr(source, "tocsr"):
         if edge_labels is not None:
             raise InputError("edge_labels: a matrix has none; give a table or arrays of edges, with their labels")
         return matrix_blocks(source, declared)
-    if not (hasattr(source, "dtype") or isinstance(source, list | tuple)):
-        _refuse_plan("source", source)
-        raise wrong_type("source", source, _EXPECTED, "longwall.open_graph reads files")
     named = _named_pairs(source)
     src, dst = pair_arrays(source) if named is None else (named[0::2], named[1::2])
     labels = None

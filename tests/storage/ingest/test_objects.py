@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -198,6 +199,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a null": ({"source": pa.table({"u": [1, None], "v": [2, 3]})}, "the edges, row 2: column u is empty"),
     "a column that is not there": ({"source": TABLE, "columns": ("u", "w")}, "there is no column w"),
     "columns of an array": ({"source": SMALL, "columns": ("u", "v")}, "only a table has columns"),
+    "columns of a path": ({"source": "g.csv", "columns": ("u", "v")}, "not str; longwall.open_graph reads files"),
+    "a name for a path": ({"source": Path("g.gml"), "vertex_name": "n"}, "Path; longwall.open_graph reads files"),
     "labels of a list": ({"source": SMALL, "labels": [1, 2]}, "labels: expected a mapping from vertices"),
     "a name for an array": ({"source": SMALL, "labels": "kind"}, "labels: expected a mapping from vertices"),
     "texts and numbers": ({"source": SMALL, "labels": {0: "red", 1: 1, 2: 1, 3: 1}}, "some are texts, and 1 is int"),
