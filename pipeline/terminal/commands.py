@@ -190,7 +190,7 @@ def _runs(folder: Path, as_json: bool) -> None:
             one.workload,
             known_name(one.pattern) or one.pattern,
             None if (seconds := one.total_seconds or one.seconds) is None else f"{seconds:,.2f}",
-            None if one.answer is None else f"{one.answer:,}",
+            None if one.answer is None else f"{'at least ' if one.lower_bound else ''}{one.answer:,}",
             None if one.started is None else one.started[:16].replace("T", " "),
         )
         for one in found

@@ -29,6 +29,8 @@ class RunFacts:
     pattern: str | None = None
     seconds: float | None = None
     answer: int | None = None
+    lower_bound: bool | None = None
+    """True if a limit ended the search, so that the answer is at least this."""
     started: str | None = None
     total_seconds: float | None = None
     """Of all attempts."""
@@ -87,6 +89,7 @@ def _facts(folder: Path) -> RunFacts:
         pattern if isinstance(pattern, str) else None,
         _seconds(manifest, status),
         answer if isinstance(answer, int) else None,
+        True if manifest.get("truncated") and isinstance(answer, int) else None,
         started if isinstance(started, str) else None,
         _total(manifest, status),
         manifest.get("finished") if status not in ("running", "killed") else None,

@@ -40,6 +40,18 @@ def test_runs_lists_what_is_there(folder: Path) -> None:
     assert [(one["name"], one["status"], one["answer"]) for one in found] == [("one", "done", 1), ("two", "done", 1)]
 
 
+@pytest.mark.parametrize("section", ["workload", "export"])
+def test_an_answer_that_a_limit_ended_is_a_lower_bound(tmp_path: Path, section: str) -> None:
+    workload = {"kind": "match", "pattern": "triangle", "output": "embeddings"}
+    config = {"graph": {"example": "karate"}, "workload": workload, "run": {"directory": str(tmp_path), "name": "some"}}
+    longwall.run({**config, section: {**config.get(section, {}), "limit": 10}})
+    longwall.run(config | {"run": {"directory": str(tmp_path), "name": "whole"}})
+    lines = CliRunner().invoke(app, ["runs", str(tmp_path)]).stdout.splitlines()
+    assert ["at least 10" in line for line in lines] == [False, True, False]
+    found = CliRunner().invoke(app, ["runs", str(tmp_path), "--json"]).stdout.splitlines()
+    assert [json.loads(line).get("lower_bound") for line in found] == [True, None]
+
+
 def test_patterns_are_shown_by_their_names(tmp_path: Path) -> None:
     ring, long_ring = "0-1,1-2,2-3,3-0", "0-1,1-2,2-3,3-4,4-5,5-6,6-7,7-0,0-2"
     config = {"graph": {"example": "karate"}, "run": {"directory": str(tmp_path)}}
