@@ -189,5 +189,9 @@ def _export_faults(export: ExportSection, workload: Workload) -> list[tuple[str,
         return [(key, texts.get(key, other)) for key in given]
     names = [f"v{vertex}" for vertex in range(workload.num_columns)]
     unknown = [name for name in export.columns or () if name not in names]
-    text = f"the pattern has no column {quote(unknown[0])}, only {join_names(names)}" if unknown else ""
-    return [("columns", text)] if unknown else []
+    if not unknown:
+        return []
+    text = f"the pattern has no column {quote(unknown[0])}, only {join_names(names)}"
+    if unknown[0] in (vertices := workload.vertex_names):
+        text += f"; the column of vertex ({unknown[0]}) is {quote(names[vertices.index(unknown[0])])}"
+    return [("columns", text)]

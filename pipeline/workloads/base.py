@@ -72,6 +72,11 @@ class Workload(Section, ABC):
         return None
 
     @property
+    def vertex_names(self) -> tuple[str, ...]:
+        """Names that the config gives the vertices of its pattern; empty where they have none."""
+        return ()
+
+    @property
     def num_columns(self) -> int | None:
         """Number of columns of the embeddings, one per pattern vertex; None where columns and rows are not chosen."""
         return None

@@ -136,6 +136,11 @@ class Match(Workload):
         return self.limit
 
     @property
+    def vertex_names(self) -> tuple[str, ...]:
+        """Names of the vertices of the one pattern."""
+        return () if self._several else read_query(self._queries[0].source).names
+
+    @property
     def num_columns(self) -> int | None:
         """Number of columns of the embeddings."""
         return None if self._several else read_query(self._queries[0].source).num_vertices
