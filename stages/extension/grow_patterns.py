@@ -27,8 +27,9 @@ Array = Any  # a NumPy or a CuPy array
 Reserve = Callable[[int, str], AbstractContextManager[object]]
 
 _ROW_BYTES, _ROW_COLUMN_BYTES = 48, 12  # of a row that is looked at, and for each of its columns
-# Of the memory for what is counted, what workers may note of vertices before there are fewer of them; what a single one
-# notes beyond that is taken half from what is counted, half from the rows in work, as far as this part of them.
+# Parts of the memory for counts. Notes on vertices that would take more than the first part are kept by fewer workers.
+# If a single worker's take more, half of the excess comes from the counts and half from the rows in work, and each of
+# these keeps at least the second part.
 _NOTED_SHARE, _LEAST_SHARE = 1.5, 1 / 8
 _MOST_ROWS = 1 << 31  # at once: kernels number them with 32 bits
 _CHILD_BYTES, _CHILD_COLUMN_BYTES = 64, 12  # of a row that is written
@@ -170,8 +171,8 @@ class GrowPatterns:
     take
         Does a piece of work of at most a given number of rows, with fewer where memory is short.
     memory
-        Bytes for what is counted, where the engine works; as much again for the rows in work, and twice as much for
-        what is noted of vertices.
+        Bytes for counts, where the engine works; as much again for the rows in work, and twice as much for notes on
+        vertices.
     reserve
         Reserves bytes where the engine works, for what a noun names; chunks of tables make room for them.
     reserve_host
@@ -204,7 +205,7 @@ class GrowPatterns:
         return [self._engine.kernels.grower(self._engine.device, self._graph, memory) for _ in range(workers)]
 
     def _left(self, noted: int) -> int:
-        """Return the bytes for what is counted, or for the rows in work, where all workers note a number of bytes."""
+        """Return the bytes for counts, or for the rows in work, if the notes of all workers take a number of bytes."""
         beyond = max(noted - int(_NOTED_SHARE * self._memory), 0)
         return max(self._memory - beyond // 2, int(_LEAST_SHARE * self._memory))
 

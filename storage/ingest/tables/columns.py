@@ -233,7 +233,7 @@ def describe_choice(
     others
         The number of those that are not read.
     request
-        What is read.
+        The columns that the user wants.
     named
         Whether the vertices have names.
     """
