@@ -8,6 +8,7 @@
 constexpr int kLightWords = (kLight + 31) / 32;
 constexpr int kLightTable = 16 * kLightWords * (kLightWords + 1);
 constexpr int kLightPath = kLight + 2;
+static_assert(kLight <= kNarrow);
 enum Number { kHeld, kPivots, kPivot, kSpan, kEach };
 static_assert(kEach + 1 == kLevelNumbers);
 static_assert(sizeof(NarrowState) == kStateBytes && kStateBytes % 8 == 0);
@@ -58,31 +59,6 @@ struct WideSearch : NarrowSearch {
     begin(table, chosen, words, neighbours);
     search(held, pivots);
     return true;
-  }
-
-  // Search below the arc to out-neighbour i of `vertex`.
-  DEVICE void search_arc(u32 vertex, int i) {
-    const u32* row = table + row_start(i);
-    const int words = row_words(i), size = count(row, words);
-    if (!size) return;
-    if (kLimbs) {
-      __syncwarp();
-      if (lane_id() == 0) {
-        held_path[0] = vertex;
-        held_path[1] = neighbours[i];
-      }
-      __syncwarp();
-    }
-    if (finish(row, words, size, 2, 0)) return;
-    __syncwarp();
-    for (int w = lane_id(); w < words; w += 32) candidates(0)[w] = row[w];
-    if (lane_id() == 0) {
-      number(0, kHeld) = 2;
-      number(0, kPivots) = 0;
-      number(0, kSpan) = words;
-    }
-    __syncwarp();
-    search_wide(size);
   }
 
   // The neighbours of each candidate among all of a level, into `degrees`.
@@ -190,37 +166,69 @@ struct WideSearch : NarrowSearch {
     return -1;
   }
 
-  // Find all leaves below the first level, which has `size` candidates.
-  DEVICE void search_wide(int size) {
+  // Search below the arc to out-neighbour i of `vertex`. With WIDE, candidates may be more than 64. `finish` and
+  // `enter_wide` have one place to be called from, since they are inlined in each.
+  template <bool WIDE>
+  DEVICE void search_arc(u32 vertex, int i) {
+    const u32* chosen = table + row_start(i);
     const int lane = lane_id();
-    int level = enter_wide(0, size) ? 0 : -1;
-    while (level >= 0) {
-      if (stop_asked(stop)) return;
-      const int held = number(level, kHeld), pivots = number(level, kPivots), pivot = number(level, kPivot);
-      const bool each = number(level, kEach);
-      const int chosen = pivot >= 0 ? pivot : last_untried(level);
-      if (chosen < 0) {
-        --level;
-        continue;
+    int words = row_words(i), size = count(chosen, words), held = 2, pivots = 0;
+    if (!size) return;
+    if (kLimbs) {
+      __syncwarp();
+      if (lane == 0) {
+        held_path[0] = vertex;
+        held_path[1] = neighbours[i];
       }
       __syncwarp();
-      const int words = each ? row_words(chosen) : number(level, kSpan);
-      near_to(chosen, candidates(level), words, candidates(level + 1));
+    }
+    for (int level = -1;;) {
+      const bool finished = finish(chosen, words, size, held, pivots);
+      if constexpr (!WIDE) return;
+      if (!finished) {
+        if (level < 0) begin_wide(chosen, words);
+        if (enter_wide(level + 1, size)) ++level;
+      }
+      __syncwarp();
+      int pivot = -1, next = -1;
+      for (; level >= 0; --level) {
+        if (stop_asked(stop)) return;
+        pivot = number(level, kPivot);
+        next = pivot >= 0 ? pivot : last_untried(level);
+        if (next >= 0) break;
+      }
+      if (level < 0) return;
+      held = number(level, kHeld);
+      pivots = number(level, kPivots);
+      words = number(level, kEach) ? row_words(next) : number(level, kSpan);
+      __syncwarp();
+      near_to(next, candidates(level), words, candidates(level + 1));
       if (lane == 0) {
-        candidates(level)[chosen >> 5] &= ~(1u << (chosen & 31));
-        if (pivot < 0) untried(level)[chosen >> 5] &= ~(1u << (chosen & 31));
+        candidates(level)[next >> 5] &= ~(1u << (next & 31));
+        if (pivot < 0) untried(level)[next >> 5] &= ~(1u << (next & 31));
         number(level, kPivot) = -1;
         number(level + 1, kHeld) = held + (pivot < 0);
         number(level + 1, kPivots) = pivots + (pivot >= 0);
         number(level + 1, kSpan) = words;
-        if (kLimbs) (pivot < 0 ? held_path[held] : pivot_path[pivots]) = neighbours[chosen];
+        if (kLimbs) (pivot < 0 ? held_path[held] : pivot_path[pivots]) = neighbours[next];
       }
       __syncwarp();
-      const int left = count(candidates(level + 1), words);
-      const int below = held + (pivot < 0), open = pivots + (pivot >= 0);
-      if (!finish(candidates(level + 1), words, left, below, open) && enter_wide(level + 1, left)) ++level;
-      __syncwarp();
+      chosen = candidates(level + 1);
+      size = count(chosen, words);
+      (pivot < 0 ? held : pivots) += 1;
     }
+  }
+
+  // Make the candidates of an arc those of the first level.
+  DEVICE void begin_wide(const u32* chosen, int words) {
+    __syncwarp();
+    for (int w = lane_id(); w < words; w += 32) candidates(0)[w] = chosen[w];
+    if (lane_id() == 0) {
+      number(0, kHeld) = 2;
+      number(0, kPivots) = 0;
+      number(0, kSpan) = words;
+    }
+    __syncwarp();
   }
 };
 
@@ -277,7 +285,7 @@ extern "C" __global__ void __launch_bounds__(256, 3)
       for (int i = 1; i < end - a; ++i) build_row(graph, place, i, table);
       __syncwarp();
       search.neighbours = indices + place;
-      for (int i = static_cast<int>(begin - a); i < end - a; ++i) search.search_arc(static_cast<u32>(v), i);
+      for (int i = static_cast<int>(begin - a); i < end - a; ++i) search.search_arc<false>(static_cast<u32>(v), i);
       __syncwarp();
     }
   }
@@ -334,7 +342,7 @@ extern "C" __global__ void __launch_bounds__(512, 2)
     for (;;) {
       const int i = to - 1 - part - parts * static_cast<int>(take(dynamic_shared + 1, 1));
       if (i < from || stop_asked(stop)) break;
-      search.search_arc(static_cast<u32>(v), i);
+      search.search_arc<true>(static_cast<u32>(v), i);
     }
   }
   flush(search, singles);

@@ -221,7 +221,8 @@ struct NarrowSearch {
     return true;
   }
 
-  // Find all leaves below a node whose candidates were begun with.
+  // Find all leaves below a node whose candidates were begun with. `enter` has one place to be called from, since it is
+  // inlined in each.
   DEVICE void search(int first_held, int first_pivots) {
     const int lane = lane_id();
     if (lane == 0) {
@@ -229,15 +230,18 @@ struct NarrowSearch {
       state->pivots[0] = first_pivots;
     }
     __syncwarp();
-    int level = enter(0) ? 0 : -1;
-    while (level >= 0) {
-      if (++steps % kStepsBetweenStops == 0 && stop_asked(stop)) return;
-      const u64 all = state->candidates[level], untried = state->untried[level];
-      const int held = state->held[level], pivots = state->pivots[level], pivot = state->pivot[level];
-      if (pivot < 0 && !untried) {
-        --level;
-        continue;
+    for (int level = -1;;) {
+      if (enter(level + 1)) ++level;
+      u64 all, untried;
+      int pivot;
+      for (;; --level) {
+        if (level < 0 || (++steps % kStepsBetweenStops == 0 && stop_asked(stop))) return;
+        all = state->candidates[level];
+        untried = state->untried[level];
+        pivot = state->pivot[level];
+        if (pivot >= 0 || untried) break;
       }
+      const int held = state->held[level], pivots = state->pivots[level];
       const int chosen = pivot >= 0 ? pivot : lowest_bit(untried);
       const u64 below = all & state->adjacent[chosen];
       __syncwarp();
@@ -251,7 +255,6 @@ struct NarrowSearch {
         if (kLimbs) (pivot < 0 ? held_path[held] : pivot_path[pivots]) = state->ids[chosen];
       }
       __syncwarp();
-      if (enter(level + 1)) ++level;
     }
   }
 };
