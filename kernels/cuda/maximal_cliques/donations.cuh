@@ -228,7 +228,7 @@ struct Finder : Beginner {
     close_slot(at);
   }
 
-  // Wait for a donation, and begin it; false once no warp can have any more in this launch. The queue slot is kept then.
+  // Wait for a donation, and take it; false once no warp can have any more in this launch. The queue slot is kept then.
   DEVICE bool take_donation() {
     bool got = false;
     u32 at = 0;
@@ -253,14 +253,13 @@ struct Finder : Beginner {
     at = __shfl_sync(kAll, at, 0);
     const u32* donation = slot(at);
     if (lane_id() == 0) state->root = __ldcg(&donation[kRoot]);
-    const bool is_search = __ldcg(&donation[kDonationLength]);
-    if (is_search) {
+    if (__ldcg(&donation[kDonationLength])) {
       take_search(donation);
     } else {
       for (u32 w = lane_id(); w < 3 * kWords; w += 32) store.task[w] = __ldcg(&donation[kDonationData + w]);
+      if (lane_id() == 0) state->phase |= kBegins;
     }
     number_slot(at, at + ring_slots);
-    if (!is_search) begin();
     return true;
   }
 };

@@ -13,7 +13,7 @@ struct Roots {
   u32 at_once;
 };
 
-// Begin the next root of `state`, or else what another warp hands over. False if there is none in this launch.
+// Take the next root of `state`, or else what another warp hands over. False if there is none in this launch.
 DEVICE bool find_work(Finder& finder, const Roots& roots) {
   State* state = finder.state;
   const OrderedGraph& graph = finder.graph;
@@ -31,9 +31,9 @@ DEVICE bool find_work(Finder& finder, const Roots& roots) {
       if (lane_id() == 0) {
         state->pending = pending & (pending - 1);
         state->root = v;
+        state->phase |= kBegins;
       }
       __syncwarp();
-      finder.begin();
       return true;
     }
     if (is_full(finder.found) || stop_asked(finder.stop)) return false;
@@ -131,21 +131,20 @@ extern "C" __global__ void __launch_bounds__(256, kBlocks)
     for (int w = lane; w < state_words; w += 32) reinterpret_cast<u32*>(state)[w] = saved[w];
   }
   __syncthreads();
-  if (!fresh) {
-    finder.words = (state->wide_size + 31) >> 5;
-    if (state->phase & kBegins) {
-      __syncwarp();
-      if (lane == 0) state->phase &= ~kBegins;
-      __syncwarp();
-      finder.begin();
-    }
-  }
+  if (!fresh) finder.words = (state->wide_size + 31) >> 5;
   for (;;) {
     if (!(state->phase & kSearches)) {
       if (!find_work(finder, roots)) break;
       __syncwarp();
       if (lane == 0) state->phase |= kSearches;
       __syncwarp();
+    }
+    // One place for roots, donations and tasks that begin again, since it is inlined.
+    if (state->phase & kBegins) {
+      __syncwarp();
+      if (lane == 0) state->phase &= ~kBegins;
+      __syncwarp();
+      finder.begin();
     }
     if (!search(finder)) break;
     __syncwarp();

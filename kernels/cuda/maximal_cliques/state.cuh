@@ -64,7 +64,7 @@ struct State {
 };
 static_assert(sizeof(State) == kStateBytes);
 
-// Bits of `phase`: no roots are left to take; the task has to begin again; it is searched; it was handed over;
+// Bits of `phase`: no roots are left to take; the task has to begin; it is searched; it was handed over;
 // the warp waits for the donation to its queue slot.
 constexpr int kWaits = 1, kBegins = 2, kSearches = 4, kGiven = 8, kHoldsSlot = 16;
 
