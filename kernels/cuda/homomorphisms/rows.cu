@@ -8,6 +8,8 @@
 
 #define CONSTANT __host__ __device__ constexpr
 
+CONSTANT DenseVector dense_vector(int number) { return kDense[number]; }
+
 CONSTANT bool has_wide_pass() {
   for (int o = 0; o < kNumOps; ++o)
     if (kOps[o].code == WIDEN) return true;
@@ -98,24 +100,11 @@ struct RowRunner {
   int degree;
   const u32* row;  // places of arcs, or the neighbours of v
 
-  // Where the number of a vertex is in dense vector D.
-  template <int D>
-  DEVICE auto& dense(u32 vertex) const {
-    constexpr int place = kDense[D].place;
-    const i64 at = vertex - base;
-    if constexpr (kDense[D].narrow) {
-      return at < window ? near_narrow[place * window + at] : far_narrow[place * length + at];
-    } else {
-      return at < window ? near[place * window + at] : far[place * length + at];
-    }
-  }
-
-  template <int D>
-  DEVICE Value get(u32 vertex) const {
-    constexpr int place = kDense[D].place;
+  DEVICE Value get(DenseVector vector, u32 vertex) const {
+    const int place = vector.place;
     const i64 at = vertex - base;
     // Two instructions, as in push.
-    if constexpr (kDense[D].narrow) {
+    if (vector.narrow) {
       u32 number;
       if (at < window) {
         number = near_narrow[place * window + at];
@@ -127,6 +116,16 @@ struct RowRunner {
       return near[place * window + at];
     } else {
       return far[place * length + at];
+    }
+  }
+
+  DEVICE void set(DenseVector vector, u32 vertex, Value value) const {
+    const int place = vector.place;
+    const i64 at = vertex - base;
+    if (vector.narrow) {
+      (at < window ? near_narrow[place * window + at] : far_narrow[place * length + at]) = static_cast<u32>(value);
+    } else {
+      (at < window ? near[place * window + at] : far[place * length + at]) = value;
     }
   }
 
@@ -148,10 +147,9 @@ struct RowRunner {
     for (i64 r = threadIdx.x; r < reached_end(); r += blockDim.x) visit(reached_at(r));
   }
 
-  // A value times arc table W at an arc.
-  template <int W>
-  DEVICE Value weighed(Value value, i64 arc) const {
-    return W < 0 ? value : reduced(value * arc_tables[(W < 0 ? 0 : W) * num_arcs + arc]);
+  // A value times an arc table at an arc, if the table's number is not negative.
+  DEVICE Value weighed(int table, Value value, i64 arc) const {
+    return table < 0 ? value : reduced(value * arc_tables[table * num_arcs + arc]);
   }
 
   // Call visit(i, z, arc) for the neighbours z of neighbour i of v, as far as these are wanted; a warp for each i, several
@@ -191,18 +189,16 @@ struct RowRunner {
     }
   }
 
-  template <int S>
-  DEVICE void add_scalar(Value sum) {
+  DEVICE void add_scalar(int scalar, Value sum) {
     sum = warp_sum(reduced(sum));
-    if (lane_id() == 0) atomicAdd(&scalars[S], sum);
+    if (lane_id() == 0) atomicAdd(&scalars[scalar], sum);
   }
 
-  template <int D>
-  DEVICE void push(u32 z, Value amount) {
-    constexpr int place = kDense[D].place;
+  DEVICE void push(DenseVector vector, u32 z, Value amount) {
+    const int place = vector.place;
     const i64 at = z - base;
     // Two instructions, so that the compiler knows which of the two memories is added to.
-    if constexpr (kDense[D].narrow) {
+    if (vector.narrow) {
       const u32 number = static_cast<u32>(amount);
       if (at < window) {
         atomicAdd(&near_narrow[place * window + at], number);
@@ -281,7 +277,7 @@ struct RowRunner {
   template <int P, int C = 0>
   DEVICE Value dense_product(u32 z) const {
     if constexpr (C < kDenseFactors && kDenseProducts[P][C < kDenseFactors ? C : 0] >= 0) {
-      return reduced(get<kDenseProducts[P][C]>(z) * dense_product<P, C + 1>(z));
+      return reduced(get(dense_vector(kDenseProducts[P][C]), z) * dense_product<P, C + 1>(z));
     } else {
       return 1;
     }
@@ -307,7 +303,7 @@ struct RowRunner {
           if (at < length && indices[first + at] == other) sum += local[(from < 0 ? 0 : from) * max_degree + j];
         }
       } else {
-        for (int j = lane_id(); j < length; j += 32) sum += weighed<W>(get<D>(indices[first + j]), first + j);
+        for (int j = lane_id(); j < length; j += 32) sum += weighed(W, get(dense_vector(D), indices[first + j]), first + j);
       }
       sum = reduced(warp_sum(reduced(sum)));
       if (lane_id() == 0) local[T * max_degree + i] = sum;
@@ -330,12 +326,53 @@ struct RowRunner {
     own = reduced(own * factor);
   }
 
-  template <int D>
-  DEVICE void reduce_dense() {
-    if constexpr (kModulus && !kDense[D].narrow) {
+  DEVICE void reduce_dense(DenseVector vector) {
+    if (kModulus && !vector.narrow) {
       __syncthreads();
-      for_reached([&](u32 z) { dense<D>(z) = reduced(dense<D>(z)); });
+      for_reached([&](u32 z) { set(vector, z, reduced(get(vector, z))); });
     }
+  }
+
+  // --- operations that long programs have many of: PER_OP says whether each is inlined --------------------------------
+
+  PER_OP void write_ones(int t) {
+    for_neighbours([&](int i) { local[t * max_degree + i] = 1; });
+  }
+
+  PER_OP void weigh(int t, int s) {
+    for_neighbours([&](int i) { scale(t, i, tables[s * num_rows + row[i]]); });
+  }
+
+  PER_OP void weigh_arc(int t, int s) {
+    for_neighbours([&](int i) { scale(t, i, arc_tables[s * num_arcs + begin + i]); });
+  }
+
+  PER_OP void push_all(DenseVector t, int s, int w) {
+    for_second_neighbours(
+        [&](int i, u32 z, i64 arc) { push(t, z, weighed(w, local[s * max_degree + i], arc)); });
+    reduce_dense(t);
+  }
+
+  PER_OP void copy_dense(DenseVector t, DenseVector s) {
+    for_reached([&](u32 z) { set(t, z, get(s, z)); });
+  }
+
+  PER_OP void multiply_dense(DenseVector t, DenseVector s) {
+    for_reached([&](u32 z) { set(t, z, reduced(get(t, z) * get(s, z))); });
+  }
+
+  PER_OP void weigh_dense(DenseVector t, int s) {
+    for_reached([&](u32 z) { set(t, z, reduced(get(t, z) * dense_tables[s * dense_rows + z])); });
+  }
+
+  PER_OP void sum_dense(int t, DenseVector s) {
+    Value sum = 0;
+    for_reached([&](u32 z) { sum += times(z) * get(s, z); });
+    add_scalar(t, sum);
+  }
+
+  PER_OP void clear_dense(DenseVector t) {
+    for_reached([&](u32 z) { set(t, z, 0); });
   }
 
   template <int FIRST = 0, int LAST = kNumOps>
@@ -355,22 +392,22 @@ struct RowRunner {
     if constexpr (waits(works_before(O), op.code)) __syncthreads();
     if constexpr (O == first_push() && !kWide && !kOnesFirst) reach();
     if constexpr (op.code == ONES) {
-      for_neighbours([&](int i) { local[t * max_degree + i] = 1; });
+      write_ones(t);
     } else if constexpr (op.code == PULL) {
       pull<t, s, w>();
     } else if constexpr (op.code == SCATTER) {
-      for_neighbours([&](int i) { dense<t>(entry(i)) = local[s * max_degree + i]; });
+      for_neighbours([&](int i) { set(dense_vector(t), entry(i), local[s * max_degree + i]); });
     } else if constexpr (op.code == MULTIPLY) {
       for_neighbours([&](int i) { scale(t, i, local[s * max_degree + i]); });
     } else if constexpr (op.code == WEIGH) {
-      for_neighbours([&](int i) { scale(t, i, tables[s * num_rows + row[i]]); });
+      weigh(t, s);
     } else if constexpr (op.code == WEIGH_ARC) {
-      for_neighbours([&](int i) { scale(t, i, arc_tables[s * num_arcs + begin + i]); });
+      weigh_arc(t, s);
     } else if constexpr (op.code == WEIGH_ACROSS) {
       const u32* across = common + common_indptr[reverse[v]];
       for_neighbours([&](int i) { scale(t, i, arc_tables[s * num_arcs + across[i]]); });
     } else if constexpr (op.code == GATHER) {
-      for_neighbours([&](int i) { local[t * max_degree + i] = get<s>(entry(i)); });
+      for_neighbours([&](int i) { local[t * max_degree + i] = get(dense_vector(s), entry(i)); });
     } else if constexpr (op.code == STORE_LOCAL) {
       for_neighbours([&](int i) { arc_tables[t * num_arcs + begin + i] = local[s * max_degree + i]; });
     } else if constexpr (op.code == LOAD) {
@@ -378,40 +415,37 @@ struct RowRunner {
     } else if constexpr (op.code == PUSH && O == first_push() && kOnesFirst) {
       for_second_neighbours([&](int, u32 z, i64) { push_one<t>(z); });
     } else if constexpr (op.code == PUSH) {
-      for_second_neighbours([&](int i, u32 z, i64 arc) { push<t>(z, weighed<w>(local[s * max_degree + i], arc)); });
-      reduce_dense<t>();
+      push_all(dense_vector(t), s, w);
     } else if constexpr (op.code == PUSH_EDGES) {
-      for_edges([&](u32 z) { push<t>(z, 2); });
-      reduce_dense<t>();
+      for_edges([&](u32 z) { push(dense_vector(t), z, 2); });
+      reduce_dense(dense_vector(t));
     } else if constexpr (op.code == SUM_EDGES) {
       Value sum = 0;
       for_edges([&](u32 z) { sum += 2 * times(z) * dense_product<s>(z); });
-      add_scalar<t>(sum);
+      add_scalar(t, sum);
     } else if constexpr (op.code == SUM_PRODUCT) {
       Value sum = 0;
       for_reached([&](u32 z) { sum += times(z) * dense_product<s>(z); });
-      add_scalar<t>(sum);
+      add_scalar(t, sum);
     } else if constexpr (op.code == COPY_DENSE) {
-      for_reached([&](u32 z) { dense<t>(z) = get<s>(z); });
+      copy_dense(dense_vector(t), dense_vector(s));
     } else if constexpr (op.code == MULTIPLY_DENSE) {
-      for_reached([&](u32 z) { dense<t>(z) = reduced(get<t>(z) * get<s>(z)); });
+      multiply_dense(dense_vector(t), dense_vector(s));
     } else if constexpr (op.code == WEIGH_DENSE) {
-      for_reached([&](u32 z) { dense<t>(z) = reduced(get<t>(z) * dense_tables[s * dense_rows + z]); });
+      weigh_dense(dense_vector(t), s);
     } else if constexpr (op.code == WIDEN) {
       for (i64 z = base + warp_in_block(); z < base + span; z += blockDim.x >> 5) {
         Value sum = 0;
-        for (i64 j = indptr[z] + lane_id(); j < indptr[z + 1]; j += 32) sum += weighed<w>(get<s>(indices[j]), j);
+        for (i64 j = indptr[z] + lane_id(); j < indptr[z + 1]; j += 32) sum += weighed(w, get(dense_vector(s), indices[j]), j);
         sum = reduced(warp_sum(reduced(sum)));
-        if (lane_id() == 0) dense<t>(static_cast<u32>(z)) = sum;
+        if (lane_id() == 0) set(dense_vector(t), static_cast<u32>(z), sum);
       }
     } else if constexpr (op.code == SUM) {
       Value sum = 0;
       for_neighbours([&](int i) { sum += local[s * max_degree + i]; });
-      add_scalar<t>(sum);
+      add_scalar(t, sum);
     } else {
-      Value sum = 0;
-      for_reached([&](u32 z) { sum += times(z) * get<s>(z); });
-      add_scalar<t>(sum);
+      sum_dense(t, dense_vector(s));
     }
   }
 
@@ -423,9 +457,9 @@ struct RowRunner {
     } else if constexpr (LAST > FIRST) {
       constexpr RowOp op = kOps[FIRST];
       if constexpr (op.code == SCATTER) {
-        for_neighbours([&](int i) { dense<op.target>(entry(i)) = 0; });
+        for_neighbours([&](int i) { set(dense_vector(op.target), entry(i), 0); });
       } else if constexpr (op.code == PUSH || op.code == PUSH_EDGES || op.code == COPY_DENSE || op.code == WIDEN) {
-        for_reached([&](u32 z) { dense<op.target>(z) = 0; });
+        clear_dense(dense_vector(op.target));
       }
     }
   }

@@ -22,6 +22,7 @@ _FLAT_BLOCKS = 8  # per multiprocessor
 _ARC_LANES = 8  # of a row of arcs without dense vectors
 _CONTROL_BYTES = 16
 _BITMAP_SHARE = 0.5  # of the shared memory, at most
+_MOST_INLINED = 64  # operations; with more, those of a kind are one function
 
 
 def _shared_capacity(device: Device, blocks: int) -> int:
@@ -80,6 +81,7 @@ def row_header(program: RowProgram, domain: Domain, modulus: int, max_degree: in
     dense = [(*product, *[-1] * (factors - len(product))) for product in fused.products]
     return (
         f"using Value = {'double' if modulus == FLOATING else 'u64'};\n"
+        f"#define PER_OP {'__device__ __noinline__' if len(fused.ops) > _MOST_INLINED else 'DEVICE'}\n"
         + constants(sizes)
         + array("RowOp kOps[]", fused.ops or [(0, 0, 0, -1)])
         + array("DenseVector kDense[]", [(int(one), narrow[:place].count(one)) for place, one in enumerate(narrow)])
