@@ -19,38 +19,87 @@ struct Workspace {
   const u32* stop;
 };
 
-// Count the cliques of NEED vertices among the chosen ones; each lane returns its part.
+// Write which of the chosen ones are before x and adjacent to it; returns their number.
+DEVICE int choose(const u32* table, int x, const u32* chosen, u32* next) {
+  const u32* row = table + row_start(x);
+  const int words = row_words(x);
+  u32 present = 0;
+  for (int z = lane_id(); z < words; z += 32) {
+    const u32 both = chosen[z] & row[z];
+    next[z] = both;
+    present += __popc(both);
+  }
+  __syncwarp();
+  return static_cast<int>(__reduce_add_sync(kAll, present));
+}
+
+// Count the cliques of NEED vertices, at most four, among the chosen ones; each lane returns its part.
 template <int NEED>
-DEVICE u64 count_below(const u32* table, const u32* chosen, int words, const Workspace& workspace) {
+DEVICE u64 count_last(const u32* table, const u32* chosen, int words, const Workspace& workspace) {
   u64 total = 0;
   if constexpr (NEED == 2) {
     total = count_edges(table, chosen, words, workspace.queue);
   } else if constexpr (NEED == 3) {
     total = count_triangles(table, chosen, words, workspace.queue);
   } else {
-    u32* next = workspace.levels + (NEED - 4) * workspace.width;
     for (int w = 0; w < words; ++w) {
       u32 bits = chosen[w];
       while (bits) {
         const int x = 32 * w + __ffs(bits) - 1;
         bits &= bits - 1;
-        const u32* row = table + row_start(x);
-        const int span = row_words(x);
-        u32 present = 0;
-        for (int z = lane_id(); z < span; z += 32) {
-          const u32 both = chosen[z] & row[z];
-          next[z] = both;
-          present += __popc(both);
-        }
-        __syncwarp();
-        if (__reduce_add_sync(kAll, present) >= u32(NEED - 1)) total += count_below<NEED - 1>(table, next, span, workspace);
+        if (choose(table, x, chosen, workspace.levels) >= 3)
+          total += count_triangles(table, workspace.levels, row_words(x), workspace.queue);
         __syncwarp();
         // Deep subtrees are long; the shallow ones are not worth the look.
-        if ((NEED >= 5 || NEED == kCliqueSize - 2) && stop_asked(workspace.stop)) return total;
+        if (kCliqueSize == 6 && stop_asked(workspace.stop)) return total;
       }
     }
   }
   return total;
+}
+
+// Count the cliques of kCliqueSize - 2 vertices among the chosen ones; each lane returns its part. The levels above the
+// last four are one loop: as functions that are inlined in each other they took long to compile.
+DEVICE u64 count_below(const u32* table, const u32* chosen, int words, const Workspace& workspace) {
+  constexpr int top = kCliqueSize - 2;
+  if constexpr (top <= 4) {
+    return count_last<top>(table, chosen, words, workspace);
+  } else {
+    int path[kSavedLevels];  // the candidates that were chosen on the levels above
+    const u32* own = chosen;
+    u64 total = 0;
+    int need = top, span = words, w = 0;
+    u32 bits = words ? own[0] : 0;
+    for (;;) {
+      while (!bits && ++w < span) bits = own[w];
+      if (!bits) {
+        if (need == top) return total;
+        ++need;
+        const int x = path[need - 6];
+        own = need == top ? chosen : workspace.levels + (need - 3) * workspace.width;
+        span = need == top ? words : row_words(path[need - 5]);
+        w = x >> 5;
+        bits = own[w] & ~((2u << (x & 31)) - 1);
+      } else {
+        const int x = 32 * w + __ffs(bits) - 1;
+        bits &= bits - 1;
+        u32* next = workspace.levels + (need - 4) * workspace.width;
+        const int size = choose(table, x, own, next);
+        if (size >= need - 1 && need > 5) {
+          path[need - 6] = x;
+          --need;
+          own = next;
+          span = row_words(x);
+          w = 0;
+          bits = own[0];
+          continue;
+        }
+        if (size >= 4 && need == 5) total += count_last<4>(table, next, row_words(x), workspace);
+      }
+      __syncwarp();
+      if (stop_asked(workspace.stop)) return total;
+    }
+  }
 }
 
 // Whole vertices of few out-neighbours, a warp each.
@@ -88,7 +137,7 @@ extern "C" __global__ void __launch_bounds__(256, 4)
       __syncwarp();
       u64 found = 0;
       for (int i = static_cast<int>(begin - a); i < end - a; ++i)
-        found += count_below<kCliqueSize - 2>(table, table + row_start(i), row_words(i), workspace);
+        found += count_below(table, table + row_start(i), row_words(i), workspace);
       total += found;
       __syncwarp();
     }
@@ -170,7 +219,7 @@ DEVICE u64 count_part(const Rows& graph, i64 a, int degree, int from, int to, in
     const int i = to - 1 - part - parts * static_cast<int>(take(counter, 1));
     if (i < from || stop_asked(stop)) break;
     if (kRooted && has_root(table, i, own)) continue;
-    found += count_below<kCliqueSize - 2>(table, table + row_start(i), row_words(i), workspace);
+    found += count_below(table, table + row_start(i), row_words(i), workspace);
   }
   return found;
 }

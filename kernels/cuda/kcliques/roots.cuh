@@ -11,6 +11,7 @@
 
 constexpr bool kRooted = kCliqueSize >= kRootedFrom;
 constexpr int kRootLevels = kRooted ? kCliqueSize - 6 : 0;  // whose candidates are stored per warp
+constexpr int kSavedLevels = kCliqueSize > 8 ? kCliqueSize - 7 : 1;  // to which a loop over levels comes back
 
 // Words that a root of a number of candidates takes for a block.
 DEVICE u32 bitmap_root_words(int size, int warps) {
@@ -61,21 +62,38 @@ struct RootSearch {
     root.apart[lane] = low;
     root.apart[lane + 32] = high;
     __syncwarp();
-    choose_in_word<kCliqueSize - 2>(root, size == 64 ? ~0ull : word_below(size));
+    choose_in_word(root, size == 64 ? ~0ull : word_below(size));
     __syncwarp();
   }
 
-  // Count the cliques of NEED vertices among the chosen ones.
-  template <int NEED>
+  // Count the cliques of kCliqueSize - 2 vertices among the chosen ones; all levels are one loop, as in bitmaps.cu.
   DEVICE void choose_in_word(const WordRoot& root, u64 chosen) {
-    if constexpr (NEED <= 4) {
+    constexpr int top = kCliqueSize - 2;
+    if constexpr (top <= 4) {
       root.count(chosen, tally);
     } else {
-      for (u64 xs = chosen; xs; xs &= xs - 1) {
-        const int x = __ffsll(static_cast<i64>(xs)) - 1;
+      u64 sets[kSavedLevels], rests[kSavedLevels];  // of levels above: candidates, and which of them are left to choose
+      u64 rest = chosen;
+      for (int need = top;;) {
+        if (!rest) {
+          if (need == top || stop_asked(stop)) return;
+          ++need;
+          chosen = sets[need - 6];
+          rest = rests[need - 6];
+          continue;
+        }
+        const int x = __ffsll(static_cast<i64>(rest)) - 1;
+        rest &= rest - 1;
         const u64 below = chosen & ~root.apart[x] & word_below(x);
-        if (__popcll(below) >= NEED - 1) choose_in_word<NEED - 1>(root, below);
-        if (NEED >= 6 && stop_asked(stop)) return;
+        if (__popcll(below) < need - 1) continue;
+        if (need == 5) {
+          root.count(below, tally);
+        } else {
+          sets[need - 6] = chosen;
+          rests[need - 6] = rest;
+          --need;
+          chosen = rest = below;
+        }
       }
     }
   }
@@ -107,7 +125,7 @@ struct RootSearch {
       while (!(kRootLevels > 1 && stop_asked(stop))) {
         const int i = size - 1 - static_cast<int>(take(&counters->taken, 1));
         if (i < kCliqueSize - 3) break;
-        choose_one<kCliqueSize - 3>(root, i, words, everyone, levels, degrees);
+        choose_first(root, i, words, everyone, levels, degrees);
       }
     }
     __syncthreads();
@@ -126,32 +144,55 @@ struct RootSearch {
     }
   }
 
-  // Choose candidate i, and count the cliques of NEED vertices among those before it; their place is `next`, a level
-  // has `width` words.
-  template <int NEED>
-  DEVICE void choose_one(const BitmapRoot& root, int i, int width, const u32* chosen, u32* next, u16* degrees) {
-    const u32* row = root.row(i);
-    const int words = row_words(i);
+  // Write which of the chosen ones are before candidate x and adjacent to it; returns their number.
+  DEVICE static int choose_before(const BitmapRoot& root, int x, const u32* chosen, u32* next) {
+    const u32* row = root.row(x);
     u32 present = 0;
     __syncwarp();
-    for (int w = lane_id(); w < words; w += 32) {
-      const u32 some = chosen[w] & ~row[w] & (w == i >> 5 ? bits_below(i) : kAll);
+    for (int w = lane_id(); w < row_words(x); w += 32) {
+      const u32 some = chosen[w] & ~row[w] & (w == x >> 5 ? bits_below(x) : kAll);
       next[w] = some;
       present += __popc(some);
     }
     __syncwarp();
-    const int size = static_cast<int>(__reduce_add_sync(kAll, present));
-    if (size < NEED) return;
-    if constexpr (NEED <= 4) {
-      root.count(size, next, words, degrees, queue, tally);
-    } else {
-      for (int w = 0; w < words; ++w) {
-        for (u32 bits = next[w]; bits; bits &= bits - 1) {
-          const int x = 32 * w + __ffs(static_cast<int>(bits)) - 1;
-          choose_one<NEED - 1>(root, x, width, next, next + width, degrees);
-          if (NEED >= 6 && stop_asked(stop)) return;
-        }
+    return static_cast<int>(__reduce_add_sync(kAll, present));
+  }
+
+  // Choose candidate i, and count the cliques of kCliqueSize - 3 vertices among those before it; `levels` have `width`
+  // words each.
+  DEVICE void choose_first(const BitmapRoot& root, int i, int width, const u32* everyone, u32* levels, u16* degrees) {
+    constexpr int top = kCliqueSize - 3;
+    int path[kSavedLevels];  // the candidates that were chosen on the levels above
+    const u32* own = everyone;
+    u32* next = levels;
+    u32 bits = 0;
+    for (int need = top, x = i, w = 0, span = 0;;) {
+      const int size = choose_before(root, x, own, next);
+      if (size >= need && need <= 4) root.count(size, next, row_words(x), degrees, queue, tally);
+      if constexpr (top <= 4) return;
+      if (size >= need && need > 4) {
+        path[need - 5] = x;
+        --need;
+        own = next;
+        next += width;
+        span = row_words(x);
+        w = 0;
+        bits = own[0];
       }
+      // Find the next candidate of the level, or else of those above.
+      for (;;) {
+        if (need == top) return;
+        while (!bits && ++w < span) bits = own[w];
+        if (bits) break;
+        if (++need == top || stop_asked(stop)) return;
+        next -= width;
+        own = next - width;
+        span = row_words(path[need - 4]);
+        w = path[need - 5] >> 5;
+        bits = own[w] & ~((2u << (path[need - 5] & 31)) - 1);
+      }
+      x = 32 * w + __ffs(static_cast<int>(bits)) - 1;
+      bits &= bits - 1;
     }
   }
 
