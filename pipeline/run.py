@@ -336,7 +336,7 @@ def _run(
             graph = _graph(spec, observer, resources, cluster)
         with observer.timed("plan"):
             plan = plan_for(spec, graph)
-            _compile_for_plan(pool, plan, resources, observer)
+            _compile_for_plan(pool, plan, graph, resources, observer)
         second = open_beside(spec, graph, resources)
         engines = engine_facts(spec, engine, devices, second)
         if directory.recorded:
@@ -393,11 +393,17 @@ def _note_unless_verified(spec: RunSpec, counts: Sequence[PatternCount], observe
 
 
 def _compile_pool(resources: Resources, *, on_cluster: bool) -> CompilePool:
-    """Return what compiles kernels beside a run, in as many processes as there are cores and as memory allows."""
+    """Return what compiles kernels beside a run, in processes."""
     from longwall.kernels.jit.compile_pool import CompilePool
+
+    return CompilePool(0 if on_cluster else _compilers(resources))
+
+
+def _compilers(resources: Resources) -> int:
+    """Return how many kernels are compiled at a time: as many as there are cores, and as memory allows."""
     from longwall.storage.system.concurrency import core_count
 
-    return CompilePool(0 if on_cluster else min(core_count(), resources.host.limit // _COMPILER_BYTES))
+    return min(core_count(), resources.host.limit // _COMPILER_BYTES)
 
 
 def _compile_beforehand(
@@ -411,11 +417,16 @@ def _compile_beforehand(
         say_compiling()
 
 
-def _compile_for_plan(pool: CompilePool, plan: Any, resources: Resources, observer: Observer) -> None:
-    """Compile the kernels that a plan names for the CPU, and show how far that is."""
-    from longwall.pipeline.planning.named_kernels import kernels_of_plan
+def _compile_for_plan(pool: CompilePool, plan: Any, graph: Graph, resources: Resources, observer: Observer) -> None:
+    """Compile the kernels that a plan names, and show how far that is."""
+    from longwall.kernels.jit.compile_pool import compile_in_threads
+    from longwall.pipeline.planning.named_kernels import calls_of_plan, kernels_of_plan
 
-    if not resources.on_device and pool.add(kernels_of_plan(plan, resources.engine.kernels)):
+    engine = resources.engine
+    if resources.on_device:
+        sources = engine.compilations(calls_of_plan(plan, graph.stats.max_degree))
+        compile_in_threads(sources, max(_compilers(resources), 1), observer)
+    elif pool.add(kernels_of_plan(plan, engine.kernels)):
         pool.show(observer)
 
 

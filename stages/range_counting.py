@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.engine import Engine
+from longwall.kernels.interface.engine import Call, Engine, call
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.kcliques import ROOTED_FROM, TabledCliqueCounter, TablePiece
 from longwall.kernels.interface.kernels import Kernels
@@ -102,8 +102,8 @@ class CountRanges(Stage):
     optional: ClassVar[bool] = False
 
     @property
-    def kernels(self) -> tuple[Callable[..., Any], ...]:
-        """The functions of `Kernels` that make its workspace, and what that needs."""
+    def kernels(self) -> tuple[Callable[..., Any] | Call, ...]:
+        """The functions of `Kernels` that make its workspace, with the arguments that their sources depend on."""
         return ()
 
     @property
@@ -291,11 +291,12 @@ class CountCliques(CountSubgraphs):
         return how if self.k < ROOTED_FROM else f"{how}; the last four vertices by the pairs that are not adjacent"
 
     @property
-    def kernels(self) -> tuple[Callable[..., Any], ...]:
+    def kernels(self) -> tuple[Callable[..., Any] | Call, ...]:
         """See `CountRanges`."""
         if self.k == 3:
             return (Kernels.triangle_counter,)
-        return (Kernels.clique_counter if self.k < ROOTED_FROM else Kernels.large_clique_counter,)
+        function = Kernels.clique_counter if self.k < ROOTED_FROM else Kernels.large_clique_counter
+        return (call(function, k=self.k),)
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""

@@ -1,7 +1,7 @@
 """The CPU engine: Numba kernels over NumPy arrays, which release the GIL."""
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels import cpu
 from longwall.kernels.cpu.device import CpuDevice
-from longwall.kernels.interface.engine import Put, host_faults
+from longwall.kernels.interface.engine import Call, Put, host_faults
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, Access, GraphArrays
 from longwall.kernels.interface.kernels import Kernels
 from longwall.kernels.interface.pages import PageFrames
@@ -128,6 +128,10 @@ class CpuEngine:
     def watch_compilation(self, report: Callable[[], None]) -> AbstractContextManager[None]:
         """Call `report` once if a kernel has to be compiled while the context is open."""
         return watch_compilation(report)
+
+    def compilations(self, calls: Iterable[Call]) -> list[Callable[[], object]]:  # noqa: ARG002
+        """Its kernels are compiled in processes; see :class:`longwall.kernels.jit.compile_pool.CompilePool`."""
+        return []
 
     def interrupt(self) -> None:
         """Make running kernels return as soon as they can."""

@@ -1,6 +1,6 @@
 """The CUDA engine: kernels of CUDA C++ over device arrays."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from typing import Any
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels import cuda
 from longwall.kernels.cuda.device import Device
-from longwall.kernels.cuda.runtime.compile import watch_compilation
+from longwall.kernels.cuda.runtime.compile import compilations, watch_compilation
 from longwall.kernels.cuda.runtime.host_memory import (
     ManagedArray,
     can_move_pages,
@@ -23,10 +23,12 @@ from longwall.kernels.cuda.runtime.memory import DeviceMemory, check_room, copie
 from longwall.kernels.cuda.runtime.open_device import open_device
 from longwall.kernels.cuda.runtime.page_buffer import CudaPageFrames
 from longwall.kernels.cuda.runtime.pinned_buffers import StagedCopies
+from longwall.kernels.cuda.runtime.sources import sources_of
 from longwall.kernels.interface.engine import (
     COPY_BUFFER,
     WORTH_BUFFERS,
     Ablation,
+    Call,
     EngineLost,
     Put,
 )
@@ -162,6 +164,11 @@ class CudaEngine:
     def watch_compilation(self, report: Callable[[], None]) -> AbstractContextManager[None]:
         """Call `report` once if a kernel has to be compiled while the context is open."""
         return watch_compilation(report)
+
+    def compilations(self, calls: Iterable[Call]) -> list[Callable[[], object]]:
+        """Return what compiles the sources that functions of the table need, as far as they are not loaded."""
+        sources = {source for name, arguments in calls for source in sources_of(getattr(self.kernels, name), arguments)}
+        return compilations(self.device.number, sources)
 
     def interrupt(self) -> None:
         """Make running kernels return as soon as they can; the engine is of no further use."""

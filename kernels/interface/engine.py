@@ -6,7 +6,7 @@ a workspace of its own (`Searcher`, `RangeCounter`, ...); an engine says how man
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
@@ -27,6 +27,18 @@ COPY_BUFFER = 4 << 20
 """Bytes of a page-locked buffer for what is on its way to a device; less room for them is of no use."""
 WORTH_BUFFERS = 64 << 20
 """Bytes of arrays from which on such buffers pay off: the driver copies less in the time that it takes to lock them."""
+
+
+class Call(NamedTuple):
+    """A function of the table of kernels, by its name, and those of its arguments that its sources depend on."""
+
+    name: str
+    arguments: Mapping[str, Any]
+
+
+def call(function: Callable[..., Any], **arguments: Any) -> Call:
+    """Return a call of a function of `Kernels`."""
+    return Call(function.__name__, arguments)
 
 
 class EngineUnavailable(Exception):
@@ -310,6 +322,15 @@ class Engine(Protocol):
 
     def watch_compilation(self, report: Callable[[], None]) -> AbstractContextManager[None]:
         """Call `report` once if a kernel has to be compiled while the context is open."""
+
+    def compilations(self, calls: Iterable[Call]) -> list[Callable[[], object]]:
+        """Return what compiles the sources of an engine that compiles in threads: one function for each source.
+
+        Parameters
+        ----------
+        calls
+            What is going to be called; sources that depend on arguments which are not given are left out.
+        """
 
     def interrupt(self) -> None:
         """Make running kernels return as soon as they can; the engine is of no further use."""

@@ -13,14 +13,15 @@ from contextlib import suppress
 from importlib import import_module
 from inspect import unwrap
 from pathlib import Path
-from types import CodeType, FunctionType
 from typing import Any, Protocol
 
+from longwall.kernels.jit.called import called_by
 from longwall.kernels.jit.child_process import python_words
 from longwall.kernels.jit.compile import ELSEWHERE, KERNELS, Kernel
 from longwall.kernels.jit.compile_clock import COMPILING
 
 _SERVE = "from longwall.kernels.jit.compile_pool import serve; serve()"
+_SHOWN_AFTER = 0.3  # seconds: what is on disk is loaded by then
 _PACKAGES = "kernels", "pipeline", "storage"
 
 
@@ -47,30 +48,8 @@ def declared_kernels() -> Sequence[Kernel]:
 
 
 def kernels_called_by(function: Any) -> list[Kernel]:
-    """Return the kernels that a function of an engine calls, itself or by objects that it makes: in its code."""
-    found: list[Kernel] = []
-    seen, waiting = {id(function)}, [function]
-    while waiting:
-        one = waiting.pop()
-        others: Iterable[Any] = ()
-        if isinstance(one, Kernel):
-            found += [one] if one.signatures else []
-        elif str(getattr(one, "__module__", "")).startswith("longwall.kernels."):
-            if isinstance(one, type):
-                others = [member for base in one.__mro__ for member in vars(base).values()]
-            elif isinstance(one, FunctionType):
-                others = [one.__globals__[name] for name in _names(one.__code__) if name in one.__globals__]
-        for other in others:
-            if id(other) not in seen:
-                seen.add(id(other))
-                waiting.append(other)
-    return found
-
-
-def _names(code: CodeType) -> list[str]:
-    """Return the names that a function and those within it look up."""
-    inner = [name for one in code.co_consts if isinstance(one, CodeType) for name in _names(one)]
-    return [*code.co_names, *inner]
+    """Return the kernels that a function of an engine calls, itself or by objects that it makes."""
+    return [one for one in called_by(function) if isinstance(one, Kernel) and one.signatures]
 
 
 def _length(kernel: Kernel) -> int:
@@ -200,6 +179,23 @@ class CompilePool:
             self._children.append(self._own.child)
         child: subprocess.Popen[str] = self._own.child
         return child
+
+
+def compile_in_threads(compilations: Sequence[Callable[[], object]], threads: int, observer: Progress) -> None:
+    """Compile sources in a number of threads, and show how far that is, if it takes a while."""
+    if len(compilations) < 2:  # one is compiled where it is launched
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        futures = [pool.submit(one) for one in compilations]
+        try:
+            _, left = wait(futures, _SHOWN_AFTER)
+            if left:
+                observer.phase("compiling kernels", len(left), "kernels")
+                for _ in as_completed(left):
+                    observer.advance(1)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def serve() -> None:

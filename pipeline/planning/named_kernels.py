@@ -10,6 +10,7 @@ from dataclasses import fields, is_dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from longwall.kernels.interface.engine import Call, call
 from longwall.kernels.jit.compile import Kernel
 from longwall.kernels.jit.compile_pool import kernels_called_by
 from longwall.pipeline.planning.plan import Choice
@@ -63,8 +64,19 @@ def _found(named: Iterable[Any], table: Kernels | None) -> list[Kernel]:
         if isinstance(one, Kernel):
             found[one] = None
         elif table is not None:
-            found |= dict.fromkeys(kernels_called_by(getattr(table, one.__name__)))
+            found |= dict.fromkeys(kernels_called_by(getattr(table, _call(one).name)))
     return list(found)
+
+
+def calls_of_plan(plan: Any, max_degree: int) -> list[Call]:
+    """Return the functions of `Kernels` that a plan names, with the arguments that their sources depend on."""
+    calls = [_call(one) for one in _named(plan) if not isinstance(one, Kernel)]
+    return [Call(name, {"max_degree": max_degree, **arguments}) for name, arguments in calls]
+
+
+def _call(named: Any) -> Call:
+    """Return the name of a function of `Kernels`, and the arguments that a plan names it with."""
+    return named if isinstance(named, Call) else call(named)
 
 
 def _named(thing: Any) -> Iterator[Any]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from longwall.kernels.interface.engine import Engine, WorkspaceTooLarge
+from longwall.kernels.interface.engine import Call, Engine, WorkspaceTooLarge, call
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.kcliques import ALL_SIZES, LeafCounter, add_limbs, cliques_of_leaves
 from longwall.kernels.interface.kernels import Kernels
@@ -155,7 +157,10 @@ class CountCliquesOfVertices(CountOfVertices):
         """See `CountRanges`."""
         return self.k
 
-    kernels = (Kernels.clique_vertex_counter,)
+    @property
+    def kernels(self) -> tuple[Callable[..., Any] | Call, ...]:
+        """See `CountRanges`."""
+        return (call(Kernels.clique_vertex_counter, limbs=self.limbs),)
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> ArrayCounter:
         """See `CountRanges`."""

@@ -1,8 +1,10 @@
 """Count patterns of six vertices by what is beside pairs of vertices."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from longwall.kernels.interface.engine import Engine
+from longwall.kernels.interface.engine import Call, Engine, call
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import CodegreePattern
 from longwall.kernels.interface.kernels import Kernels
@@ -42,7 +44,10 @@ class CountPairs(CountSubgraphs):
     def _what(self) -> str:
         return WHAT[self.codegree]
 
-    kernels = (Kernels.pair_counter,)
+    @property
+    def kernels(self) -> tuple[Callable[..., Any] | Call, ...]:
+        """See `CountRanges`."""
+        return (call(Kernels.pair_counter, codegree=self.codegree),)
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.engine import Engine
+from longwall.kernels.interface.engine import Call, Engine, call
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, Domain, RowProgram, RowTables
 from longwall.kernels.interface.homomorphisms import RowCounter
@@ -101,7 +101,10 @@ class CountHomomorphisms(CountRanges):
             "over all rows"
         )
 
-    kernels = (Kernels.row_counter,)
+    @property
+    def kernels(self) -> tuple[Callable[..., Any] | Call, ...]:
+        """See `CountRanges`."""
+        return (call(Kernels.row_counter, program=self.program, domain=self.domain, modulus=self.modulus),)
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from longwall.kernels.interface.engine import Engine, WorkspaceTooLarge
+from longwall.kernels.interface.engine import Call, Engine, WorkspaceTooLarge, call
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import (
     FLOATING,
@@ -32,14 +32,14 @@ _WHAT = "tables of homomorphisms"
 _DEVICE_SHARE = 0.5  # of what is free, that a workspace has on a device, where more blocks work if there is more
 _MARK_BYTES = 5  # of a vertex and worker, to find common neighbours
 _COPY_BYTES = 16  # of an arc, for the numbers of a table before they are in it
+_ROW_STEPS: dict[Make, Domain] = {Make.VERTEX_ROWS: "vertices", Make.ARC_ROWS: "arcs"}
 _WITHOUT_COPIES = (
     Make.MULTIPLY_VERTICES,
     Make.MULTIPLY_ARCS,
     Make.GIVEN,
     Make.LABEL,
     Make.SUM_NEIGHBOURS,
-    Make.VERTEX_ROWS,
-    Make.ARC_ROWS,
+    *_ROW_STEPS,
 )
 _RANGES = 32  # of a thread's rows
 _MOST_ARCS = (1 << 32) - 1  # whose places are numbers of 32 bits, in lists and of reverse arcs
@@ -145,20 +145,24 @@ def make_tables(
     return tables
 
 
-def table_kernels(program: TableProgram) -> list[Callable[..., Any]]:
-    """Return the functions of `Kernels` that `make_tables` calls."""
+def table_kernels(program: TableProgram) -> list[Callable[..., Any] | Call]:
+    """Return the functions of `Kernels` that `make_tables` calls, with the arguments that their sources depend on."""
     makes = {step.make for step in program.steps}
     called: dict[Callable[..., Any], bool] = {
         Kernels.reverse_arcs: program.needs_reverse,
         Kernels.common_neighbours: program.needs_lists,
         Kernels.sum_neighbours: Make.SUM_NEIGHBOURS in makes,
-        Kernels.row_counter: not makes.isdisjoint({Make.VERTEX_ROWS, Make.ARC_ROWS}),
         Kernels.arc_triangles: Make.TRIANGLES in makes or program.needs_lists,
         Kernels.inner_counts: Make.INNER in makes,
         Kernels.cliques_of_arcs: Make.CLIQUES in makes,
         Kernels.paths_of_arcs: Make.PATHS in makes,
     }
-    return [function for function, needed in called.items() if needed]
+    rows = [
+        call(Kernels.row_counter, program=program.rows[step.sources[0]], domain=_ROW_STEPS[step.make], modulus=WORD)
+        for step in program.steps
+        if step.make in _ROW_STEPS
+    ]
+    return [*(function for function, needed in called.items() if needed), *rows]
 
 
 def common_lists(engine: Engine, graph: GraphArrays, memory: TableMemory) -> tuple[Array, Array, int]:
@@ -225,8 +229,7 @@ class _Maker:
                 vertices[step.target],
             )
         else:
-            domain: Domain = "vertices" if step.make == Make.VERTEX_ROWS else "arcs"
-            program = self._program.rows[step.sources[0]]
+            program, domain = self._program.rows[step.sources[0]], _ROW_STEPS[step.make]
             self._memory.lend(lambda memory: self._run(program, domain, memory))
 
     def _multiply(self, tables: Array, step: Step) -> None:

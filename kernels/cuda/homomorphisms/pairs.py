@@ -3,6 +3,7 @@
 from longwall.kernels.cuda.device import THREADS, WARP, Device, units_that_fit
 from longwall.kernels.cuda.homomorphisms.block_counter import CONTROL_BYTES, BlockCounter, table_words
 from longwall.kernels.cuda.runtime.compile import constants
+from longwall.kernels.cuda.runtime.sources import compiles
 from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import CodegreePattern, largest_part
@@ -15,6 +16,7 @@ def pair_header(codegree: CodegreePattern) -> str:
     return constants({"kCodegree": codegree, "kSymmetric": int(codegree.symmetric), "kCommon": codegree.common})
 
 
+@compiles(lambda codegree: [("homomorphisms/pairs.cu", pair_header(codegree))])
 class CudaPairCounter(BlockCounter):
     """A table, and counters of wedges, for each block over a range of vertices a; see ``pairs.cu``."""
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from longwall.kernels.cuda.device import THREADS, WARP, Device, units_that_fit
 from longwall.kernels.cuda.homomorphisms.fused_rows import FusedRows, fuse
 from longwall.kernels.cuda.runtime.compile import array, constants
+from longwall.kernels.cuda.runtime.sources import Source, compiles
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import FLOATING, Domain, Op, RowProgram, RowTables
 
@@ -91,6 +92,13 @@ def row_header(program: RowProgram, domain: Domain, modulus: int, max_degree: in
     )
 
 
+def row_sources(program: RowProgram, domain: Domain, modulus: int, max_degree: int) -> list[Source]:
+    """Return the source of a row program."""
+    name = "homomorphisms/rows.cu" if program.num_dense else "homomorphisms/flat_rows.cu"
+    return [(name, row_header(program, domain, modulus, max_degree))]
+
+
+@compiles(row_sources)
 class CudaRowCounter:
     """Vectors for one row program."""
 

@@ -7,6 +7,7 @@ import numpy as np
 from longwall.kernels.cuda.device import WARP, Device, units_that_fit
 from longwall.kernels.cuda.local_counts.arc_triangles import list_common
 from longwall.kernels.cuda.runtime.compile import constants
+from longwall.kernels.cuda.runtime.sources import compiles
 from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
 
@@ -24,6 +25,9 @@ def table_header(*, exact: bool, modulus: int) -> str:
     return f"using Value = {'u64' if exact else 'double'};\n" + constants({"kModulus": modulus})
 
 
+_OF_WORDS = [(_SOURCE, table_header(exact=True, modulus=0))]
+
+
 def common_neighbours(device: Device, graph: GraphArrays, starts: Array) -> Array:
     """List the common neighbours of all arcs."""
     common = device.xp.empty(int(starts[-1]), device.xp.uint32)
@@ -33,6 +37,7 @@ def common_neighbours(device: Device, graph: GraphArrays, starts: Array) -> Arra
     return common
 
 
+@compiles(lambda: _OF_WORDS)
 def reverse_arcs(device: Device, graph: GraphArrays) -> Array:
     """List the place of every arc's reverse."""
     reverse = device.xp.empty(graph.num_arcs, device.xp.uint32)
@@ -47,6 +52,7 @@ def reverse_arcs(device: Device, graph: GraphArrays) -> Array:
     return reverse
 
 
+@compiles(lambda: _OF_WORDS)
 def sum_neighbours(
     device: Device, graph: GraphArrays, vertices: Array | None, arcs: Array | None, modulus: int, out: Array
 ) -> None:
@@ -68,6 +74,7 @@ def sum_neighbours(
     )
 
 
+@compiles(lambda: [*_OF_WORDS, ("homomorphisms/five_cycles.cu", "")])
 def paths_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int) -> None:
     """Count walks of three steps."""
     require_fits(graph.max_degree**2, 63, "the number of walks of three steps at an edge")
@@ -87,6 +94,7 @@ def paths_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int) -
     device.synchronize()
 
 
+@compiles(lambda: [*_OF_WORDS, ("homomorphisms/arc_cliques.cu", "")])
 def cliques_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int) -> None:
     """Count pairs of adjacent common neighbours."""
     xp, size = device.xp, graph.max_out_degree

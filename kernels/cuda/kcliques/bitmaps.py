@@ -11,6 +11,7 @@ from longwall.kernels.cuda.local_counts.triangles import CudaTriangleCounter
 from longwall.kernels.cuda.runtime.compile import constants
 from longwall.kernels.cuda.runtime.constants import BLOCK_COUNTER_WORDS, TABLE_QUEUE, WORD_ROOT_WORDS
 from longwall.kernels.cuda.runtime.page_buffer import places_of
+from longwall.kernels.cuda.runtime.sources import Source, compiles
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.kcliques import ADJACENT, MOST_ROOTED, OF, ROOTED_FROM
 
@@ -21,18 +22,6 @@ NO_TABLES: Tables = (np.uintp(0), np.uintp(0), 0)
 # Of the memory, that tables of many vertices may take, and the largest cliques that gain by these: 6-cliques of R-MAT
 # 18 took 236 ms with them and 211 without, 5-cliques 10.1 and 12.5 (H200).
 _AHEAD_SHARE, _AHEAD_TO = 3 / 4, 5
-
-
-def clique_counter(
-    device: Device, graph: GraphArrays, k: int, memory: int
-) -> "CudaCliqueCounter | CudaTriangleCounter":
-    """Make a counter of k-cliques."""
-    return CudaTriangleCounter(device, graph, memory) if k == 3 else CudaCliqueCounter(device, graph, k, memory)
-
-
-def large_clique_counter(device: Device, graph: GraphArrays, k: int, memory: int) -> "CudaCliqueCounter":
-    """Make a counter of k-cliques, k >= `ROOTED_FROM`: of the same source, which is compiled for one size."""
-    return CudaCliqueCounter(device, graph, k, memory)
 
 
 def clique_header(k: int) -> str:
@@ -54,6 +43,25 @@ def clique_header(k: int) -> str:
 def _control_words(k: int) -> int:
     """Return the words of a block before its tables: its counters, and the arcs of a part that have root subgraphs."""
     return BLOCK_COUNTER_WORDS + ROWS_PER_PART // 2 if k >= ROOTED_FROM else 4
+
+
+def _sources(k: int) -> list[Source]:
+    tables = [("kcliques/tables.cu", "")] if k <= _AHEAD_TO else []
+    return [("kcliques/bitmaps.cu", clique_header(k)), ("kcliques/heavy_tasks.cu", ""), *tables]
+
+
+@compiles(_sources)
+def clique_counter(
+    device: Device, graph: GraphArrays, k: int, memory: int
+) -> "CudaCliqueCounter | CudaTriangleCounter":
+    """Make a counter of k-cliques."""
+    return CudaTriangleCounter(device, graph, memory) if k == 3 else CudaCliqueCounter(device, graph, k, memory)
+
+
+@compiles(_sources)
+def large_clique_counter(device: Device, graph: GraphArrays, k: int, memory: int) -> "CudaCliqueCounter":
+    """Make a counter of k-cliques, k >= `ROOTED_FROM`: of the same source, which is compiled for one size."""
+    return CudaCliqueCounter(device, graph, k, memory)
 
 
 def _root_words(k: int, max_out_degree: int, warps: int) -> tuple[int, int]:

@@ -17,6 +17,7 @@ from longwall.kernels.cuda.runtime.constants import (
     TABLE_QUEUE,
 )
 from longwall.kernels.cuda.runtime.page_buffer import places_of
+from longwall.kernels.cuda.runtime.sources import Source, compiles
 from longwall.kernels.interface.engine import EngineLost, WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.kcliques import leaf_shape, leaf_weights, weight_bytes
@@ -33,6 +34,10 @@ _LARGEST_SIGNED = (1 << 63) - 1
 def leaf_header(limbs: int) -> str:
     """Write the ``generated.cuh`` that ``leaves.cu`` includes."""
     return constants({"kLimbs": limbs, "kLight": LIGHT, "kRowsPerPart": ROWS_PER_PART, "kStateBytes": _STATE_BYTES})
+
+
+def _sources(limbs: int) -> list[Source]:
+    return [("kcliques/leaves.cu", leaf_header(limbs)), ("kcliques/heavy_tasks.cu", "")]
 
 
 class _Search:
@@ -130,6 +135,7 @@ class _Search:
         )
 
 
+@compiles(lambda: _sources(0))
 class CudaCliqueLeaves(_Search):
     """Counts leaves by held vertices and pivots."""
 
@@ -149,6 +155,7 @@ class CudaCliqueLeaves(_Search):
         return leaves
 
 
+@compiles(_sources)
 class CudaCliquesOfVertices(_Search):
     """Counts the k-cliques of every vertex."""
 

@@ -14,6 +14,7 @@ from longwall.kernels.cuda.homomorphisms.diamonds import RowPairs, launch_state
 from longwall.kernels.cuda.local_counts.reverse_adjacency import LargerArcs, ReverseAdjacency
 from longwall.kernels.cuda.runtime.constants import TABLE_SHARE
 from longwall.kernels.cuda.runtime.page_buffer import places_of
+from longwall.kernels.cuda.runtime.sources import compiles
 from longwall.kernels.interface.engine import EngineLost
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import Block, Targets
@@ -55,6 +56,7 @@ class ShortTriangles:
         return self._result
 
 
+@compiles(lambda: [("local_counts/warp_triangles.cu", "")])
 class CudaTriangleCounter:
     """Counts triangles: lists are looked up from their other ends; see ``prefixes.cuh``."""
 

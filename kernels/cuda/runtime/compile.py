@@ -1,10 +1,10 @@
 """Compile the CUDA sources of this package: in one place, once per device, source and generated header."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
-from functools import cache
+from contextlib import contextmanager, suppress
+from functools import cache, partial
 from importlib.resources import files
 from threading import Lock
 from typing import Any
@@ -130,6 +130,21 @@ def kernel(name: str, function: str, generated: str = "") -> Any:
     import cupy
 
     return _function(cupy.cuda.Device().id, name, function, generated)
+
+
+def compilations(device: int, sources: Iterable[tuple[str, str]]) -> list[Callable[[], object]]:
+    """Return what compiles sources of a device that are not loaded, each with its header: those of long headers first.
+
+    What fails is compiled again, and fails again, where it is launched.
+    """
+
+    def compile_one(name: str, generated: str) -> None:
+        with suppress(Exception):
+            _module(device, name, generated, lambda: None)
+
+    missing = [source for source in sources if (device, *source) not in _modules]
+    missing.sort(key=lambda source: (-len(source[1]), source))
+    return [partial(compile_one, *source) for source in missing]
 
 
 @cache

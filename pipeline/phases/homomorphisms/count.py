@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from longwall.kernels.exact_numbers import PRIMES, combine, moduli_for
+from longwall.kernels.interface.engine import Call
 from longwall.kernels.interface.homomorphism_program import (
     FLOATING,
     WORD,
@@ -119,7 +120,7 @@ class HomomorphismCount:
         return first.edge_text + labels + (f" and {len(others)} more" if others else "")
 
     @property
-    def kernels(self) -> list[Callable[..., Any]]:
+    def kernels(self) -> list[Callable[..., Any] | Call]:
         """The functions of `Kernels` that it calls."""
         phases = [*self.phases(WORD), *self.listed.values()]
         stages = [phase.count for phase in phases] + [kernel_stage(*key) for key in _kinds(self.sums.terms)]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from longwall.kernels.interface.engine import Call
 from longwall.kernels.interface.kcliques import limbs_needed
 from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.patterns.parse import parse_pattern
@@ -57,7 +58,7 @@ class CliquePlan:
         return (RangeCount(CountLargeCliques(self.k), self.cost),)
 
     @property
-    def kernels(self) -> list[Callable[..., Any]]:
+    def kernels(self) -> list[Callable[..., Any] | Call]:
         """The functions of `Kernels` that it calls."""
         return [function for phase in self.phases for function in phase.count.kernels]
 

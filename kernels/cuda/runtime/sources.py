@@ -1,0 +1,47 @@
+"""The sources that a function of the table compiles: those that its code names, and those that depend on a query."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from inspect import signature
+from types import FunctionType
+from typing import Any, TypeVar
+
+from longwall.kernels.cuda.runtime.compile import source_text
+from longwall.kernels.jit.called import called_by, codes_of
+
+Source = tuple[str, str]  # the file below ``kernels/cuda``, and its generated header
+
+_MARK = "// generated"
+_NAME = re.compile(r"[\w/]+\.cu")
+_Made = TypeVar("_Made", bound=Callable[..., Any])
+
+
+def compiles(sources: Callable[..., Iterable[Source]], /) -> Callable[[_Made], _Made]:
+    """Say which sources a function compiles, by a function of some of its arguments, where its code does not."""
+
+    def mark(made: _Made) -> _Made:
+        made.sources = sources  # type: ignore[attr-defined]
+        return made
+
+    return mark
+
+
+def sources_of(function: Callable[..., Any], arguments: Mapping[str, Any]) -> set[Source]:
+    """Return the sources that a function of the table compiles: none if they depend on arguments that are missing."""
+    declared = getattr(function, "sources", None)
+    if declared is not None:
+        names = signature(declared).parameters
+        known = names.keys() <= arguments.keys()
+        return set(declared(**{name: arguments[name] for name in names})) if known else set()
+    found: set[Source] = set()
+    for one in called_by(function):
+        texts = [text for code in codes_of(one) for text in code.co_consts] if isinstance(one, FunctionType) else [one]
+        found |= {(text, "") for text in texts if isinstance(text, str) and _stands_alone(text)}
+    return found
+
+
+@cache
+def _stands_alone(text: str) -> bool:
+    """Return whether a text is the name of a source without a generated header."""
+    return bool(_NAME.fullmatch(text)) and _MARK not in source_text(text, _MARK)[0]
