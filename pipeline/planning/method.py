@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal
-from longwall.pipeline.planning.query import Query, Want
+from longwall.pipeline.planning.query import About, Query, Want
 
 LABELS = Refusal("the pattern has labels")
 INDUCED = Refusal("the count is induced")
@@ -22,8 +22,11 @@ _LACKS: dict[Want, Refusal] = {
     "per_edge": Refusal("it does not count per edge"),
 }
 _JOINS = Refusal("the search extends by edges")
-_SEVERAL = Refusal("it answers for one pattern")
-_ONE = Refusal("it answers for all patterns of a size")
+_ABOUT: dict[About, Refusal] = {
+    "pattern": Refusal("it answers for one pattern"),
+    "motifs": Refusal("it answers for all patterns of a size"),
+    "cliques": Refusal("it answers for cliques of any size, and of each vertex"),
+}
 
 
 class Named:
@@ -34,8 +37,8 @@ class Named:
     """What it shares with other methods; a count is verified by one of another family. By default it shares nothing."""
     wants: ClassVar[tuple[Want, ...]] = ("count",)
     """What of the embeddings it gives."""
-    census: ClassVar[bool] = False
-    """Whether it answers for all connected patterns of a size, not for one."""
+    about: ClassVar[About] = "pattern"
+    """Which patterns it answers for."""
     plain: ClassVar[bool] = False
     """Whether it is for plain queries alone: formulas count patterns without labels."""
     non_induced: ClassVar[bool] = False
@@ -43,8 +46,8 @@ class Named:
 
     def lacks(self, query: Query) -> Refusal | None:
         """Return the refusal of a query that wants what it does not give."""
-        if query.census != self.census:
-            return _SEVERAL if query.census else _ONE
+        if query.about != self.about:
+            return _ABOUT[self.about]
         if query.want not in self.wants:
             return _LACKS[query.want]
         if self.plain and not query.plain:

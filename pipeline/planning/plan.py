@@ -6,7 +6,7 @@ import json
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -259,7 +259,7 @@ class Choice(CountPlan):
         own = self.planner.family(taken)
         counts = self
         if self.query.want != "count":
-            counts = self.planner.plan(replace(self.query, want="count", limit=limit), facts)
+            counts = self.planner.plan(self.query.counted(limit), facts)
         others = [plan for plan in counts._in_turn(facts) if self.planner.family(plan.method) != own]
         for plan in others:
             try:
@@ -269,7 +269,9 @@ class Choice(CountPlan):
                 continue
             for number, (first, second) in enumerate(zip(found, again, strict=True)):
                 if first != second:
-                    which = f"pattern {number} of {self.query.text}" if self.query.census else self.pattern.edge_text
+                    which = self.pattern.edge_text
+                    if self.query.about != "pattern":
+                        which = f"count {number} of {self.query.text}"
                     raise RunError(
                         f"run.verify: {which}: {taken} counts {first}, {plan.method} counts {second}: "
                         "one of them is wrong; please report it with the config"

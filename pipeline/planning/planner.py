@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.method import Method, Rewrite
 from longwall.pipeline.planning.methods.candidates import CandidateSearch
+from longwall.pipeline.planning.methods.clique_leaves import CliqueLeaves
 from longwall.pipeline.planning.methods.cliques import Cliques
 from longwall.pipeline.planning.methods.counts_of_edges import CountsOfEdges
 from longwall.pipeline.planning.methods.cycles import FiveCycles, FourCycles
@@ -50,6 +51,7 @@ METHODS: tuple[Method, ...] = (
     Listing(),  # from here on: embeddings, and counts per vertex and per edge
     TrianglesOfVertices(),
     CountsOfEdges(),
+    CliqueLeaves(),  # cliques that are no pattern, of every size, and per vertex
     MotifEnumeration(),  # from here on: all patterns of a size; first, as planning a count of each takes time
     MotifsOfThree(),
     MotifCounting(),

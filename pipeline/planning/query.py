@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from longwall.pipeline.patterns.parse import parse_pattern
-from longwall.pipeline.patterns.pattern import Pattern
+from longwall.pipeline.patterns.pattern import MAX_FAMILY, Pattern
 
 Join = Literal["vertices", "edges"]
 Want = Literal["count", "rows", "per_vertex", "per_edge"]
+About = Literal["pattern", "motifs", "cliques"]
 
 MAX_ENUMERATED, MAX_COUNTED, MAX_ORBITS, MAX_ENUMERATED_ORBITS = 8, 6, 5, 4
 """Most vertices of motifs that are enumerated, and counted; and the same of orbits, counted and enumerated."""
@@ -31,8 +32,12 @@ class Query:
         How a search extends embeddings: by a vertex, or by an edge as binary joins do.
     want
         Their number, the embeddings themselves, or how many contain each vertex or each edge.
-    census
-        Whether the question is about all connected patterns of as many vertices, of which `pattern` is the clique.
+    about
+        Which patterns the question is about: `pattern` alone, the "motifs", all connected patterns of as many vertices,
+        of which `pattern` is the clique, or "cliques".
+    size
+        Vertices of the cliques, if the question is about these, of which `pattern` is a smaller one, perhaps; None:
+        those of every size.
     """
 
     pattern: Pattern
@@ -40,24 +45,40 @@ class Query:
     limit: int | None = None
     join: Join = "vertices"
     want: Want = "count"
-    census: bool = False
+    about: About = "pattern"
+    size: int | None = None
 
     @classmethod
     def of_motifs(cls, k: int, want: Want) -> Query:
         """Return the question about all connected patterns of `k` vertices."""
-        return cls(parse_pattern(f"clique-{k}"), induced=True, want=want, census=True)
+        return cls(parse_pattern(f"clique-{k}"), induced=True, want=want, about="motifs")
+
+    @classmethod
+    def of_cliques(cls, size: int | None, want: Want) -> Query:
+        """Return the question about all cliques of `size` vertices; None: of every size."""
+        shown = min(size or MAX_FAMILY, MAX_FAMILY)
+        return cls(parse_pattern(f"clique-{shown}"), want=want, about="cliques", size=size)
+
+    def counted(self, limit: int | None) -> Query:
+        """Return the question about the number alone, up to a limit."""
+        query = replace(self, want="count", limit=limit)
+        alone = self.about == "cliques" and self.size == self.pattern.num_vertices
+        return replace(query, about="pattern", size=None) if alone else query
 
     @property
     def text(self) -> str:
         """What the question is about."""
-        if self.census:
+        if self.about == "cliques":
+            return "cliques of every size" if self.size is None else f"cliques of {self.size} vertices"
+        if self.about == "motifs":
             return f"all patterns of {self.pattern.num_vertices} vertices"
         return self.pattern.name or self.pattern.edge_text
 
     def to_dict(self) -> dict[str, Any]:
         """The question as JSON-able data: a resumed run must have the same."""
         pattern = self.pattern
-        return {
+        cliques = {"cliques": self.size or "all"} if self.about == "cliques" else {}
+        return cliques | {
             "pattern": pattern.edge_text,
             "labels": pattern.labels,
             "edge_labels": pattern.edge_labels,
@@ -65,7 +86,7 @@ class Query:
             "limit": self.limit,
             "join": self.join,
             "want": self.want,
-            "census": self.census,
+            "census": self.about == "motifs",
         }
 
     @property

@@ -48,7 +48,7 @@ def choices_of(plan: Any) -> Iterator[Choice]:
     """Yield the choices that a plan is made of: itself, those of its patterns, or those of its terms."""
     if isinstance(plan, Choice):
         yield plan
-        if not plan.query.census:
+        if plan.query.about == "pattern":
             return
         plan = plan.best
     for name in ("queries", "patterns", "alone", "terms"):

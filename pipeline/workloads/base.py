@@ -164,3 +164,12 @@ def answer_pattern(plan: CountPlan, env: Coordinator, *, written: int = 0, limit
         edge_labels=label_texts(plan.pattern.edge_labels, env.graph.edge_label_names),
         method=method,
     )
+
+
+def answer_several(plan: Choice, env: Coordinator) -> tuple[list[int], str | None]:
+    """Count each pattern of a plan for several, as `answer_pattern` does; return the name of the method, too."""
+    counts = plan.counts(env)
+    method = env.counted_by or None
+    if env.spec.run.verify:
+        plan.verify(counts, env)
+    return counts, method

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.planning.query import MAX_COUNTED, MAX_ENUMERATED, MAX_ENUMERATED_ORBITS, MAX_ORBITS
-from longwall.pipeline.workloads.base import Workload
+from longwall.pipeline.workloads.base import Workload, answer_several
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.coordinator import Coordinator
@@ -75,8 +75,5 @@ class Motifs(Workload):
         from longwall.kernels.host.patterns.pattern_codes import code_edges, connected_codes, edges_text
 
         texts = [edges_text(code_edges(code, self.k)) for code in connected_codes(self.k).tolist()]
-        counts = plan.counts(env)
-        method = env.counted_by or None
-        if env.spec.run.verify:
-            plan.verify(counts, env)
+        counts, method = answer_several(plan, env)
         return [PatternCount(text, None, count, method=method) for text, count in zip(texts, counts, strict=True)]

@@ -210,7 +210,8 @@ def methods(case: Case, graph: Graph) -> dict[str, Count]:
         plans[name] = replace(plans["search"], search=search_of(replace(asked, **other), graph.stats))
     for name, plan in _forced(asked, graph):
         plans[name] = tried_first(plan, chosen)
-    return {name: plan.count for name, plan in plans.items()} | _censuses(pattern, facts, induced=induced)
+    several = _censuses(pattern, facts, induced=induced) | _cliques(pattern, facts)
+    return {name: plan.count for name, plan in plans.items()} | several
 
 
 def methods_in_store(case: Case, graph: StoredGraph) -> dict[str, Count]:
@@ -224,7 +225,7 @@ def methods_in_store(case: Case, graph: StoredGraph) -> dict[str, Count]:
         found |= {name: plan.count for name, plan in suited.items()}
         if want == "count" and suited:
             found["chosen"] = PLANNER.plan(asked, facts).count
-    return found | _censuses(pattern, facts, induced=query.induced)
+    return found | _censuses(pattern, facts, induced=query.induced) | _cliques(pattern, facts)
 
 
 @contextmanager
@@ -294,5 +295,19 @@ def _censuses(pattern: Pattern, facts: Facts, *, induced: bool) -> dict[str, Cou
         name: lambda env, plan=plan: plan.counts(env)[at]
         for want in ("count", "per_vertex")
         for name, plan in PLANNER.proposals(Query.of_motifs(k, want), facts)
+        if isinstance(plan, CountPlan) and not plan.unsuited(facts)
+    }
+
+
+def _cliques(pattern: Pattern, facts: Facts) -> dict[str, Count]:
+    """Methods that count cliques of any size, and of every size, in all or per vertex."""
+    k = pattern.num_vertices
+    if not pattern.is_clique or pattern.labels is not None or k < 3:
+        return {}
+    return {
+        f"{name}, {want}, {size}": lambda env, plan=plan, at=0 if size else k - 3: (plan.counts(env)[at:] or [0])[0]
+        for size in (k, None)
+        for want in ("count", "per_vertex")
+        for name, plan in PLANNER.proposals(Query.of_cliques(size, want), facts)
         if isinstance(plan, CountPlan) and not plan.unsuited(facts)
     }

@@ -11,7 +11,7 @@ from longwall.pipeline.planning.homomorphisms.pattern_core import pass_costs
 from longwall.pipeline.planning.homomorphisms.sums import plan_homomorphisms
 from longwall.pipeline.planning.method import Method
 from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal
-from longwall.pipeline.planning.query import MAX_COUNTED, Query
+from longwall.pipeline.planning.query import MAX_COUNTED, About, Query
 from longwall.storage.graph.stats import GraphStats
 
 _QUICK = 1e8  # steps: planning the count of every pattern takes longer than an enumeration that is so short
@@ -24,7 +24,7 @@ class MotifEnumeration(Method):
 
     name: ClassVar[str] = "motif-enumeration"
     family: ClassVar[str] = "enumeration"
-    census: ClassVar[bool] = True
+    about: ClassVar[About] = "motifs"
 
     def is_sure(self, plan: CountPlan) -> bool:
         """Return whether the enumeration is short."""
@@ -44,7 +44,7 @@ class MotifsOfThree(Method):
     """Counts triangles, and wedges by the degrees of their centres."""
 
     name: ClassVar[str] = "motifs-of-three"
-    census: ClassVar[bool] = True
+    about: ClassVar[About] = "motifs"
 
     def propose(self, query: Query, facts: Facts, planner: Planning) -> CountPlan | Refusal:
         """Propose the count of triangles."""
@@ -60,7 +60,7 @@ class MotifCounting(Method):
     """Counts every pattern, most of them together, and subtracts the counts of denser ones."""
 
     name: ClassVar[str] = "motif-counting"
-    census: ClassVar[bool] = True
+    about: ClassVar[About] = "motifs"
 
     def propose(self, query: Query, facts: Facts, planner: Planning) -> CountPlan | Refusal:
         """Propose the count pattern by pattern."""

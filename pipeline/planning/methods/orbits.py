@@ -11,7 +11,7 @@ from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.method import Method
 from longwall.pipeline.planning.methods.motifs import steps_of_sets
 from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal
-from longwall.pipeline.planning.query import MAX_ENUMERATED_ORBITS, MAX_ORBITS, Query, Want
+from longwall.pipeline.planning.query import MAX_ENUMERATED_ORBITS, MAX_ORBITS, About, Query, Want
 from longwall.storage.graph.derived.core import low_vertices
 from longwall.storage.graph.graph import Graph
 from longwall.storage.graph.stats import GraphStats
@@ -27,7 +27,7 @@ class _Orbits(Method):
     """Counts of the orbits of every vertex."""
 
     wants: ClassVar[tuple[Want, ...]] = ("per_vertex",)
-    census: ClassVar[bool] = True
+    about: ClassVar[About] = "motifs"
     most: ClassVar[int]
     """Vertices of the largest graphlets."""
 

@@ -113,7 +113,7 @@ def test_a_wrong_count_fails_the_run_that_verifies_it(tmp_path: Path, monkeypatc
 
 
 def test_the_notes_say_if_one_method_alone_answers(tmp_path: Path) -> None:
-    workload = {"kind": "cliques", "k": "all"}
+    workload = {"kind": "maximal-cliques"}
     observer, sections = Notes(), config(tmp_path, "", run={"verify": True})
     longwall.run(sections | {"workload": workload}, observer=observer)
     (note,) = (note for note in observer.notes if "verified" in note)
@@ -182,10 +182,33 @@ def test_explain_lists_all_methods(tmp_path: Path) -> None:
     edges = explain(config(tmp_path, "triangle", workload={"output": "edges"}), methods=True).splitlines()
     (taken,) = (line.split() for line in edges if line.endswith(" taken"))
     assert taken[0] == "counts-of-edges"
-    others = ("no: it does not count per edge", "no: it answers for all patterns of a size")
+    others = "no: it does not count per edge", "no: it answers for all patterns of a size"
+    others += ("no: it answers for cliques of any size, and of each vertex",)
     assert sum(line.endswith(others) for line in edges) == len(NAMES) - 1
-    alone = config(tmp_path, "") | {"workload": {"kind": "cliques", "k": "all"}}
+    alone = config(tmp_path, "") | {"workload": {"kind": "maximal-cliques"}}
     assert "methods      one alone" in explain(alone, methods=True)
+
+
+@pytest.mark.parametrize(("k", "of"), [("all", "cliques of every size"), (17, "cliques of 17 vertices")])
+def test_explain_lists_the_methods_of_cliques(tmp_path: Path, k: int | str, of: str) -> None:
+    sections = config(tmp_path, "") | {"workload": {"kind": "cliques", "k": k}}
+    lines = explain(sections, methods=True).splitlines()
+    assert f"methods      for {of}, in the order in which they are tried:" in lines
+    (taken,) = (line.split() for line in lines if line.endswith(" taken"))
+    assert taken[0] == "clique-leaves"
+    with pytest.raises(longwall.InputError, match=f"no method answers for {of}: take some out of engine.without"):
+        longwall.run(sections | {"engine": {"without": ["clique-leaves"]}})
+
+
+@pytest.mark.parametrize("k", [3, 5])
+def test_cliques_of_vertices_are_verified_by_their_number(tmp_path: Path, k: int) -> None:
+    observer = Notes()
+    sections = config(tmp_path, "", run={"verify": True})
+    sections |= {"workload": {"kind": "cliques", "k": k, "output": "vertices"}}
+    result = longwall.run(sections, observer=observer)
+    assert any(note.endswith("counts the same as clique-leaves") for note in observer.notes)
+    (answer,) = result.patterns
+    assert (answer.method, answer.count) == ("clique-leaves", {3: 45, 5: 2}[k])
 
 
 @pytest.mark.parametrize("output", ["count", "vertices"])

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 import longwall
 from longwall.pipeline.cli import app
-from longwall.pipeline.workloads.cliques import results
+from longwall.pipeline.phases import clique_tables
 from longwall.stages.cliques import leaves as clique_leaves
 
 GRAPH = nx.gnp_random_graph(60, 0.45, seed=2)
@@ -82,7 +82,7 @@ def test_a_table_of_vertices_is_written_in_a_small_budget(
     small = config(tmp_path, k=k, output="vertices") | {"memory": {"host": "1MiB"}}
     whole = longwall.run(config(tmp_path, k=k, output="vertices")).table("vertices")
     assert longwall.run(small).table("vertices").equals(whole)
-    monkeypatch.setattr(results, "_AT_ONCE", 7)
+    monkeypatch.setattr(clique_tables, "_AT_ONCE", 7)
     assert longwall.run(small).table("vertices").equals(whole)
 
 
@@ -137,7 +137,8 @@ def test_the_terminal_has_a_line_for_every_size(tmp_path: Path) -> None:
     ]
     again = CliRunner().invoke(app, [*run, "--json", "--set", "run.name=again"])
     assert json.loads(again.stdout)["patterns"] == [
-        {"pattern": f"clique-{size}", "count": count} for size, count in sorted(sizes().items())
+        {"pattern": f"clique-{size}", "count": count, "method": "clique-leaves"}
+        for size, count in sorted(sizes().items())
     ]
 
 

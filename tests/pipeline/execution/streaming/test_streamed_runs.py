@@ -30,8 +30,8 @@ from stored import short_chunks
 import longwall
 from longwall.pipeline.execution.streaming import stream_phase
 from longwall.pipeline.execution.streaming.stream_worker import StreamWorker
+from longwall.pipeline.phases import clique_tables
 from longwall.pipeline.run_store import commit_log
-from longwall.pipeline.workloads.cliques import results
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
@@ -158,7 +158,7 @@ def test_answers_are_those_with_all_memory(
     place: Place, engine_kind: str, workload: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     budget = BUDGET + (8 * place.graph.num_vertices if "vertices" in workload else 0)
-    monkeypatch.setattr(results, "_AT_ONCE", 16)
+    monkeypatch.setattr(clique_tables, "_AT_ONCE", 16)
     parts: list[GraphParts] = []
     made = GraphParts.__init__
 

@@ -1,61 +1,61 @@
-"""How cliques of any size are counted, in all or per vertex."""
+"""Cliques of any size, or of every size, by the leaves of pivot trees: how many there are, in all or of each vertex."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 from longwall.kernels.interface.engine import Call
 from longwall.kernels.interface.kcliques import limbs_needed
-from longwall.pipeline.execution.environment import PatternCount
+from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.phases.clique_tables import VertexTable, write_sizes
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.phases.range_count import RangeCount, RangePhase
+from longwall.pipeline.planning.facts import Facts
+from longwall.pipeline.planning.method import Method
+from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal
+from longwall.pipeline.planning.query import About, Query, Want
 from longwall.pipeline.planning.search.search_planner import plan_match
-from longwall.pipeline.workloads.cliques.results import VertexTable, write_sizes
 from longwall.stages.cliques.leaves import CountCliqueSizes, CountCliquesOfVertices, CountLargeCliques
 
-if TYPE_CHECKING:
-    from longwall.pipeline.execution.coordinator import Coordinator
-    from longwall.storage.graph.graph import Graph
-
-_WEIGHED = 6  # the cliques whose number stands for the work
+_WEIGHED = 6  # vertices of the cliques whose number stands for the work
 
 
 @dataclass(frozen=True)
-class CliquePlan:
+class CliqueLeavesPlan(CountPlan):
     """Counts of cliques by the leaves of pivot trees.
 
     Attributes
     ----------
-    k
-        Number of vertices, None: every size.
+    query
+        The query: a size or every size, in all or per vertex.
     limbs
         Words of 64 bits that the cliques of a vertex may need; 0 where they are not counted per vertex, or where the
         sizes say it.
     possible
-        Whether a clique of `k` vertices can be there: some vertex has enough neighbours.
-    cost
-        Estimated number of elementary steps.
+        Whether a clique of the size can be there: some vertex has enough neighbours.
     """
 
-    k: int | None
-    per_vertex: bool
+    query: Query
     limbs: int
     possible: bool
-    cost: float
 
     @property
     def phases(self) -> tuple[RangePhase, ...]:
         """What is known of the phases beforehand."""
-        if self.k is None:
+        if self.query.size is None:
             return (RangeCount(CountCliqueSizes(), self.cost),)
         if not self.possible:
             return ()
-        if self.per_vertex:
-            return (self._of_vertices(self.k, self.limbs),)
-        return (RangeCount(CountLargeCliques(self.k), self.cost),)
+        if self._per_vertex:
+            return (self._of_vertices(self.query.size, self.limbs),)
+        return (RangeCount(CountLargeCliques(self.query.size), self.cost),)
+
+    @property
+    def _per_vertex(self) -> bool:
+        return self.query.want == "per_vertex"
 
     @property
     def kernels(self) -> list[Callable[..., Any] | Call]:
@@ -64,43 +64,46 @@ class CliquePlan:
 
     @property
     def streamed(self) -> RangePhase:
-        """See `longwall.pipeline.planning.plan.CountPlan`; the first one, where others follow."""
+        """See `CountPlan`; the first one, where others follow."""
         return self.phases[0] if self.phases else RangeCount(CountCliqueSizes(), self.cost)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
         return {
             "kind": "cliques",
-            "k": "all" if self.k is None else self.k,
-            "per_vertex": self.per_vertex,
+            "k": self.query.size or "all",
+            "per_vertex": self._per_vertex,
             "estimated_cost": self.cost,
         }
 
     def describe(self) -> str:
         """The plan as text: the stages that run."""
-        what = "cliques of every size" if self.k is None else f"cliques of {self.k} vertices"
-        lines = [f"pattern      {what}", *(phase.describe() for phase in self.phases)]
+        lines = [f"pattern      {self.query.text}", *(phase.describe() for phase in self.phases)]
         if not self.phases:
             lines.append("count        0: every vertex has too few neighbours")
-        if self.k is None and self.per_vertex:
+        if self.query.size is None and self._per_vertex:
             lines.append("then         the cliques of every vertex, one size after the other")
         return "\n".join(lines)
 
-    def execute(self, env: Coordinator) -> list[PatternCount]:
-        """Count, and write the tables."""
-        if self.k is not None:
-            return [PatternCount(f"clique-{self.k}", None, self._count(self.k, env))]
+    def count(self, env: Coordinator) -> int:
+        """Count the cliques of all sizes together."""
+        return sum(self.counts(env))
+
+    def counts(self, env: Coordinator) -> list[int]:
+        """Count the cliques of the size, or of each size from 3 on, and write the tables."""
+        if self.query.size is not None:
+            return [self._count(self.query.size, env)]
         sizes: list[int] = RangeCount(CountCliqueSizes(), self.cost).run(env)
         counts = list(enumerate(sizes))[3:]
         write_sizes(counts, env)
-        if self.per_vertex:
+        if self._per_vertex:
             with VertexTable(env, most=max((count for _, count in counts), default=0), sizes=True) as table:
                 for size, count in counts:
                     self._write(size, limbs_needed([1], [count], 2), table, env)
-        return [PatternCount(f"clique-{size}", None, count) for size, count in counts]
+        return [count for _, count in counts]
 
     def _count(self, k: int, env: Coordinator) -> int:
-        if not self.per_vertex:
+        if not self._per_vertex:
             found: int = RangeCount(CountLargeCliques(k), self.cost).run(env) if self.possible else 0
             return found
         with VertexTable(env, most=None, sizes=False) as table:
@@ -115,21 +118,22 @@ class CliquePlan:
         return CountPerVertex(CountCliquesOfVertices(k, limbs), self.cost)
 
 
-def plan_cliques(k: int | None, graph: Graph, *, per_vertex: bool) -> CliquePlan:
-    """Plan how to count cliques.
+class CliqueLeaves(Method):
+    """Counts cliques that are more than a pattern may have vertices, or of every size, or of each vertex."""
 
-    Parameters
-    ----------
-    k
-        Number of vertices, None: every size.
-    graph
-        The graph.
-    per_vertex
-        Whether the cliques of each vertex are wanted.
-    """
-    stats, limbs = graph.stats, 0
-    possible = k is None or k - 1 <= stats.max_out_degree
-    if per_vertex and k is not None and possible:
-        limbs = limbs_needed(*graph.out_degrees(), k)
-    weighed = parse_pattern(f"clique-{min(k or _WEIGHED, _WEIGHED)}")
-    return CliquePlan(k, per_vertex, limbs, possible, float(sum(plan_match(weighed, stats).rows)))
+    name: ClassVar[str] = "clique-leaves"
+    family: ClassVar[str] = "cliques"
+    about: ClassVar[About] = "cliques"
+    wants: ClassVar[tuple[Want, ...]] = ("count", "per_vertex")
+
+    def propose(self, query: Query, facts: Facts, planner: Planning) -> CountPlan | Refusal:  # noqa: ARG002
+        """Propose the pivot trees."""
+        k, limbs = query.size, 0
+        possible = k is None or k - 1 <= facts.stats.max_out_degree
+        if query.want == "per_vertex" and k is not None and possible:
+            if facts.graph is None:
+                return Refusal("the degrees are not known")
+            limbs = limbs_needed(*facts.graph.out_degrees(), k)
+        weighed = parse_pattern(f"clique-{min(k or _WEIGHED, _WEIGHED)}")
+        cost = float(sum(plan_match(weighed, facts.stats).rows))
+        return CliqueLeavesPlan(query.pattern, cost, query, limbs, possible, method=self.name)

@@ -11,13 +11,12 @@ from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import MAX_FAMILY
 from longwall.pipeline.quoting import quote
-from longwall.pipeline.workloads.base import Workload, answer_pattern, plan_pattern
+from longwall.pipeline.workloads.base import Workload, answer_pattern, answer_several, plan_pattern
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.coordinator import Coordinator
-    from longwall.pipeline.planning.plan import CountPlan
+    from longwall.pipeline.planning.plan import Choice
     from longwall.pipeline.planning.planner import Planner
-    from longwall.pipeline.workloads.cliques.plan import CliquePlan
     from longwall.storage.graph.graph import Graph
 
 _LEAST, _ALL = 3, "all"
@@ -72,16 +71,23 @@ class Cliques(Workload):
         small = isinstance(self.k, int) and 3 < self.k < ROOTED_FROM
         return (Kernels.clique_counter,) if small and self.output == "count" else ()
 
-    def plan(self, graph: Graph, planner: Planner | None = None) -> CountPlan | CliquePlan:
+    def plan(self, graph: Graph, planner: Planner | None = None) -> Choice:
         """Plan for this size, or for every size."""
         if isinstance(self.k, int) and self.k <= MAX_FAMILY and self.output != "vertices":
             return plan_pattern(parse_pattern(f"clique-{self.k}"), graph, self.output, planner)
-        from longwall.pipeline.workloads.cliques.plan import plan_cliques
+        from longwall.pipeline.planning.facts import Facts
+        from longwall.pipeline.planning.planner import PLANNER
+        from longwall.pipeline.planning.query import Query
 
-        return plan_cliques(self.k if isinstance(self.k, int) else None, graph, per_vertex=self.output == "vertices")
+        size = self.k if isinstance(self.k, int) else None
+        query = Query.of_cliques(size, "per_vertex" if self.output == "vertices" else "count")
+        return (planner or PLANNER).plan(query, Facts.of(graph))
 
-    def execute(self, plan: CountPlan | CliquePlan, env: Coordinator) -> list[PatternCount]:
+    def execute(self, plan: Choice, env: Coordinator) -> list[PatternCount]:
         """Count or list the cliques; where every size is wanted there is a count for each."""
-        from longwall.pipeline.workloads.cliques.plan import CliquePlan
-
-        return plan.execute(env) if isinstance(plan, CliquePlan) else [answer_pattern(plan, env)]
+        if plan.query.about == "pattern":
+            return [answer_pattern(plan, env)]
+        counts, method = answer_several(plan, env)
+        sizes = [self.k] if isinstance(self.k, int) else range(3, 3 + len(counts))
+        names = (f"clique-{size}" for size in sizes)
+        return [PatternCount(name, None, count, method=method) for name, count in zip(names, counts, strict=True)]
