@@ -56,6 +56,14 @@ def pytest_sessionfinish() -> None:
     gc.freeze()
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _no_compile_notice() -> Iterator[None]:
+    """Keep standard error the same whether kernels are compiled or loaded."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("longwall.kernels.jit.compile_notice.SECONDS", float("inf"))
+        yield
+
+
 @pytest.fixture(scope="session", params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def engine_kind(request: pytest.FixtureRequest) -> str:
     """Each engine in turn."""

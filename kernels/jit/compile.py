@@ -79,11 +79,7 @@ class Kernel:
         """Return the function for a signature, loaded or compiled."""
         with self._lock:
             for compiler in ELSEWHERE:
-                COMPILING.begin()
-                try:
-                    compiler.compile(self, signature)
-                finally:
-                    COMPILING.end()
+                compiler.compile(self, signature)
             loaded = load_machine_code(self._function, signature)
             found: Callable[..., Any] = loaded or self.dispatcher.compile(
                 types_of_text(signature, self._function.__globals__)

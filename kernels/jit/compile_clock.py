@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 
 
 class _Clock:
@@ -10,13 +11,18 @@ class _Clock:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._going, self._began, self._before = 0, 0.0, 0.0
+        self.listeners: list[Callable[[], None]] = []  # are called when it begins to run
 
     def begin(self) -> None:
         """Begin with a kernel."""
         with self._lock:
-            if not self._going:
+            starts = not self._going
+            if starts:
                 self._began = time.perf_counter()
             self._going += 1
+        if starts:
+            for listener in list(self.listeners):
+                listener()
 
     def end(self) -> None:
         """End with a kernel."""

@@ -129,7 +129,12 @@ class CompilePool:
                 if key in self._waiting:
                     self._waiting.remove(key)
                     self._waiting.appendleft(key)
-            wait([future])
+            if not future.done():
+                COMPILING.begin()
+                try:
+                    wait([future])
+                finally:
+                    COMPILING.end()
 
     def show(self, observer: Progress) -> None:
         """Wait until all are compiled, and show how far that is."""

@@ -98,7 +98,8 @@ class Matches:
     def count(self) -> int:
         """Count the rows without listing them; if all have been read before, return their known number."""
         if self._count is None:
-            with self._question.answered(workload={"output": "count"}, export={"limit": None}) as result:
+            counting = self._question.answered(workload={"output": "count"}, export={"limit": None})
+            with self._question.waiting(), counting as result:
                 assert result.count is not None, "one number answers"
                 self._count = result.count if self.limit is None else min(result.count, self.limit)
         return self._count

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from longwall.kernels.jit.compile_notice import noticed_compiling
 from longwall.pipeline.config import RunSpec, load_config
 from longwall.pipeline.inputs import thread_note
 from longwall.pipeline.run import answer
@@ -138,6 +139,10 @@ class Question:
         from longwall.pipeline.progress.observers import choose_observer
 
         return choose_observer(quiet=False)
+
+    def waiting(self) -> AbstractContextManager[None]:
+        """Return a context in which a user who sees no progress is told of kernels that take long to compile."""
+        return nullcontext() if self.progress else noticed_compiling()
 
     def ask(
         self, folder: SpillFolder, observer: Observer, rows: RowStream | None, **changed: Mapping[str, Any]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import difflib
 import inspect
+from contextlib import nullcontext
 from functools import wraps
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+from longwall.kernels.jit.compile_notice import noticed_compiling
 from longwall.storage.errors import ArgumentError, one_frame
 
 if TYPE_CHECKING:
@@ -35,7 +37,9 @@ def public(function: Callable[..., Any], name: str) -> Callable[..., Any]:
             seen.bind(*arguments, **named)
         except TypeError as error:
             raise ArgumentError(_misfit(name, named, list(seen.parameters.values()), str(error))) from None
-        return function(*arguments, **named)
+        shown = named.get("progress") or named.get("observer") is not None
+        with nullcontext() if shown else noticed_compiling():
+            return function(*arguments, **named)
 
     call = one_frame(checked)
     call.__signature__ = seen  # type: ignore[attr-defined]

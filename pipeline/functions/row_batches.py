@@ -195,7 +195,7 @@ def _search(
     ended: threading.Event,
 ) -> None:
     try:
-        with SpillFolder(question.spec.memory.spill) as folder:
+        with SpillFolder(question.spec.memory.spill) as folder, question.waiting():
             question.ask(folder, observer, stream, **changed)
     except BaseException as failure:
         stream.end(failure)

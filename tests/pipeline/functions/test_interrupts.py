@@ -12,6 +12,8 @@ _CODE = """
 import json, os, signal, threading, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # as in the process of a notebook
 import longwall, networkx
+from longwall.kernels.jit import compile_notice
+compile_notice.SECONDS = float("inf")
 
 big = longwall.generate_graph("rmat", scale=14, edge_factor=16, seed=1)
 karate = longwall.graph(networkx.karate_club_graph())
