@@ -142,7 +142,7 @@ def _describe_order(spec: RunSpec) -> list[Part]:
     """Return a line if the rows of a listing are sorted."""
     if not spec.export.sort:
         return []
-    columns = spec.export.columns or tuple(f"v{vertex}" for vertex in range(spec.workload.num_columns or 0))
+    columns = spec.export.columns or spec.workload.column_names
     return [([f"sort         all rows by {', '.join(columns)}, once they are written"], {"sort": list(columns)})]
 
 
@@ -342,8 +342,9 @@ def _describe_totals(
         facts["levels_on_disk"] = levels
         lines.append(f"levels       up to {round_size(levels)} on disk, uncompressed; {fits} memory.disk")
     export = spec.export
-    names = export.columns or tuple(f"v{vertex}" for vertex in plan.order)
-    written = [one for one, vertex in zip(estimates, plan.order, strict=True) if f"v{vertex}" in names]
+    names = plan.pattern.columns
+    chosen = export.columns or names
+    written = [one for one, vertex in zip(estimates, plan.order, strict=True) if names[vertex] in chosen]
     rows = estimates[-1].rows
     size = _parquet_bytes(written, rows, graph.num_vertices)
     if spec.limit is not None and rows > spec.limit:

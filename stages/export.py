@@ -271,12 +271,14 @@ class EmbeddingWriter:
     ----------
     open_sink
         Makes the sink for rows of a schema.
+    names
+        The name of the column of each pattern vertex.
     order
         Matching order: the pattern vertex of each level.
     graph
         The graph, which knows the ids of the input.
     columns
-        Names of the columns to write (``v0``, ``v1``, ...: one per pattern vertex), None for all.
+        Names of the columns to write, None for all.
     limit
         Shared row limit.
     metadata
@@ -293,6 +295,7 @@ class EmbeddingWriter:
     def __init__(
         self,
         open_sink: Callable[[pa.Schema], RowSink],
+        names: Sequence[str],
         order: Sequence[int],
         graph: Graph,
         *,
@@ -302,8 +305,8 @@ class EmbeddingWriter:
     ):
         import pyarrow as pa
 
-        names = {f"v{vertex}": level for level, vertex in enumerate(order)}
-        self._levels = {name: names[name] for name in (columns or sorted(names, key=lambda name: int(name[1:])))}
+        levels = {names[vertex]: level for level, vertex in enumerate(order)}
+        self._levels = {name: levels[name] for name in (columns or names)}
         self._schema = pa.schema(
             [pa.field(name, graph.id_type, nullable=False) for name in self._levels],
             metadata={"longwall": json.dumps(metadata)},

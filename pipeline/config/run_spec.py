@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 import tomli_w
 from pydantic import ConfigDict, Field, GetPydanticSchema, create_model
 
+from longwall.pipeline.patterns.pattern import numbered_columns
 from longwall.pipeline.quoting import join_names, quote
 from longwall.pipeline.workloads import workload_kinds, workload_named
 from longwall.pipeline.workloads.base import Workload
@@ -187,11 +188,11 @@ def _export_faults(export: ExportSection, workload: Workload) -> list[tuple[str,
         texts = {"sort": f"embeddings of {workload.kind} patterns are not sorted: remove it"}
         other = f"all embeddings of {workload.kind} patterns are written: remove it"
         return [(key, texts.get(key, other)) for key in given]
-    names = [f"v{vertex}" for vertex in range(workload.num_columns)]
+    names = workload.column_names
     unknown = [name for name in export.columns or () if name not in names]
     if not unknown:
         return []
     text = f"the pattern has no column {quote(unknown[0])}, only {join_names(names)}"
-    if unknown[0] in (vertices := workload.vertex_names):
-        text += f"; the column of vertex ({unknown[0]}) is {quote(names[vertices.index(unknown[0])])}"
+    if unknown[0] in (numbered := numbered_columns(len(names))):
+        text += f"; columns have the names of the pattern's vertices, so use {quote(names[numbered.index(unknown[0])])}"
     return [("columns", text)]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from longwall.pipeline.functions.one_run import Options, Question, require_whole
 from longwall.pipeline.functions.row_batches import RowBatches
-from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern_of import pattern as pattern_of
 from longwall.pipeline.patterns.pattern_of import source_text
 from longwall.pipeline.table import Table
@@ -39,11 +38,11 @@ class Matches:
     title
         What the rows are.
     columns
-        The name of each column -> its name in the files of a run.
+        Names of the columns.
     """
 
-    def __init__(self, question: Question, title: str, columns: Mapping[str, str]):
-        self._question, self._title, self._columns = question, title, dict(columns)
+    def __init__(self, question: Question, title: str, columns: Sequence[str]):
+        self._question, self._title, self._columns = question, title, list(columns)
         self._reading = weakref.WeakSet[RowBatches]()
         self._schema: pa.Schema | None = None
         self._count: int | None = None
@@ -236,9 +235,7 @@ def match(
         require_whole("limit", limit, 1)
     workload = {"kind": "match", "pattern": text, "induced": induced, "output": "embeddings"}
     question = Question.of(graph, workload, options, limit=limit)
-    stored = parse_pattern(text).columns
-    columns = {name: f"v{stored.index(name)}" for name in wanted.columns}
-    return Matches(question, f"embeddings of {wanted.name or text}", columns)
+    return Matches(question, f"embeddings of {wanted.name or text}", wanted.columns)
 
 
 def maximal_cliques(graph: Any, *, min_size: int = 2, limit: int | None = None, **options: Unpack[Options]) -> Matches:
@@ -271,4 +268,4 @@ def maximal_cliques(graph: Any, *, min_size: int = 2, limit: int | None = None, 
         require_whole("limit", limit, 1)
     workload = {"kind": "maximal-cliques", "min_size": min_size, "output": "embeddings"}
     question = Question.of(graph, workload, options, limit=limit)
-    return Matches(question, "maximal cliques", {"clique": "clique", "size": "size"})
+    return Matches(question, "maximal cliques", ["clique", "size"])

@@ -6,7 +6,7 @@ import contextvars
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -36,7 +36,7 @@ class RowBatches:
     question
         The question that the search answers.
     columns
-        The name of each column -> its name in the search.
+        Names of the columns, in their order.
     done
         Called with the object when all rows have been read.
     changed
@@ -53,7 +53,7 @@ class RowBatches:
     def __init__(
         self,
         question: Question,
-        columns: Mapping[str, str],
+        columns: Sequence[str],
         done: Callable[[RowBatches], None] | None = None,
         **changed: Mapping[str, Any],
     ):
@@ -92,7 +92,7 @@ class RowBatches:
             if whole and self._done is not None:
                 self._done(self)
             raise StopIteration
-        columns = [stored.column(name) for name in self._columns.values()]
+        columns = [stored.column(name) for name in self._columns]
         batch = pa.RecordBatch.from_arrays(columns, schema=self._named(stored.schema))
         if not self.rows:
             self.first = batch.slice(0, _SHOWN).to_pylist()
@@ -126,7 +126,7 @@ class RowBatches:
     def _named(self, stored: pa.Schema) -> pa.Schema:
         import pyarrow as pa
 
-        return pa.schema([(name, stored.field(there).type) for name, there in self._columns.items()])
+        return pa.schema([(name, stored.field(name).type) for name in self._columns])
 
 
 class _Search:

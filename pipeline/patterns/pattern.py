@@ -59,7 +59,7 @@ class Pattern:
     @property
     def columns(self) -> tuple[str, ...]:
         """What the columns of its embeddings are called: the names of the vertices, or ``v0``, ``v1``, ..."""
-        return self.names or tuple(f"v{vertex}" for vertex in range(self.num_vertices))
+        return self.names or numbered_columns(self.num_vertices)
 
     @cached_property
     def neighbours(self) -> tuple[frozenset[int], ...]:
@@ -133,6 +133,11 @@ class Pattern:
     def label(self, vertex: int) -> int:
         """Label of a vertex, `ANY_LABEL` where the pattern has none."""
         return ANY_LABEL if self.labels is None else self.labels[vertex]
+
+
+def numbered_columns(vertices: int) -> tuple[str, ...]:
+    """Return what the columns of vertices without names are called."""
+    return tuple(f"v{vertex}" for vertex in range(vertices))
 
 
 def make_pattern(edges: Iterable[tuple[int, int]], labels: Sequence[int] | None = None, *, name: str = "") -> Pattern:

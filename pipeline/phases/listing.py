@@ -32,7 +32,7 @@ def list_matches(plan: MatchPlan, env: Coordinator, *, written: int = 0) -> int:
     InputError
         If a chunk of one row's extensions does not fit a budget, or a column does not exist.
     """
-    names = [f"v{vertex}" for vertex in range(plan.pattern.num_vertices)]
+    names = plan.pattern.columns
     unknown = sorted(set(env.spec.export.columns or ()) - set(names))
     if unknown:
         raise InputError(f"export.columns: the pattern has no column {unknown[0]!r}, only {', '.join(names)}")

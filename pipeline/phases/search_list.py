@@ -117,6 +117,7 @@ def embedding_writer(plan: MatchPlan, env: Environment, memory: WriterMemory, li
     """Return the writer of a worker."""
     return EmbeddingWriter(
         lambda schema: row_sink(env, schema, memory),
+        plan.pattern.columns,
         plan.order,
         env.graph,
         columns=env.spec.export.columns,

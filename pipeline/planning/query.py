@@ -77,8 +77,10 @@ class Query:
     def to_dict(self) -> dict[str, Any]:
         """The question as JSON-able data: a resumed run must have the same."""
         pattern = self.pattern
-        cliques = {"cliques": self.size or "all"} if self.about == "cliques" else {}
-        return cliques | {
+        extra: dict[str, Any] = {"columns": pattern.names} if self.want == "rows" and pattern.names else {}
+        if self.about == "cliques":
+            extra["cliques"] = self.size or "all"
+        return extra | {
             "pattern": pattern.edge_text,
             "labels": pattern.labels,
             "edge_labels": pattern.edge_labels,

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.label_names import label_texts
+from longwall.pipeline.patterns.pattern import numbered_columns
 from longwall.pipeline.workloads.sections import Section
 
 if TYPE_CHECKING:
@@ -72,14 +73,14 @@ class Workload(Section, ABC):
         return None
 
     @property
-    def vertex_names(self) -> tuple[str, ...]:
-        """Names that the config gives the vertices of its pattern; empty where they have none."""
-        return ()
-
-    @property
     def num_columns(self) -> int | None:
         """Number of columns of the embeddings, one per pattern vertex; None where columns and rows are not chosen."""
         return None
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of these columns."""
+        return numbered_columns(self.num_columns or 0)
 
     @property
     def kernels(self) -> tuple[Any, ...]:

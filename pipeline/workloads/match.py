@@ -136,14 +136,14 @@ class Match(Workload):
         return self.limit
 
     @property
-    def vertex_names(self) -> tuple[str, ...]:
-        """Names of the vertices of the one pattern."""
-        return () if self._several else read_query(self._queries[0].source).names
-
-    @property
     def num_columns(self) -> int | None:
         """Number of columns of the embeddings."""
         return None if self._several else read_query(self._queries[0].source).num_vertices
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of these columns, which are those of the vertices of the one pattern if it names them."""
+        return () if self._several else read_query(self._queries[0].source).columns
 
     @property
     def kernels(self) -> tuple[Any, ...]:

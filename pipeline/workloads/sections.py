@@ -483,7 +483,9 @@ class ExportSection(Section):
         default=None, description="stop after this many rows; by default all are written"
     )
     columns: Annotated[tuple[str, ...] | None, BeforeValidator(_column_names)] = Field(
-        default=None, description='write only these columns, such as `["v0", "v2"]`; by default all of them'
+        default=None,
+        description='write only these columns, such as `["v0", "v2"]`, or `["a", "c"]` of a pattern that names its '
+        "vertices; by default all of them",
     )
     sort: bool | None = Field(
         default=None,

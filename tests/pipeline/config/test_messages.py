@@ -184,9 +184,9 @@ LISTED = workload(kind="cliques", k=4, output="embeddings")
         (LISTED | {"export": {"columns": ["v0", "v1", "v0"]}}, "export.columns", '"v0" is there twice'),
         (LISTED | {"export": {"columns": ["v0", "v4"]}}, "export.columns", 'no column "v4", only v0, v1, v2, v3'),
         (
-            workload(kind="match", pattern="(b)-(a)-(c)", output="embeddings") | {"export": {"columns": ["a"]}},
+            workload(kind="match", pattern="(b)-(a)-(c)", output="embeddings") | {"export": {"columns": ["v1"]}},
             "export.columns",
-            'no column "a", only v0, v1, v2; the column of vertex (a) is "v1"',
+            'no column "v1", only b, a, c; columns have the names of the pattern\'s vertices, so use "a"',
         ),
         (LISTED | {"export": {"columns": ["v0", 1]}}, "export.columns[1]", "expected a text"),
         (

@@ -52,6 +52,6 @@ def test_vertices_without_labels_match_any(text, join, induced, engine_kind, tmp
     wanted = mappings(text, induced)
     assert longwall.run(sections | {"workload": workload | {"count": "mappings"}}).count == len(wanted)
     listed = longwall.run(sections | {"workload": workload | {"output": "embeddings"}}).table().to_pydict()
-    rows = list(zip(*(listed[f"v{v}"] for v in range(len(listed))), strict=True))
+    rows = list(zip(*listed.values(), strict=True))
     assert len({*rows} & wanted) == len(rows)
     assert len({frozenset(frozenset((row[u], row[v])) for u, v in pattern(text).edges) for row in wanted}) <= len(rows)

@@ -1,7 +1,8 @@
 """Every workload's results have the names and the labels of the input."""
 
 import csv
-from itertools import combinations
+import json
+from itertools import combinations, permutations
 from pathlib import Path
 
 import networkx as nx
@@ -37,6 +38,68 @@ def test_embeddings(tmp_path, network):
     result = run(tmp_path, kind="triangles", output="embeddings")
     found = {frozenset(row.values()) for row in rows(result, "embeddings")}
     assert found == {frozenset(c) for c in nx.enumerate_all_cliques(network) if len(c) == 3}
+
+
+@pytest.mark.parametrize("order", ["depth", "levels"])
+@pytest.mark.parametrize("join", ["vertices", "edges"])
+@pytest.mark.parametrize("sort", [False, True])
+def test_columns_have_the_names_of_the_vertices_of_the_pattern(tmp_path, network, order, join, sort):
+    kind = dict(network.nodes(data="kind"))
+    config = {
+        "graph": {"path": str(tmp_path / "g.csv"), "vertices": str(tmp_path / "v.csv")},
+        "workload": {
+            "kind": "match",
+            "pattern": "(who:person)-(town:city)-(:firm)",
+            "output": "embeddings",
+            "join": join,
+        },
+        "export": {"sort": sort},
+        "scheduler": {"order": order},
+        "engine": {"kind": "cpu"},
+        "run": {"directory": str(tmp_path)},
+    }
+    expected = {
+        (who, town, firm)
+        for town in network
+        for who, firm in permutations(network[town], 2)
+        if (kind[who], kind[town], kind[firm]) == KINDS
+    }
+    found = rows(longwall.run(config), "embeddings")
+    assert {tuple(row) for row in found} == {("who", "town", "v0")}
+    listed = [tuple(row.values()) for row in found]
+    assert len(listed) == len(expected) > 0
+    assert set(listed) == expected
+    if sort:
+        assert listed == sorted(listed)
+    chosen = rows(longwall.run(config, overrides=['export.columns=["town","who"]']), "embeddings")
+    assert {tuple(row) for row in chosen} == {("town", "who")}
+    assert sorted(tuple(row.values()) for row in chosen) == sorted((town, who) for who, town, _ in expected)
+    asked = longwall.match(longwall.open_graph(tmp_path / "g.csv", tmp_path / "v.csv"), config["workload"]["pattern"])
+    assert asked.column_names == ["who", "town", "v0"]
+    assert {tuple(row.values()) for row in asked.to_arrow().to_pylist()} == expected
+
+
+def test_a_listing_that_a_version_with_numbered_columns_began_is_not_gone_on_with(tmp_path, network):
+    config = {
+        "graph": {"path": str(tmp_path / "g.csv")},
+        "workload": {"kind": "match", "pattern": "(a)-(b)-(c)-(d)-(a)", "output": "embeddings"},
+        "scheduler": {"order": "levels"},
+        "memory": {"disk": "8KiB"},
+        "engine": {"kind": "cpu"},
+        "run": {"directory": str(tmp_path), "name": "begun"},
+    }
+    with pytest.raises(longwall.RunError, match=r"memory\.disk"):
+        longwall.run(config)
+    path = tmp_path / "begun" / "manifest.json"
+    text = path.read_text()
+    manifest = json.loads(text)
+    assert manifest["question"].pop("columns") == ["a", "b", "c", "d"]
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(longwall.InputError, match="its question is not the one that it began with; start a new run"):
+        longwall.resume(tmp_path / "begun", overrides=["memory.disk=1GiB"])
+    path.write_text(text)
+    result = longwall.resume(tmp_path / "begun", overrides=["memory.disk=1GiB"])
+    assert result.table().column_names == ["a", "b", "c", "d"]
 
 
 def test_triangles_of_vertices(tmp_path, network):
