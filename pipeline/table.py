@@ -23,15 +23,18 @@ _COLUMNS = 12  # of a notebook
 _LETTERS = 32  # of a cell
 _PICTURE = 64  # pixels, the width of a pattern's drawing
 _GAP = "…"
+_BATCH = 4096  # rows that are converted at a time in a loop over them
 
 
 class Table:
     """Rows with named columns, over an Arrow table.
 
     It prints its first and last rows. ``len`` is the number of its rows, ``table["count"]`` a column (a chunked array
-    of Arrow) and ``table[:5]`` a table of some rows. Every other attribute of an Arrow table, such as ``group_by`` or
+    of Arrow) and ``table[:5]`` a table of some rows. A loop goes over the rows, each a dictionary. Every other attribute of an Arrow table, such as ``group_by`` or
     ``filter``, is there as well; an Arrow table that it returns is a `Table`, too. Libraries that read Arrow streams
-    take it as it is: ``polars.DataFrame(table)``, ``pyarrow.table(table)``.
+    take it as it is: ``polars.DataFrame(table)``, ``pyarrow.table(table)``. ``pandas.DataFrame(table)`` works, too, but
+    reads row by row: `to_pandas` is quicker, and keeps the columns of a table without rows. ``dict(table)`` has the
+    columns by their names.
 
     Parameters
     ----------
@@ -96,9 +99,14 @@ class Table:
         found = self._arrow[key]
         return Table(found) if isinstance(key, slice) else found
 
-    def __iter__(self) -> Iterator[pa.ChunkedArray]:
-        """Return the columns one by one."""
-        return iter(self._arrow.columns)
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Return the rows one by one, each a mapping from the names of the columns."""
+        for batch in self._arrow.to_batches(max_chunksize=_BATCH):
+            yield from batch.to_pylist()
+
+    def keys(self) -> list[str]:
+        """Names of the columns: ``dict(table)`` asks for them."""
+        return self.column_names
 
     def __contains__(self, name: object) -> bool:
         """Whether there is a column of this name."""

@@ -20,6 +20,8 @@ from longwall.storage.system.html import html_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_ASK = "count() counts them, to_arrow() lists them, and head(1) asks for one"
+
 
 class Matches:
     """A table of rows, searched for on demand.
@@ -137,6 +139,16 @@ class Matches:
     def to_polars(self) -> Any:
         """Return all rows as a data frame of polars; it is not part of the memory budget."""
         return require_package("polars", "to_polars").from_arrow(self.to_arrow())
+
+    def __len__(self) -> int:
+        raise TypeError(f"the number of rows is not known before they are searched for: {_ASK}")
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"whether there are rows is not known before they are searched for: {_ASK}")
+
+    def __array__(self, *_: object, **__: object) -> Any:
+        """Refuse to be an array: ``pandas.DataFrame(matches)`` would ask for one, and get no names of columns."""
+        raise TypeError("rows that are searched for on demand are no array: use to_pandas(), to_polars() or to_arrow()")
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
         """Return the rows as an Arrow stream, batch by batch: other libraries read it."""

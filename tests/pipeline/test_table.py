@@ -27,6 +27,51 @@ def html_of(table: Table) -> ElementTree.Element:
     return ElementTree.fromstring(table._repr_html_())
 
 
+def assorted(rows: int) -> pa.Table:
+    """A table of the types that results have."""
+    many = range(rows)
+    return pa.table(
+        {
+            "vertex": pa.array([2**63 + at for at in many], pa.uint64()),
+            "name": pa.array([f"n {at}" for at in many], pa.string()),
+            "size": pa.array([at % 7 for at in many], pa.int32()),
+            "count": pa.array([10**30 + at for at in many], pa.decimal128(38, 0)),
+            "seconds": pa.array([at / 8 for at in many], pa.float64()),
+            "labels": pa.array([["x", None][: at % 3] for at in many], pa.list_(pa.string())),
+            "exact": pa.array([at % 2 == 0 for at in many], pa.bool_()),
+        }
+    )
+
+
+@pytest.mark.parametrize("rows", [1, 2, 7, 10_000])
+def test_constructors_of_other_libraries_take_a_table(rows):
+    arrow = assorted(rows)
+    table = Table(arrow)
+    assert pa.table(table).equals(arrow)
+    assert dict(table) == {name: arrow[name] for name in arrow.column_names}
+    assert list(table) == arrow.to_pylist()
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    made = pandas.DataFrame(table)
+    assert made.columns.tolist() == arrow.column_names
+    assert made.to_dict("list") == arrow.to_pydict()
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    assert polars.DataFrame(table).equals(polars.from_arrow(arrow))
+
+
+def test_matches_say_what_to_ask_in_place_of_their_length():
+    found = longwall.match(longwall.example("karate"), "triangle")
+    for ask in (len, bool):
+        with pytest.raises(TypeError, match=r"searched for: count\(\) counts them"):
+            ask(found)
+    assert sum(batch.num_rows for batch in list(found)) == 45
+    for library, name in (("pandas", "DataFrame"), ("numpy", "asarray")):
+        make = getattr(pytest.importorskip(library, reason=f"{library} is not installed"), name)
+        with pytest.raises(TypeError, match=r"use to_pandas\(\)"):
+            make(found)
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    assert polars.DataFrame(found).shape == pa.table(found).shape == (45, 3)
+
+
 def test_functions_return_tables():
     graph = longwall.graph(nx.karate_club_graph())
     found = {
@@ -140,7 +185,7 @@ def test_tables_are_as_arrow_tables_were(motifs):
     assert motifs.column_names == arrow.column_names
     assert motifs.schema == arrow.schema
     assert motifs["count"] == motifs[3] == motifs.column("count") == arrow["count"]
-    assert list(motifs) == list(arrow.columns) == motifs.columns
+    assert motifs.columns == list(arrow.columns)
     assert "count" in motifs
     assert "counts" not in motifs
     assert motifs.to_pylist() == arrow.to_pylist()
