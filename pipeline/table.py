@@ -30,11 +30,11 @@ class Table:
     """Rows with named columns, over an Arrow table.
 
     It prints its first and last rows. ``len`` is the number of its rows, ``table["count"]`` a column (a chunked array
-    of Arrow) and ``table[:5]`` a table of some rows. A loop goes over the rows, each a dictionary. Every other attribute of an Arrow table, such as ``group_by`` or
-    ``filter``, is there as well; an Arrow table that it returns is a `Table`, too. Libraries that read Arrow streams
-    take it as it is: ``polars.DataFrame(table)``, ``pyarrow.table(table)``. ``pandas.DataFrame(table)`` works, too, but
-    reads row by row: `to_pandas` is quicker, and keeps the columns of a table without rows. ``dict(table)`` has the
-    columns by their names.
+    of Arrow) and ``table[:5]`` a table of some rows. A loop goes over the rows, each a dictionary. Every other
+    attribute of an Arrow table, such as ``group_by`` or ``filter``, is there as well; an Arrow table that it returns is
+    a `Table`, too. Libraries that read Arrow streams take it as it is: ``polars.DataFrame(table)``,
+    ``pyarrow.table(table)``. ``pandas.DataFrame(table)`` works, too, but reads row by row: `to_pandas` is quicker, and
+    keeps the columns of a table without rows. ``dict(table)`` has the columns by their names.
 
     Parameters
     ----------
