@@ -30,6 +30,7 @@ from longwall.pipeline.terminal.cleaning import add_cleaning
 from longwall.pipeline.terminal.commands import add_commands
 from longwall.pipeline.terminal.logs import LEVELS, log_to_stderr
 from longwall.pipeline.terminal.options import (
+    EMPTY,
     FORMATS,
     IDS,
     AsJson,
@@ -37,6 +38,7 @@ from longwall.pipeline.terminal.options import (
     Config,
     Configs,
     Disk,
+    Empty,
     Header,
     Ids,
     LabelFile,
@@ -316,6 +318,7 @@ def ingest(
     vertex_name: VertexName = None,
     ids: Ids = "auto",
     header: Header = None,
+    empty: Empty = "refuse",
     memory: Memory = None,
     spill: Spill = Path("spill"),
     disk: Disk = None,
@@ -337,9 +340,11 @@ def ingest(
         store = user_path(store)
         if ids not in IDS:
             raise InputError(f"--ids: expected auto, integers or names, not {brief(ids)}")
+        if empty not in EMPTY:
+            raise InputError(f"--empty: expected refuse or drop, not {brief(empty)}")
         chosen: Any = _pair(columns)
         label = None if edge_label is None else _column(edge_label)
-        table = TableOptions(chosen, label, ids, header, vertex_label, vertex_name)  # type: ignore[arg-type]
+        table = TableOptions(chosen, label, ids, header, vertex_label, vertex_name, empty)  # type: ignore[arg-type]
         options: dict[str, Any] = {"transactions": transactions, "file_format": file_format, "table": table}
         make = partial(ingest_file, source, store, one_of(labels, vertices), **options)
         make_store(store, memory, spill, disk, choose_observer(quiet, progress), make)
@@ -430,6 +435,7 @@ def info(
     vertex_name: VertexName = None,
     ids: Ids = "auto",
     header: Header = None,
+    empty: Empty = "refuse",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show the size, degrees, labels and hash of a graph.
@@ -450,6 +456,7 @@ def info(
             "vertex_name": vertex_name,
             "ids": ids,
             "header": header,
+            "empty": empty,
         }
         if is_store(graph):
             facts = describe_store(graph)

@@ -238,6 +238,7 @@ def _read_graph(
             spec.graph.header,
             spec.graph.vertex_label,
             spec.graph.vertex_name,
+            spec.graph.empty,
         ),
         resources=resources,
         adjacency=adjacency,
@@ -283,6 +284,7 @@ def open_graph(
     vertex_name: str | None = None,
     ids: Literal["auto", "integers", "names"] = "auto",
     header: bool | None = None,
+    empty: Literal["refuse", "drop"] = "refuse",
 ) -> Graph:
     r"""Open a graph store, or read a graph file of any known format.
 
@@ -316,6 +318,9 @@ def open_graph(
         Whether vertices are ``"integers"`` or have ``"names"``; by default the first rows say it.
     header
         Whether the first line of a text names the columns; by default that is said by the first rows, too.
+    empty
+        ``"drop"``: rows of an edge list or a Parquet file without one of their ends are dropped and counted; by default
+        they are refused.
 
     Returns
     -------
@@ -352,6 +357,8 @@ def open_graph(
     require_observer(observer)
     if ids not in ("auto", "integers", "names"):
         raise InputError(f'ids: expected "auto", "integers" or "names", not {brief(ids)}')
+    if empty not in ("refuse", "drop"):
+        raise InputError(f'empty: expected "refuse" or "drop", not {brief(empty)}')
     observer = observer or NullObserver()
     graph = load_graph(
         path,
@@ -359,7 +366,7 @@ def open_graph(
         observer,
         transactions=transactions,
         file_format=file_format,
-        table=TableOptions(columns, edge_label, ids, header, vertex_label, vertex_name),
+        table=TableOptions(columns, edge_label, ids, header, vertex_label, vertex_name, empty),
         note=observer.note,
     )
     if line := counts_line(shown_path(path), graph.notes):

@@ -23,6 +23,7 @@ FORMATS = (
     "sif",
 )
 IDS = ("auto", "integers", "names")
+EMPTY = ("refuse", "drop")
 
 RunFolder = Annotated[
     str,
@@ -102,6 +103,13 @@ Header = Annotated[
 ]
 Ids = Annotated[
     str, typer.Option(help="auto, integers or names: what vertices are.", autocompletion=completion.one_of(*IDS))
+]
+Empty = Annotated[
+    str,
+    typer.Option(
+        help="refuse or drop: what becomes of rows without one of their ends.",
+        autocompletion=completion.one_of(*EMPTY),
+    ),
 ]
 VertexLabel = Annotated[
     str | None,

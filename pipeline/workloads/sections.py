@@ -233,6 +233,11 @@ class GraphSection(Section):
     header: bool | None = Field(
         default=None, description="whether the first line of a text names the columns; by default the first rows say it"
     )
+    empty: Literal["refuse", "drop"] = Field(
+        default="refuse",
+        description="`drop`: rows of an edge list or a Parquet file without one of their ends are dropped, and the run "
+        "notes their number; `refuse`: they are an error",
+    )
     directed: bool = Field(
         default=False, description="`true` says that the edges have directions: they are dropped, and the run notes it"
     )

@@ -332,6 +332,8 @@ def _reader(path: Path, asked: _Asked, memory: int, workers: int, progress: Prog
         if chosen not in _WITH_COLUMNS and (table.columns is not None or table.header is not None):
             raise InputError(f"{path}: {chosen} files have no columns; leave out columns and header")
         attribute = table.vertex_label if asked.labels is None else None
+        if chosen not in _WITH_COLUMNS and table.empty == "drop":
+            raise InputError(f"{path}: {chosen} files have no rows that can be dropped; leave out empty")
         if chosen not in _WITH_NODES and attribute is not None:
             raise InputError(
                 f"{path}: vertex_label names an attribute of nodes, which this format has not; give the table whose "
@@ -350,6 +352,7 @@ def _reader(path: Path, asked: _Asked, memory: int, workers: int, progress: Prog
             value=attribute,
             label_names=asked.label_names,
             vertex_name=table.vertex_name,
+            drops=table.empty == "drop" if chosen in _WITH_COLUMNS else None,
             notes=asked.notes,
         )
         return _TABLES[chosen](path, memory, workers, progress, request)

@@ -112,13 +112,13 @@ def is_text(kind: Any) -> bool:
     return bool(is_uuid or pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def texts_of(where: object, name: str, column: Any, start: int) -> HashedTexts:
+def texts_of(where: object, name: str, column: Any, start: int | Int64s, drop: str = DROP) -> HashedTexts:
     """Return a column of texts, or of UUIDs as they are written; what a dictionary repeats is hashed once.
 
     Parameters
     ----------
-    where, name, column, start
-        As of `ids_of`.
+    where, name, column, start, drop
+        As of `integers_of`.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def texts_of(where: object, name: str, column: Any, start: int) -> HashedTexts:
     import pyarrow.compute as pc
 
     if column.null_count:
-        raise _empty(where, name, column.is_null().to_numpy(zero_copy_only=False), start)
+        raise _empty(where, name, column.is_null().to_numpy(zero_copy_only=False), start, drop)
     index = None
     if pa.types.is_dictionary(column.type):
         index, column = column.indices.to_numpy().astype(np.int64), column.dictionary
@@ -142,15 +142,16 @@ def texts_of(where: object, name: str, column: Any, start: int) -> HashedTexts:
         raise InputError(f"{where}: column {name} is damaged, as it has texts that its dictionary lacks; copy it again")
     lengths = np.diff(texts.starts)
     if (empty := (lengths if index is None else lengths[index]) == 0).any():
-        raise _empty(where, name, empty, start)
+        raise _empty(where, name, empty, start, drop)
     hashed = hash_texts(texts)
     return hashed if index is None else hashed.spread(index)
 
 
-def _empty(where: object, name: str, empty: npt.NDArray[np.bool_], start: int) -> InputError:
+def _empty(where: object, name: str, empty: npt.NDArray[np.bool_], start: int | Int64s, drop: str) -> InputError:
     """Make the error for rows, bool[rows], in which a column is empty."""
     more = and_more(int(empty.sum()) - 1, place_of(start, len(empty) - 1))
-    advice = f"fill them, or {DROP}" if more else "fill or remove the row"
+    one = "fill or remove the row" if drop is DROP else f"fill it, or {drop}"
+    advice = f"fill them, or {drop}" if more else one
     return InputError(f"{where}, {place_of(start, int(np.argmax(empty)))}: column {name} is empty{more}; {advice}")
 
 
@@ -164,7 +165,7 @@ def _uuid_texts(column: Any) -> Texts:
     return Texts(written.ravel(), np.arange(count + 1) * _UUID_TEXT)
 
 
-def integers_of(where: object, name: str, column: Any, start: int) -> npt.NDArray[Any]:
+def integers_of(where: object, name: str, column: Any, start: int | Int64s, drop: str = DROP) -> npt.NDArray[Any]:
     """Return a column as integer[rows].
 
     Parameters
@@ -174,7 +175,9 @@ def integers_of(where: object, name: str, column: Any, start: int) -> npt.NDArra
     column : pyarrow.Array
         Integers, or a dictionary of some.
     start
-        Rows ahead of these.
+        Rows ahead of these, or the number of each, from 0.
+    drop
+        How to leave out rows that lack a value, for the message.
 
     Raises
     ------
@@ -186,14 +189,14 @@ def integers_of(where: object, name: str, column: Any, start: int) -> npt.NDArra
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if column.null_count:
-        raise _empty(where, name, column.is_null().to_numpy(zero_copy_only=False), start)
+        raise _empty(where, name, column.is_null().to_numpy(zero_copy_only=False), start, drop)
     if pa.types.is_decimal(column.type):
         column = _whole(where, name, column, start)
     values: npt.NDArray[Any] = column.to_numpy()
     return values
 
 
-def _whole(where: object, name: str, column: Any, start: int) -> Any:
+def _whole(where: object, name: str, column: Any, start: int | Int64s) -> Any:
     """Return decimals without digits behind the point as int64, or as uint64 if one is 2^63 or more."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -209,7 +212,7 @@ def _whole(where: object, name: str, column: Any, start: int) -> Any:
     raise InputError(f"{where}, {place_of(start, row)}: column {name} holds {values[row]}; {ID_RANGE}")
 
 
-def labels_of(where: object, name: str, column: Any, start: int) -> Int64s:
+def labels_of(where: object, name: str, column: Any, start: int | Int64s) -> Int64s:
     """Return a column of labels as int64[rows], an array of its own; parameters and errors are those of `integers_of`.
 
     Raises
@@ -227,6 +230,35 @@ def labels_of(where: object, name: str, column: Any, start: int) -> Int64s:
     return np.array(values, np.int64)
 
 
-def place_of(start: int, row: int) -> str:
-    """Say where a row stands, with `start` rows ahead of its block."""
-    return f"row {start + row + 1}"
+def without_empty(batch: Any, columns: list[str], start: int) -> tuple[Any, int | Int64s]:
+    """Return the rows in which no column is null or an empty text, and where they stand: see `place_of`."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    whole: Any = None
+    for name in columns:
+        column = batch.column(name)
+        there = pc.is_valid(column)
+        if is_text(column.type):
+            there = pc.and_(there, _has_letters(column))
+        whole = there if whole is None else pc.and_(whole, there)
+    kept = np.flatnonzero(whole.to_numpy(zero_copy_only=False))
+    return (batch, start) if len(kept) == batch.num_rows else (batch.take(pa.array(kept)), start + kept)
+
+
+def _has_letters(column: Any) -> Any:
+    """Return whether each text of a column is not empty; null and UUIDs are not."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        return pc.fill_null(_has_letters(column.dictionary).take(column.indices), True)
+    values = column.storage if isinstance(column.type, pa.BaseExtensionType) else column
+    if pa.types.is_fixed_size_binary(values.type):
+        return pa.repeat(True, len(values))
+    return pc.fill_null(pc.greater(pc.binary_length(pc.cast(values, pa.large_string())), 0), True)
+
+
+def place_of(start: int | Int64s, row: int) -> str:
+    """Say where a row stands, with `start` rows ahead of its block; or if `start` has the rows, the number of each."""
+    return f"row {(start + row if isinstance(start, int) else int(start[row])) + 1}"

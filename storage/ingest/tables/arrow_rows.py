@@ -11,7 +11,15 @@ from longwall.storage.ingest.id_words import ID_RANGE, id_words
 from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.names.texts import HashedTexts, Texts
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeNames
-from longwall.storage.ingest.tables.arrow_columns import integers_of, is_text, labels_of, place_of, texts_of
+from longwall.storage.ingest.tables.arrow_columns import (
+    integers_of,
+    is_text,
+    labels_of,
+    place_of,
+    texts_of,
+    without_empty,
+)
+from longwall.storage.ingest.text.missing_rows import DROP, DROP_ENDS
 from longwall.storage.ingest.vertex_labels import LabelBlock
 
 Int64s = npt.NDArray[np.int64]
@@ -24,14 +32,16 @@ class Rows(NamedTuple):
 
     where: object
     """What is read, for messages."""
-    start: int
-    """Rows ahead of these."""
+    start: int | Int64s
+    """Rows ahead of these, or the number of each, from 0."""
     vertices: list[Int64s] | HashedTexts
     """One or two columns of ids; or the names of the vertices, row by row."""
     labels: Int64s | HashedTexts | None
     label_column: str = ""
     unsigned: bool = False
     """Whether ids below 0 stand for those from 2^63 on."""
+    dropped: int = 0
+    """Rows that were dropped among these."""
 
     def edges(self, names: LabelNames) -> EdgeBlock:
         """Return the rows as edges; labels that are texts get their numbers from `names`."""
@@ -70,6 +80,7 @@ def rows_of(
     named: bool | None = None,
     *,
     as_written: bool = False,
+    drops: bool | None = None,
 ) -> Rows:
     """Convert a batch.
 
@@ -89,6 +100,8 @@ def rows_of(
         Whether vertices have names; None: where the columns are texts.
     as_written
         Whether integers may be names, as they are in a text.
+    drops
+        Whether rows without a vertex are dropped; None: messages do not say that this can be asked for.
 
     Raises
     ------
@@ -104,27 +117,30 @@ def rows_of(
         raise InputError(
             f"{where}: column {columns[0]} holds {type_of}, but the vertices of the graph have {kind}{advice}"
         )
+    whole, numbers = without_empty(batch, columns[:ends], start) if drops else (batch, start)
+    dropped, batch, ids = batch.num_rows - whole.num_rows, whole, [whole.column(name) for name in columns[:ends]]
+    advice = DROP if drops is None else DROP_ENDS
     vertices: list[Int64s] | HashedTexts
     unsigned = False
     if named:
-        both = [texts_of(where, name, column, start) for name, column in zip(columns, ids, strict=False)]
+        both = [texts_of(where, name, column, numbers, advice) for name, column in zip(columns, ids, strict=False)]
         vertices = both[0] if ends == 1 else _side_by_side(*both)
     else:
-        given = [integers_of(where, name, column, start) for name, column in zip(columns, ids, strict=False)]
-        vertices, unsigned = id_words(given, partial(_below_zero, where, columns, start, given))
+        given = [integers_of(where, name, column, numbers, advice) for name, column in zip(columns, ids, strict=False)]
+        vertices, unsigned = id_words(given, partial(_below_zero, where, columns, numbers, given))
     if len(columns) == ends:
-        return Rows(where, start, vertices, None, unsigned=unsigned)
+        return Rows(where, numbers, vertices, None, unsigned=unsigned, dropped=dropped)
     column = batch.column(columns[-1])
     labels: Int64s | HashedTexts
     if is_text(column.type):
-        labels = texts_of(where, columns[-1], column, start)
+        labels = texts_of(where, columns[-1], column, numbers)
     else:
-        labels = labels_of(where, columns[-1], column, start)
-    return Rows(where, start, vertices, labels, columns[-1], unsigned)
+        labels = labels_of(where, columns[-1], column, numbers)
+    return Rows(where, numbers, vertices, labels, columns[-1], unsigned, dropped)
 
 
 def _below_zero(
-    where: object, columns: list[str], start: int, given: list[npt.NDArray[Any]], at: int, row: int
+    where: object, columns: list[str], start: int | Int64s, given: list[npt.NDArray[Any]], at: int, row: int
 ) -> InputError:
     """Make the error for an id below 0 among others from 2^63 on."""
     return InputError(

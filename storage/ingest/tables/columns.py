@@ -84,6 +84,8 @@ class TableOptions:
     """The attribute of nodes, or the column of a table of vertices, with the labels of the vertices."""
     vertex_name: str | None = None
     """The attribute of nodes with the names of the vertices."""
+    empty: Literal["refuse", "drop"] = "refuse"
+    """What becomes of rows without one of their ends."""
 
     @property
     def given(self) -> list[str]:
@@ -112,6 +114,8 @@ class ColumnRequest:
     """Numbers labels that are texts; None: the table's own."""
     vertex_name: str | None = None
     """The attribute of nodes with the names of the vertices."""
+    drops: bool | None = None
+    """Whether rows without one of their ends are dropped and counted; None: that cannot be asked for."""
     notes: DataNotes = field(default_factory=DataNotes)
     """Receives the choice of columns, if the table has others or names them, and counts of dropped data."""
 

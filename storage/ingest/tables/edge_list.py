@@ -23,7 +23,7 @@ from longwall.storage.ingest.tables.columns import (
 from longwall.storage.ingest.tables.named_rows import BYTES_PER_BYTE, NamedColumns, NamedRows
 from longwall.storage.ingest.tables.text_layout import TextLayout, look_at_rows, with_text_labels
 from longwall.storage.ingest.text.input_file import Progress
-from longwall.storage.ingest.text.missing_rows import DROP, MISSING, and_more
+from longwall.storage.ingest.text.missing_rows import DROP, DROP_ENDS, MISSING, and_more
 from longwall.storage.ingest.text.parsed_rows import COMMENTS
 from longwall.storage.ingest.text.text_file import BYTES_OF_INTEGERS, Lines, TextFile
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
@@ -190,26 +190,37 @@ def _rows(
         if layout.header:
             text.peek()
             text.take()
-        convert = NamedRows(ends, layout.texts, request.ids != "names") if texts else None
+        drops = request.drops if ends == 2 else None
+        convert = NamedRows(ends, layout.texts, request.ids != "names" and not drops) if texts else None
+        missing = MISSING if request.ids != "names" else ()
         comments, role = b"" if layout.header else COMMENTS, request.names.role
         roles = [""] * ends + [role] * (len(layout.texts) - ends)
         for lines in text.parse(
-            layout.places, layout.separator, layout.fields, convert, wide=ends, comments=comments, roles=roles
+            layout.places,
+            layout.separator,
+            layout.fields,
+            convert,
+            wide=ends,
+            comments=comments,
+            roles=roles,
+            drops=drops,
+            missing=missing,
         ):
             if lines.converted is not None and lines.converted.missing[0] >= 0:
-                raise _missing(path, lines)
+                raise _missing(path, lines, DROP if drops is None else DROP_ENDS)
             yield lines, layout
+        request.notes.add("rows", text.dropped)
         request.notes.add("comments", text.comments)
         request.notes.add("zeros", text.padded, 'graph.ids = "names" keeps them' if request.names is EDGES else "")
 
 
-def _missing(path: Path, lines: Lines) -> InputError:
+def _missing(path: Path, lines: Lines, drop: str) -> InputError:
     row, count = lines.converted.missing
     ends = lines.converted.vertices
     each = len(ends) // lines.columns.shape[1]
     word = next(word for word in map(ends.show, range(row * each, row * each + each)) if word in MISSING)
     more = and_more(count - 1, lines.place(lines.columns.shape[1] - 1), "as in")
-    advice = f"fill them, or {DROP}" if more else "fill it, or remove the line"
+    advice = f"fill {'them' if more else 'it'}, or {drop if more or drop is not DROP else 'remove the line'}"
     return InputError(
         f"{path}, {lines.place(row)}: {word} stands for a missing value{more}; {advice}; if it is a name, "
         'put it in quotes, or set graph.ids = "names"'

@@ -9,17 +9,12 @@ import numpy.typing as npt
 
 from longwall.kernels.jit.compile import compiled
 from longwall.storage.ingest.names.texts import HashedTexts, gather_spans, hash_texts
-from longwall.storage.ingest.text.missing_rows import MISSING
+from longwall.storage.ingest.text.missing_rows import MISSING, table_of
 
 BYTES_PER_BYTE = 30
 """Of memory for a byte of text: spans, texts, hashes and lines of the shortest rows ("a b", 4 bytes)."""
 
-_LONGEST = max(map(len, MISSING))
-_MISSING = (
-    np.frombuffer("".join(word.ljust(_LONGEST) for word in MISSING).encode(), np.uint8).reshape(-1, _LONGEST),
-    np.array([len(word) for word in MISSING]),
-)
-"""Words for a missing value, padded with blanks, and their lengths."""
+_MISSING = table_of(MISSING)
 
 
 class NamedColumns(NamedTuple):

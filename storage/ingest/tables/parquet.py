@@ -101,9 +101,10 @@ def _rows(
             total, start = parquet.metadata.num_rows, 0
 
             def convert(start: int, batch: Any) -> Rows:
-                return rows_of(path, columns, ends, start, batch, named, as_written=True)
+                return rows_of(path, columns, ends, start, batch, named, as_written=True, drops=request.drops)
 
             for rows, start in _batches(path, parquet, leaves, texts, memory, needed, workers, convert):
+                request.notes.add("rows", rows.dropped)
                 yield rows
                 if progress is not None:
                     progress(size * start // total, size)

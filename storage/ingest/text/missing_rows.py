@@ -3,11 +3,21 @@
 from collections.abc import Sequence
 from functools import reduce
 
+import numpy as np
+import numpy.typing as npt
+
 MISSING = (
     *("NaN", "nan", "NAN", "-NaN", "-nan", "NA", "N/A", "n/a", "<NA>", "#N/A", "#NA"),
     *("null", "NULL", "Null", "None", "none"),
 )
 """The words that pandas, R and databases write for a missing value."""
+
+
+def table_of(words: Sequence[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """Return words for a kernel: uint8[words, longest], padded with blanks, and their lengths."""
+    longest = max(map(len, words), default=0)
+    letters = np.frombuffer("".join(word.ljust(longest) for word in words).encode(), np.uint8)
+    return letters.reshape(len(words), longest), np.array([len(word) for word in words], np.int64)
 
 
 def count_missing_rows(text: bytes, separator: str, columns: Sequence[int], words: Sequence[str]) -> int:
@@ -35,7 +45,8 @@ def count_missing_rows(text: bytes, separator: str, columns: Sequence[int], word
 
 def and_more(more: int, last: str, joined: str = "and in") -> str:
     """Say how many rows have the fault of the first one, up to the last row or line that was read."""
-    return f", {joined} {more:,} more row{'s' * (more > 1)} up to {last}" if more else ""
+    return f", {joined} {more:,} more row{'s' * (more > 1)} up to {last}, as far as it was read" if more else ""
 
 
 DROP = "leave such rows out first, as dropna of pandas and drop_nulls of polars do"
+DROP_ENDS = 'set graph.empty = "drop" (--empty drop, or empty="drop" in Python) to leave out such rows'

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from longwall.storage.ingest.text.missing_rows import table_of
 from longwall.storage.ingest.text.plain_lines import parse_plain_block
 from longwall.storage.ingest.text.text_kernel import OK, OWN_SEPARATOR, count_newlines, parse_lines
 
@@ -54,6 +55,10 @@ class Rows:
     convert: "Convert | None" = None
     wide: int = 0
     """The number of leading columns that may hold integers below 0, or from 2^63 on."""
+    drops: bool | None = None
+    """Whether rows without a value in one of these columns are dropped; None: that cannot be asked for."""
+    missing: Sequence[str] = ()
+    """Words that stand for a missing value."""
 
     @property
     def width(self) -> int:
@@ -106,16 +111,17 @@ def parse_block(block: Block, rows: Rows) -> Parsed:
     columns = np.empty((rows.width, most), np.int64)
     tags, lines = np.empty(most if rows.letters else 0, np.uint8), np.empty(most, np.int32)
     letters, comments = np.frombuffer(rows.letters, np.uint8), np.frombuffer(rows.comments, np.uint8)
-    beyond, wide = np.array([-1, -1, 0, 0]), np.arange(rows.width) < rows.wide
+    beyond, wide = np.array([-1, -1, 0, 0, 0]), np.arange(rows.width) < rows.wide
     texts = np.zeros(rows.width, bool)
     if rows.convert is not None:
         texts[list(rows.convert.texts)] = True
+    dropped = rows.drops is True, *table_of(rows.missing)
     layout = rows.kinds, rows.separator, rows.places, rows.fields, rows.needed, letters, comments, texts, wide
     at, found, count, fault = block.start, 0, 0, [OK, 0, 0, 2]
     if rows.are_pairs:  # of these most files consist, and the kernel for all others takes long to compile
         at, found, count, beyond[2] = parse_plain_block(data, at, rows.kinds, rows.separator, comments, columns, lines)
     if at < data.size or not rows.are_pairs:
-        found, count, *fault = parse_lines(data, at, *layout, columns, tags, lines, beyond, found, count)
+        found, count, *fault = parse_lines(data, at, *layout, columns, tags, lines, beyond, found, count, *dropped)
     columns = columns[:, :found]
     converted = rows.convert.make(data, columns, tags[:found]) if rows.convert is not None else None
     return Parsed(converted, columns, tags[:found], lines[:found], beyond, count, *fault)

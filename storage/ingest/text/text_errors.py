@@ -26,6 +26,7 @@ def explain(
     wide: bool = False,
     roles: Sequence[str] = (),
     more: tuple[int, int] = (0, 0),
+    advice: str = DROP,
 ) -> str:
     """Return the message for a line that the kernel refused.
 
@@ -47,6 +48,8 @@ def explain(
         The name of each of the first fields, such as "label"; "" for an end of an edge.
     more
         How many of the rows behind this one lack a value, too, and the last line that was looked at.
+    advice
+        How to leave out rows that lack an end of an edge.
     """
     line = line_of(text, line_at, end)
     token = _TOKEN.match(text, token_at, end)
@@ -84,7 +87,7 @@ def explain(
         bits = 64 if wide and (len(digits) > 20 or int(digits) >= 2**64) else 63
         return f"{shown} is 2^{bits} or more; renumber the vertices with smaller ids"
     if code == text_kernel.EMPTY_FIELD:
-        return f"an empty field in {_shorten(line)!r}{_and_more(*more)}"
+        return f"an empty field in {_shorten(line)!r}{_and_more(*more, advice)}"
     if code == text_kernel.OTHER_FIELDS:
         return (
             f"the number of fields changes from {fields[1]} to {fields[0]} in {_shorten(line)!r}; give one edge (or "
@@ -94,14 +97,14 @@ def explain(
         return f"different separators in {_shorten(line)!r}; separate all fields of a line by the same one"
     if code == text_kernel.OPEN_QUOTE:
         return f"a quote that is not closed, in {_shorten(line)!r}; close it, or write a quote inside quotes twice"
-    return _explain_word(code, line, shown, more, wide=wide)
+    return _explain_word(code, line, shown, more, advice, wide=wide)
 
 
-def _and_more(more: int, last: int, joined: str = "and in") -> str:
+def _and_more(more: int, last: int, advice: str = DROP, joined: str = "and in") -> str:
     """Return the end of the message for a missing value."""
     if not more:
-        return "; fill it, or remove the line"
-    return f"{and_more(more, f'line {last}', joined)}; fill them, or {DROP}"
+        return "; fill it, or " + ("remove the line" if advice is DROP else advice)
+    return f"{and_more(more, f'line {last}', joined)}; fill them, or {advice}"
 
 
 def _is_utf16(text: bytes | mmap.mmap, line: bytes) -> bool:
@@ -121,7 +124,7 @@ def _explain_role(code: int, role: str, line: bytes, shown: str, more: tuple[int
     )
 
 
-def _explain_word(code: int, line: bytes, shown: str, more: tuple[int, int], *, wide: bool) -> str:
+def _explain_word(code: int, line: bytes, shown: str, more: tuple[int, int], advice: str, *, wide: bool) -> str:
     """Return the message for a line with a wrong beginning, or with a word in place of an integer."""
     if code == text_kernel.LONE_RETURN:
         return "a carriage return without a newline; convert the file to Unix line ends"
@@ -134,7 +137,7 @@ def _explain_word(code: int, line: bytes, shown: str, more: tuple[int, int], *, 
     if shown == "t" and line.startswith(b"t #"):
         return f"{_shorten(line)!r} is not an edge; a database of graphs is read in the format transactions"
     if shown in MISSING:
-        return f"{shown} in {_shorten(line)!r} stands for a missing value{_and_more(*more, 'as in')}"
+        return f"{shown} in {_shorten(line)!r} stands for a missing value{_and_more(*more, advice, 'as in')}"
     if not wide:  # vertices of other formats have no names
         return f"{shown!r} is not an integer; write whole numbers from 0 up"
     return f'{shown!r} is not an integer; write whole numbers, or set graph.ids = "names" if vertices have names'

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.text import text_kernel
 from longwall.storage.ingest.text.input_file import Progress, Source, decompression_bytes, format_suffix
-from longwall.storage.ingest.text.missing_rows import MISSING, count_missing_rows
+from longwall.storage.ingest.text.missing_rows import DROP, DROP_ENDS, MISSING, count_missing_rows
 from longwall.storage.ingest.text.parallel_parse import blocks_in_flight, in_order
 from longwall.storage.ingest.text.parsed_rows import COMMENTS, Block, Convert, Parsed, Rows, Spans, parse_block
 from longwall.storage.ingest.text.quoted_rows import end_of_rows
@@ -114,7 +114,7 @@ class TextFile:
         self._workers, self._block_bytes = _divide(memory - decompression_bytes(path, memory), workers, bytes_per_byte)
         self._buffers: deque[mmap.mmap] = deque()
         self._source = Source(path)
-        self._line, self.comments, self.padded = 1, 0, 0
+        self._line, self.comments, self.padded, self.dropped = 1, 0, 0, 0
         self.last_comment = ""
         self._rest = b""
         self._ended = False
@@ -210,6 +210,8 @@ class TextFile:
         wide: int = 0,
         comments: bytes = COMMENTS,
         roles: Sequence[str] = (),
+        drops: bool | None = None,
+        missing: Sequence[str] = (),
     ) -> Generator[Lines, None, None]:
         """Parse the rest of the file: rows with the same number of fields.
 
@@ -230,6 +232,11 @@ class TextFile:
             Bytes that begin a comment.
         roles
             The names of the columns in messages; by default all are ends of edges.
+        drops
+            Whether rows are dropped, and counted, that lack a value in a wide column; None: messages do not say that
+            this can be asked for.
+        missing
+            Words that stand for a missing value then.
 
         Yields
         ------
@@ -245,7 +252,7 @@ class TextFile:
         wanted = np.array(places, np.int64)
         kinds = byte_kinds(True) if separator == _TAB else self._kinds
         needed = int((wanted >= 0).sum())
-        rows = Rows(kinds, wanted, needed, separator, fields, b"", comments, convert=convert, wide=wide)
+        rows = Rows(kinds, wanted, needed, separator, fields, b"", comments, convert, wide, drops, missing)
         yield from self._parse(rows, roles=roles)
 
     def parse_tagged(
@@ -338,6 +345,7 @@ class TextFile:
                 self._require_one_sign(parsed, seen)
                 self.comments += int(parsed.beyond[2])
                 self.padded += int(parsed.beyond[3])
+                self.dropped += int(parsed.beyond[4])
                 ended = parsed.code != text_kernel.OK and line_of(block.buffer, parsed.line_at, block.end) == end
                 if parsed.code != text_kernel.OK and not ended:
                     fault = parsed.code, parsed.line_at, parsed.token_at
@@ -346,7 +354,10 @@ class TextFile:
                         roles = _TAGGED_ROLES[block.buffer[parsed.line_at : parsed.line_at + 1] == b"v"]
                     named = rows.roles_of(roles)
                     more = self._more_missing(rows, block, parsed)
-                    what = explain(block.buffer, *fault, block.end, rows.needed, fields, rows.wide > 0, named, more)
+                    advice = DROP if rows.drops is None else DROP_ENDS
+                    what = explain(
+                        block.buffer, *fault, block.end, rows.needed, fields, rows.wide > 0, named, more, advice
+                    )
                     raise self.error(self._line + parsed.line_count, what)
                 unsigned = bool(seen[1] >= 0)
                 yield Lines(parsed.columns, parsed.tags, parsed.lines, self._line, parsed.converted, unsigned)

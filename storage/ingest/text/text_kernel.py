@@ -42,7 +42,7 @@ def byte_kinds(tab_separates: bool) -> npt.NDArray[np.uint8]:
 
 @compiled(
     "u1[::1], i8, u1[::1], i8, i8[::1], i8, i8, const(u1[::1]), const(u1[::1]), b1[::1], b1[::1], i8[:,::1], "
-    "u1[::1], i4[::1], i8[::1], i8, i8"
+    "u1[::1], i4[::1], i8[::1], i8, i8, b1, const(u1[:,::1]), const(i8[::1])"
 )
 def parse_lines(
     block: npt.NDArray[np.uint8],
@@ -62,6 +62,9 @@ def parse_lines(
     beyond: npt.NDArray[np.int64],
     row: int,
     line: int,
+    drops: bool,
+    words: npt.NDArray[np.uint8],
+    lengths: npt.NDArray[np.int64],
 ) -> tuple[int, int, int, int, int, int]:
     """Parse whole lines of integers, which may stand in quotes, and texts.
 
@@ -103,11 +106,18 @@ def parse_lines(
         Receives the letter of each row, if `letters` is not empty.
     lines : int32[rows]
         Receives the line of each row, counted from 0 within the block.
-    beyond : int64[4]
+    beyond : int64[5]
         Receives the first row with an integer below 0, and the first one with an integer from 2^63 on, where they are
-        -1; added to it are the number of comments, and of wide integers that begin with a zero and have further digits.
+        -1; added to it are the number of comments, of wide integers that begin with a zero and have further digits, and
+        of rows that are dropped.
     row, line
         Rows and lines of the block ahead of `start`.
+    drops
+        Whether rows are dropped in which a wide column is empty, or one of `words` without quotes.
+    words : uint8[w, longest]
+        Words for a missing value.
+    lengths : int64[w]
+        Their lengths.
 
     Returns
     -------
@@ -158,10 +168,15 @@ def parse_lines(
             for column in range(width):
                 columns[column, row] = -1
             field = inside = 0
+            lacks = False
             between = np.int64(separator)
             while at < size and kinds[block[at]] < NEWLINE:
                 token = at
                 place = places[field] if field < wanted else np.int64(-1)
+                if drops and place >= 0 and wide[place]:
+                    lacking, ending = _lacking(block, at, kinds, int(between), words, lengths)
+                    if lacking:
+                        lacks, place, between = True, np.int64(-1), np.int64(ending)
                 is_text = place >= 0 and texts[place]
                 if tagged and is_text:
                     is_text = (place == 1) == (first == 118)  # "v"
@@ -281,8 +296,15 @@ def parse_lines(
                     last -= 1
                 if block[last] == between:  # the last field is empty
                     if field < wanted and places[field] >= 0:
-                        return row, line, EMPTY_FIELD, line_start, line_start, field
+                        if not (drops and wide[places[field]]):
+                            return row, line, EMPTY_FIELD, line_start, line_start, field
+                        lacks = True
                     field += 1
+            if lacks and (fields == 0 or field == fields):
+                beyond[4] += 1
+                at += 1
+                line += 1 + inside
+                continue
             if found < needed_here:
                 code = FEW_COLUMNS if field < needed_here else OTHER_FIELDS
                 return row, line, code, line_start, line_start, field
@@ -294,6 +316,42 @@ def parse_lines(
         at += 1
         line += 1
     return row, line, OK, 0, 0, field
+
+
+@compiled
+def _lacking(
+    block: npt.NDArray[np.uint8],
+    at: int,
+    kinds: npt.NDArray[np.uint8],
+    between: int,
+    words: npt.NDArray[np.uint8],
+    lengths: npt.NDArray[np.int64],
+) -> tuple[bool, int]:
+    """Return whether the field that begins at a byte lacks its value, and the separator behind it.
+
+    It is empty, two quotes, or one of some words; `between` is the separator if that is known.
+    """
+    value = at
+    if at + 1 < block.size and block[at] == 34 and block[at + 1] == 34:
+        value = at + 2
+    for number in range(lengths.size):
+        stop = at + lengths[number]
+        same = stop == block.size or (stop < block.size and kinds[block[stop]] != TEXT)
+        for place in range(lengths[number]):
+            same = same and block[at + place] == words[number, place]
+        if same:
+            value = stop
+    end = value
+    while end < block.size and kinds[block[end]] == BLANK:
+        end += 1
+    if end == block.size or kinds[block[end]] >= NEWLINE:
+        return value > at, between
+    byte = np.int64(block[end])
+    if kinds[block[end]] == SEPARATOR and between in (OWN_SEPARATOR, byte):
+        return True, int(byte)
+    if end > value > at and between in (OWN_SEPARATOR, BLANKS):
+        return True, BLANKS
+    return False, between
 
 
 def count_newlines(block: npt.NDArray[np.uint8], start: int) -> int:

@@ -87,15 +87,15 @@ def test_rows_with_empty_ends_are_counted_at_once(tmp_path: Path, seed: int, sep
     gaps = gaps_of(content, separator, (0, 2))
     said = refusal(tmp_path, name, content)
     assert f"line {gaps[0]}: an empty field in " in said
-    assert f", and in {len(gaps) - 1} more rows up to line 22; " in said
-    assert "dropna" in said
+    assert f", and in {len(gaps) - 1} more rows up to line 22, as far as it was read; " in said
+    assert 'graph.empty = "drop"' in said
     kept = [line for at, line in enumerate(content.splitlines(), 1) if at not in gaps]
     assert read(tmp_path, name, "\n".join(kept)).num_edges > 0
 
 
 def test_one_row_with_an_empty_end_is_named_alone(tmp_path: Path) -> None:
     said = refusal(tmp_path, "g.csv", "source,target\n1,2\n1,\n2,3\n")
-    assert said.endswith("line 3: an empty field in '1,'; fill it, or remove the line")
+    assert "line 3: an empty field in '1,'; fill it, or set graph.empty = \"drop\" (--empty drop, or " in said
 
 
 @each_case(
@@ -113,7 +113,7 @@ def test_one_row_with_an_empty_end_is_named_alone(tmp_path: Path) -> None:
 def test_missing_ends_of_all_forms_are_counted(tmp_path: Path, content: str, says: str) -> None:
     said = refusal(tmp_path, "g.csv", content)
     assert says in said
-    assert "dropna" in said
+    assert 'graph.empty = "drop"' in said
 
 
 def test_a_wide_table_of_vertices_says_how_to_narrow_it(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_wide_table_of_vertices_says_how_to_narrow_it(tmp_path: Path) -> None:
 
 def test_missing_labels_are_counted(tmp_path: Path) -> None:
     said = refusal(tmp_path, "g.csv", "1,2,a\n2,3,\n3,4,b\n4,5,\n", edge_label=3)
-    assert "line 2: the label is missing in '2,3,', and in 1 more row up to line 4; " in said
+    assert "line 2: the label is missing in '2,3,', and in 1 more row up to line 4, as far as it was read; " in said
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.string(), pa.dictionary(pa.int32(), pa.string())])
@@ -138,11 +138,11 @@ def test_nulls_of_a_column_are_counted_at_once(tmp_path: Path, kind: pa.DataType
     column = pa.array(values).cast(pa.int64()) if kind == pa.int64() else pa.array(values).cast(kind)
     table = pa.table({"src": column, "dst": column.take(pa.array([0, 0, 2, 2, 0, 2]))})
     pq.write_table(table, tmp_path / "g.parquet")
-    says = "row 2: column src is empty, and in 2 more rows up to row 6; fill them, or leave such rows out first"
-    for source in (table, tmp_path / "g.parquet"):
+    says = "row 2: column src is empty, and in 2 more rows up to row 6, as far as it was read; fill them, or "
+    for source, advice in ((table, "dropna"), (tmp_path / "g.parquet", 'graph.empty = "drop"')):
         with pytest.raises(InputError, match=says) as caught:
             longwall.triangles(source)
-        assert "dropna" in str(caught.value)
+        assert advice in str(caught.value)
 
 
 def test_integers_that_gaps_made_floats_are_explained() -> None:
