@@ -70,6 +70,11 @@ class _Commands(TyperGroup):
 
     _as_json = False
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        for command in self.commands.values():  # the width of a terminal breaks lines, not that of the source
+            command.help = "\n\n".join(" ".join(part.split()) for part in (command.help or "").split("\n\n"))
+
     def make_context(self, info_name: str | None, args: list[str], *arguments: Any, **options: Any) -> Any:
         """Read the arguments of the program."""
         self._as_json = "--json" in args
@@ -477,7 +482,7 @@ def patterns(
     names: Annotated[
         list[str],
         typer.Argument(
-            metavar="[PATTERN...]",
+            metavar="PATTERN",
             help="Patterns to show.",
             show_default="those with a name",
             autocompletion=completion.pattern_names,
@@ -524,7 +529,7 @@ def _reporting(*, as_json: bool = False) -> Iterator[None]:
     except InputError as error:
         report_error(str(error))
         if as_json:
-            print_failure("InputError", str(error), ExitCode.BAD_INPUT, key=error.key)
+            print_failure("InputError", str(error), ExitCode.BAD_INPUT, keys=error.keys)
         raise typer.Exit(ExitCode.BAD_INPUT) from None
     except (RunError, MemoryError, OSError) as error:
         report_error(reason_of(error))

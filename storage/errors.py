@@ -19,8 +19,8 @@ class InputError(Exception):
     The message says what is wrong, where (file, line, key) and what to do.
     """
 
-    key = ""
-    """The first key of a config that is wrong; empty if the error is not about the keys of a config."""
+    keys: tuple[str, ...] = ()
+    """The keys of a config that are wrong; empty if the error is not about the keys of a config."""
 
 
 class RunError(Exception):

@@ -180,7 +180,7 @@ class _Config:
         lines = list(self.faults.values())
         more = len(lines) - _MOST_FAULTS
         error = InputError("\n".join(lines[:_MOST_FAULTS] + ([f"{self.origin}: and {more} more"] if more > 0 else [])))
-        error.key = next(iter(self.faults))
+        error.keys = tuple(self.faults)
         raise error
 
     def _validate(self, data: dict[str, Any], *, only_given: bool = False) -> RunSpec | None:

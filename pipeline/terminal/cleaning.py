@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Runs = Annotated[
     list[str],
     typer.Argument(
-        metavar="RUN...",
+        metavar="RUN",
         help="The folders of the runs, or their URLs.",
         show_default=False,
         autocompletion=completion.run_folders,

@@ -48,7 +48,7 @@ Config = Annotated[
 Configs = Annotated[
     list[Path],
     typer.Argument(
-        metavar="CONFIG...",
+        metavar="CONFIG",
         help="The runs as TOML files.",
         show_default=False,
         readable=False,

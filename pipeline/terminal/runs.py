@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import tomllib
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.run_store.local_store import LocalStore
 from longwall.pipeline.run_store.manifest import attempts_until, manifest_of
-from longwall.pipeline.run_store.run_names import MANIFEST, NEW, is_own
+from longwall.pipeline.run_store.run_names import CONFIG, MANIFEST, NEW, is_own
 from longwall.storage.errors import InputError, RunError
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class RunFacts:
 
 
 def runs_in(folder: Path) -> list[RunFacts]:
-    """Return the runs in a folder, the newest last; of their files only manifests are read.
+    """Return the runs in a folder, the newest last; of their files only manifests and configs are read.
 
     Raises
     ------
@@ -79,7 +80,7 @@ def _facts(folder: Path) -> RunFacts:
     if status == "running" and not _is_held(folder):
         status = "killed"
     plan = manifest.get("plan")
-    pattern = plan.get("pattern") if isinstance(plan, dict) else None
+    pattern = plan.get("pattern") if isinstance(plan, dict) else _asked_pattern(folder)
     answer = manifest.get("count")
     workload, started = manifest.get("workload"), manifest.get("started")
     return RunFacts(
@@ -99,6 +100,17 @@ def _facts(folder: Path) -> RunFacts:
         folder.name.removesuffix(NEW) if folder.name.endswith(NEW) else None,
         _bytes(folder),
     )
+
+
+def _asked_pattern(folder: Path) -> str | None:
+    """Return the edges of the pattern in the config of a run that has no plan yet; None if it has not one pattern."""
+    from longwall.pipeline.patterns.parse import is_pattern_file, parse_pattern
+
+    with suppress(OSError, ValueError, TypeError, InputError, RunError):
+        text = tomllib.loads((folder / CONFIG).read_text("utf-8")).get("workload", {}).get("pattern")
+        if isinstance(text, str) and not is_pattern_file(text):
+            return parse_pattern(text).edge_text
+    return None
 
 
 def _bytes(folder: Path) -> int | None:

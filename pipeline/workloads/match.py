@@ -119,11 +119,13 @@ class Match(Workload):
             yield "count", f'embeddings are written once each; use output = "count" to count {self.count}'
 
     def _not_at_edges(self, pattern: Pattern) -> str:
-        """Return why no method counts a pattern at every edge; "" if one does."""
+        """Return all reasons why no method counts a pattern at every edge; "" if one does."""
         from longwall.pipeline.planning.methods.counts_of_edges import CountsOfEdges
 
-        refusal = CountsOfEdges().lacks(Query(pattern, self.induced, join=self.join, want="per_edge"))
-        return "" if refusal is None else refusal.reason
+        joins: tuple[Join, ...] = (self.join, "vertices")
+        queries = [Query(pattern, self.induced, join=join, want="per_edge") for join in joins]
+        refusals = filter(None, map(CountsOfEdges().lacks, queries))
+        return ", and ".join(dict.fromkeys(refusal.reason for refusal in refusals))
 
     @property
     def adds_up(self) -> bool:

@@ -207,7 +207,11 @@ def test_explain_says_how_edges_are_counted(shape):
             {"kind": "match", "pattern": "cycle-4", "count": "mappings"},
             "workload.count: counts per edge are",
         ),
-        ({"kind": "match", "pattern": "cycle-4", "join": "edges"}, "but the search extends by edges"),
+        ({"kind": "match", "pattern": "cycle-4", "join": "edges"}, "but the search extends by edges; use"),
+        (
+            {"kind": "match", "pattern": "path-4", "join": "edges"},
+            "but the search extends by edges, and the pattern is neither a triangle, a 4-clique nor a 4-cycle; use",
+        ),
         ({"kind": "motifs", "k": 4}, 'workload.output: motifs has no output "edges"'),
     ],
 )

@@ -48,14 +48,22 @@ def test_bad_input_is_an_error_of_its_type(words: list[str], said: str) -> None:
     assert error["type"] == "InputError"
     assert said in error["message"]
     assert said in people
-    assert "key" not in error
+    assert not {"key", "keys"} & error.keys()
 
 
 @each_case("key", ["workload.kind", "workload.patern", "engine.threads"])
 def test_the_key_that_is_wrong_is_named(key: str) -> None:
     code, error, _ = failure("run", "mine.toml", "--set", f"{key}=[]")
-    assert (code, error["key"]) == (2, key)
+    assert (code, error["key"], error["keys"]) == (2, key, [key])
     assert key in error["message"]
+
+
+def test_all_keys_that_are_wrong_are_named() -> None:
+    wrong = {"graph.foo": "1", "workload.k": "3", "memory.host": "x", "engine.threads": "-1"}
+    settings = [word for key, value in wrong.items() for word in ("--set", f"{key}={value}")]
+    code, error, _ = failure("run", "mine.toml", *settings)
+    assert (code, sorted(error["keys"])) == (2, sorted(wrong))
+    assert error["key"] == error["keys"][0]
 
 
 def test_a_run_that_fails_names_the_run_to_resume(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,6 +89,33 @@ def test_killed_and_damaged_runs_are_listed_as_such(tmp_path: Path) -> None:
     assert found == {"dead": "killed", "bad": "damaged"}
 
 
+def test_a_run_that_was_interrupted_before_its_plan_has_its_pattern(tmp_path: Path, monkeypatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("longwall.pipeline.run.plan_for", interrupted)
+    patterns = {"named": "house", "text": "(a)-(b:x)-(c)", "several": ["wedge", "house"], "wrong": "wedge"}
+    for name, pattern in patterns.items():
+        with pytest.raises(KeyboardInterrupt):
+            longwall.run(
+                {
+                    "graph": {"example": "karate"},
+                    "workload": {"kind": "match", "pattern": pattern},
+                    "run": {"directory": str(tmp_path), "name": name},
+                }
+            )
+    (tmp_path / "wrong" / "config.toml").write_text("[workload\n")
+    lines = CliRunner().invoke(app, ["runs", str(tmp_path), "--json"]).stdout.splitlines()
+    found = {one["name"]: (one["status"], one.get("pattern")) for one in map(json.loads, lines)}
+    assert found == {
+        "named": ("interrupted", "0-1,0-3,0-4,1-2,1-4,2-3"),
+        "text": ("interrupted", "0-1,1-2"),
+        "several": ("interrupted", None),
+        "wrong": ("interrupted", None),
+    }
+    assert " house " in CliRunner().invoke(app, ["runs", str(tmp_path)]).stdout
+
+
 def test_show_prints_a_table_and_csv(folder: Path) -> None:
     run = str(folder / "runs" / "one")
     assert "0-1,0-2,1-2" in CliRunner().invoke(app, ["show", run]).stdout
