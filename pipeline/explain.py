@@ -209,13 +209,13 @@ def _predict_cost(
 
 
 def _describe_files(graph: Graph, resources: Resources) -> list[Part]:
-    """Where a graph is that memory does not hold."""
+    """Say where a graph is that does not fit in memory."""
     if graph.files is None:
         return []
     size, options = round_size(graph.files.nbytes), resources.options
     line = (
-        f"graph in     files in {options.spill}, {size}: {resources.host.option} has no room for it, "
-        "only for what is read of them at a time"
+        f"graph in     files in {options.spill}, {size}: it does not fit {resources.host.option}, "
+        "so parts of the files are read when they are needed"
     )
     return [([line], {"graph_in": {"place": "files", "bytes": graph.files.nbytes}})]
 

@@ -65,7 +65,7 @@ class Custom(Workload):
         except InputError as error:
             yield "algorithm", str(error)
         if self.count != "embeddings":
-            yield "count", "the class says what is counted; remove it"
+            yield "count", "your class decides what to count: remove this key"
 
     def with_absolute_paths(self) -> Custom:
         """Return the section with the absolute path of the file, if the class is in a file."""

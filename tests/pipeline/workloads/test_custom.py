@@ -323,6 +323,12 @@ def test_code_elsewhere_is_not_loaded(tmp_path: Path) -> None:
             longwall.run(config_in(tmp_path / "here", name))
 
 
+def test_counting_of_mappings_is_refused_in_plain_words() -> None:
+    workload = {"kind": "custom", "algorithm": example("plexes", "Plexes"), "count": "mappings"}
+    with pytest.raises(longwall.InputError, match=r"your class decides what to count: remove this key$"):
+        longwall.run({"graph": {"example": "karate"}, "workload": workload})
+
+
 def test_the_example_config_runs(tmp_path: Path) -> None:
     overrides = [f"run.directory={tmp_path}", "engine.kind=cpu", "graph.generator.scale=6"]
     text = longwall.run(EXAMPLES / "plexes.toml", overrides=overrides).to_json()
