@@ -6,7 +6,7 @@ answers at once.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -343,10 +343,8 @@ def ingest(
         from longwall.storage.ingest.tables.columns import TableOptions
 
         store = user_path(store)
-        if ids not in IDS:
-            raise InputError(f"--ids: expected auto, integers or names, not {brief(ids)}")
-        if empty not in EMPTY:
-            raise InputError(f"--empty: expected refuse or drop, not {brief(empty)}")
+        _check_choice("--ids", ids, IDS)
+        _check_choice("--empty", empty, EMPTY)
         chosen: Any = _pair(columns)
         label = None if edge_label is None else _column(edge_label)
         table = TableOptions(chosen, label, ids, header, vertex_label, vertex_name, empty)  # type: ignore[arg-type]
@@ -412,6 +410,12 @@ def generate(
             make_store(store, memory, spill, disk, choose_observer(quiet, progress), make)
         except InputError as error:
             raise InputError(re.sub(r"parameter '(\w+)'", _option, str(error))) from None
+
+
+def _check_choice(option: str, value: str, choices: Sequence[str]) -> None:
+    """Refuse a value of an option that is no choice."""
+    if value not in choices:
+        raise InputError(f"{option}: expected {', '.join(choices[:-1])} or {choices[-1]}, not {brief(value)}")
 
 
 def _pair(columns: str | None) -> tuple[str | int, ...] | None:

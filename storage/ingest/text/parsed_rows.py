@@ -115,13 +115,13 @@ def parse_block(block: Block, rows: Rows) -> Parsed:
     texts = np.zeros(rows.width, bool)
     if rows.convert is not None:
         texts[list(rows.convert.texts)] = True
-    dropped = rows.drops is True, *table_of(rows.missing)
+    words = table_of(rows.missing) if rows.drops else None
     layout = rows.kinds, rows.separator, rows.places, rows.fields, rows.needed, letters, comments, texts, wide
     at, found, count, fault = block.start, 0, 0, [OK, 0, 0, 2]
     if rows.are_pairs:  # of these most files consist, and the kernel for all others takes long to compile
         at, found, count, beyond[2] = parse_plain_block(data, at, rows.kinds, rows.separator, comments, columns, lines)
     if at < data.size or not rows.are_pairs:
-        found, count, *fault = parse_lines(data, at, *layout, columns, tags, lines, beyond, found, count, *dropped)
+        found, count, *fault = parse_lines(data, at, *layout, columns, tags, lines, beyond, found, count, words)
     columns = columns[:, :found]
     converted = rows.convert.make(data, columns, tags[:found]) if rows.convert is not None else None
     return Parsed(converted, columns, tags[:found], lines[:found], beyond, count, *fault)

@@ -42,7 +42,9 @@ def byte_kinds(tab_separates: bool) -> npt.NDArray[np.uint8]:
 
 @compiled(
     "u1[::1], i8, u1[::1], i8, i8[::1], i8, i8, const(u1[::1]), const(u1[::1]), b1[::1], b1[::1], i8[:,::1], "
-    "u1[::1], i4[::1], i8[::1], i8, i8, b1, const(u1[:,::1]), const(i8[::1])"
+    "u1[::1], i4[::1], i8[::1], i8, i8, none",
+    "u1[::1], i8, u1[::1], i8, i8[::1], i8, i8, const(u1[::1]), const(u1[::1]), b1[::1], b1[::1], i8[:,::1], "
+    "u1[::1], i4[::1], i8[::1], i8, i8, tuple(const(u1[:,::1]), const(i8[::1]))",
 )
 def parse_lines(
     block: npt.NDArray[np.uint8],
@@ -62,9 +64,7 @@ def parse_lines(
     beyond: npt.NDArray[np.int64],
     row: int,
     line: int,
-    drops: bool,
-    words: npt.NDArray[np.uint8],
-    lengths: npt.NDArray[np.int64],
+    words: tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]] | None,
 ) -> tuple[int, int, int, int, int, int]:
     """Parse whole lines of integers, which may stand in quotes, and texts.
 
@@ -112,12 +112,9 @@ def parse_lines(
         of rows that are dropped.
     row, line
         Rows and lines of the block ahead of `start`.
-    drops
-        Whether rows are dropped in which a wide column is empty, or one of `words` without quotes.
-    words : uint8[w, longest]
-        Words for a missing value.
-    lengths : int64[w]
-        Their lengths.
+    words : (uint8[w, longest], int64[w]) or None
+        Words for a missing value, and their lengths, if rows are dropped in which a wide column is empty or one of
+        them, without quotes.
 
     Returns
     -------
@@ -173,8 +170,10 @@ def parse_lines(
             while at < size and kinds[block[at]] < NEWLINE:
                 token = at
                 place = places[field] if field < wanted else np.int64(-1)
-                if drops and place >= 0 and wide[place]:
-                    lacking, ending = _lacking(block, at, kinds, int(between), words, lengths)
+                if words is not None:  # in a branch of its own, which is not compiled for None
+                    lacking, ending = False, int(between)
+                    if place >= 0 and wide[place]:
+                        lacking, ending = _lacking(block, at, kinds, int(between), words)
                     if lacking:
                         lacks, place, between = True, np.int64(-1), np.int64(ending)
                 is_text = place >= 0 and texts[place]
@@ -296,9 +295,10 @@ def parse_lines(
                     last -= 1
                 if block[last] == between:  # the last field is empty
                     if field < wanted and places[field] >= 0:
-                        if not (drops and wide[places[field]]):
+                        if words is not None:
+                            lacks = lacks or wide[places[field]]
+                        if not lacks:
                             return row, line, EMPTY_FIELD, line_start, line_start, field
-                        lacks = True
                     field += 1
             if lacks and (fields == 0 or field == fields):
                 beyond[4] += 1
@@ -324,13 +324,13 @@ def _lacking(
     at: int,
     kinds: npt.NDArray[np.uint8],
     between: int,
-    words: npt.NDArray[np.uint8],
-    lengths: npt.NDArray[np.int64],
+    words: tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]],
 ) -> tuple[bool, int]:
     """Return whether the field that begins at a byte lacks its value, and the separator behind it.
 
     It is empty, two quotes, or one of some words; `between` is the separator if that is known.
     """
+    letters, lengths = words
     value = at
     if at + 1 < block.size and block[at] == 34 and block[at + 1] == 34:
         value = at + 2
@@ -338,7 +338,7 @@ def _lacking(
         stop = at + lengths[number]
         same = stop == block.size or (stop < block.size and kinds[block[stop]] != TEXT)
         for place in range(lengths[number]):
-            same = same and block[at + place] == words[number, place]
+            same = same and block[at + place] == letters[number, place]
         if same:
             value = stop
     end = value

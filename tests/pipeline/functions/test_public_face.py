@@ -57,7 +57,7 @@ def test_choices_are_literals():
         "frequent": {"measure", "engine"},
         "explain": {"count", "engine"},
         "generate_graph": {"kind"},
-        "open_graph": {"ids"},
+        "open_graph": {"empty", "ids"},
     }
     for name, wanted in literals.items():
         parameters = inspect.signature(getattr(longwall, name)).parameters
