@@ -44,14 +44,14 @@ def kernel_time(
     limit
         Seconds after which a run is stopped; a third of them is the time for all runs.
     runs
-        How many there are at most.
+        How many there are at most, 2 or more.
     prepare
         Called before each run, outside its time.
 
     Returns
     -------
     milliseconds : float
-        The median, without the first run, which compiles, where there are others.
+        The median, without the first run, which compiles.
     found : Any
         What the last run found.
     None
@@ -60,7 +60,7 @@ def kernel_time(
     event, samples, found = engine.xp.cuda.Event, [], None
     with stopped_after(engine, limit) as expired:
         began = time.monotonic()
-        while not samples or (len(samples) < runs and time.monotonic() - began < limit / 3):
+        while len(samples) < 2 or (len(samples) < runs and time.monotonic() - began < limit / 3):
             prepare()
             before, after = event(), event()
             before.record()
@@ -71,4 +71,4 @@ def kernel_time(
                 return None
             samples.append(engine.xp.cuda.get_elapsed_time(before, after))
             found = fetch(result)
-    return median(samples[1:] or samples), found
+    return median(samples[1:]), found
