@@ -123,6 +123,8 @@ class Table:
         """Return an attribute of the Arrow table; methods that return an Arrow table return a `Table`."""
         if name.startswith("_"):
             raise AttributeError(f"a Table has no attribute {name!r}")
+        if not hasattr(self._arrow, name):
+            raise AttributeError(f"a Table has no attribute {name!r}; to_pandas() and to_polars() make data frames")
         found = getattr(self._arrow, name)
         if not callable(found):
             return found

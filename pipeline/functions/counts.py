@@ -324,7 +324,8 @@ def frequent(
     support
         Least support of the patterns: a number, or a share such as 0.1.
     max_edges, max_vertices
-        Size of the largest patterns.
+        Size of the largest patterns; by default they have any size. A graph with few labels or none has more frequent
+        patterns than can be searched for: begin with ``max_edges=3``.
     measure
         What support is: ``"mni"``, the minimum image; ``"instances"``, distinct subgraphs; or ``"transactions"``.
     exact

@@ -43,7 +43,8 @@ class Options(TypedDict, total=False):
     spill: str | Path
     """Folder for these files and for what the function works with, ``"spill"`` by default; nothing is left in it."""
     progress: bool | Observer
-    """True: show the progress as the command line does; or an observer of one's own; by default it is not shown."""
+    """True: show the progress as the command line does; or an observer of one's own; by default it is not shown,
+    but for one line if kernels have to be compiled for some seconds."""
 
 
 DEFAULTS: Options = {

@@ -36,7 +36,7 @@ KINDS = {
     ),
     "zeros": _Kind("the leading zeros of {:,} id are dropped", "the leading zeros of {:,} ids are dropped"),
     "names": _Kind("{:,} vertex may have a name that is not read", "{:,} vertices may have names that are not read"),
-    "rows": _Kind("{:,} row without both ends is dropped", "{:,} rows without both ends are dropped"),
+    "rows": _Kind("{:,} row that lacks an end is dropped", "{:,} rows that lack an end are dropped"),
     "comments": _Kind("{:,} comment line is skipped", "{:,} comment lines are skipped", warns=False),
     CHOICE: _Kind("", "", warns=False),
     GUESS: _Kind("", ""),

@@ -149,12 +149,12 @@ def test_a_run_and_a_store_say_how_many(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     Path("g.csv").write_text("payer,payee\na,b\nb,c\n,c\nc,a\na,\n")
     Path("g.toml").write_text('[graph]\npath = "g.csv"\nempty = "drop"\n[workload]\nkind = "triangles"\n')
-    assert "2 rows without both ends are dropped" in call("run", "g.toml").stderr
+    assert "2 rows that lack an end are dropped" in call("run", "g.toml").stderr
     manifest = json.loads(Path("runs/g/manifest.json").read_text())
-    assert {"kind": "rows", "count": 2, "text": "2 rows without both ends are dropped"} in manifest["graph"]["notes"]
-    assert "2 rows without both ends are dropped" in call("ingest", "g.csv", "g.zarr", "--empty", "drop").stderr
+    assert {"kind": "rows", "count": 2, "text": "2 rows that lack an end are dropped"} in manifest["graph"]["notes"]
+    assert "2 rows that lack an end are dropped" in call("ingest", "g.csv", "g.zarr", "--empty", "drop").stderr
     assert longwall.triangles(longwall.open_graph("g.zarr")) == 1
-    assert "2 rows without both ends are dropped" in call("info", "g.csv", "--empty", "drop").stderr
+    assert "2 rows that lack an end are dropped" in call("info", "g.csv", "--empty", "drop").stderr
     refused = call("ingest", "g.csv", "h.zarr", "--empty", "skip", code=2)
     assert "--empty: expected refuse or drop, not 'skip'" in refused.stderr
     refused = call("run", "g.toml", "--overwrite", "--set", "graph.empty=refuse", code=2)
