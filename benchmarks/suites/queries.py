@@ -14,7 +14,6 @@ edges and 44 labels, too: these are counted again by one search without sums, fo
 """
 
 import argparse
-import gzip
 import random
 import sys
 import tarfile
@@ -23,81 +22,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks.lib.drawn_queries import Adjacency, Labels, by_igraph, draw, numbered, read, write
 from benchmarks.lib.suite import Suite
 
 _CHECKED, _CHECK_SIZES, _MOST_CHECKED = 12, (6, 9), 100_000
 _RANDOM, _RANDOM_SIZES = (5000, 500_000, 44), (12, 16)
-_SPARSE = 1.3  # edges for each vertex
-
-Adjacency = dict[int, set[int]]
-Labels = dict[int, int]
-
-
-def read(data: Path, name: str) -> tuple[Adjacency, Labels]:
-    """Read a graph as sets of neighbours, and its labels."""
-    near: Adjacency = {}
-    with gzip.open(data / "graphs" / f"{name}.edges.gz", "rt") as file:
-        for line in file:
-            u, v = map(int, line.split())
-            near.setdefault(u, set()).add(v)
-            near.setdefault(v, set()).add(u)
-    with gzip.open(data / "graphs" / f"{name}.labels.gz", "rt") as file:
-        labels = dict(tuple(map(int, line.split())) for line in file)  # type: ignore[misc]
-    return near, labels
-
-
-def draw(near: Adjacency, size: int, dense: bool, choose: random.Random) -> list[tuple[int, int]] | None:
-    """Return the edges of a query between vertices of a random walk, which is as long as it takes; None: too long."""
-    at = choose.choice(sorted(near))
-    found = {at: 0}
-    for _ in range(1000 * size):
-        if len(found) == size:
-            break
-        at = choose.choice(sorted(near[at]))
-        found.setdefault(at, len(found))
-    else:
-        return None
-    edges = [(u, v) for u in found for v in near[u] if v in found and found[u] < found[v]]
-    if not dense:
-        choose.shuffle(edges)
-        part = {v: v for v in found}
-        tree, rest = [], []
-        for u, v in edges:
-            a, b = _root(part, u), _root(part, v)
-            part[a] = b
-            (tree if a != b else rest).append((u, v))
-        edges = tree + rest[: max(int(size * _SPARSE) - len(tree), 0)]
-    return edges
-
-
-def _root(part: dict[int, int], v: int) -> int:
-    while part[v] != v:
-        v = part[v]
-    return v
-
-
-def write(path: Path, edges: list[tuple[int, int]], labels: Labels) -> None:
-    """Write a query as a ``.graph`` file."""
-    number = {v: i for i, v in enumerate(sorted({v for edge in edges for v in edge}))}
-    degrees = [sum(v in edge for edge in edges) for v in number]
-    lines = [f"t {len(number)} {len(edges)}"]
-    lines += [f"v {i} {labels[v]} {degree}" for (v, i), degree in zip(number.items(), degrees, strict=True)]
-    path.write_text("\n".join([*lines, *(f"e {number[u]} {number[v]}" for u, v in edges)]) + "\n")
-
-
-def by_igraph(near: Adjacency, labels: Labels, edges: list[tuple[int, int]]) -> tuple[int, int]:
-    """Count the mappings of a query by VF2 and by LAD."""
-    import igraph
-
-    number = {v: i for i, v in enumerate(sorted(near))}
-    large = igraph.Graph(len(number), [(number[u], number[v]) for u in near for v in near[u] if u < v])
-    place = {v: i for i, v in enumerate(sorted({v for edge in edges for v in edge}))}
-    small = igraph.Graph(len(place), [(place[u], place[v]) for u, v in edges])
-    colours, wanted = [labels[v] for v in number], [labels[v] for v in place]
-    domains = [[i for i, colour in enumerate(colours) if colour == label] for label in wanted]
-    lad = len(large.get_subisomorphisms_lad(small, domains=domains, induced=False))
-    vf2 = large.count_subisomorphisms_vf2(small, color1=colours, color2=wanted)
-    return vf2, lad
 
 
 def random_graph(vertices: int, edges: int, labels: int) -> tuple[Adjacency, Labels]:
@@ -181,18 +110,18 @@ class Queries(Suite):
         """Compare counts of small queries with igraph's; this loads the kernels, too."""
         name, choose = self.settings.graphs.split(",")[0], random.Random(1)
         near, labels = read(self.settings.data, name)
-        drawn = [draw(near, size, True, choose) for size in _CHECK_SIZES for _ in range(_CHECKED // 2)]
+        drawn = [draw(near, sorted(near), size, True, choose) for size in _CHECK_SIZES for _ in range(_CHECKED // 2)]
         checked = folder / "checked"
         checked.mkdir()
         for number, edges in enumerate(drawn):
             if edges is not None:
                 write(checked / f"{number}.graph", edges, labels)
         found = {int(one.name): one.count for one in self._run(name, checked).patterns}
-        equal = 0
+        whole, equal = numbered([(u, v) for u in near for v in near[u] if u < v], labels), 0
         for number, edges in enumerate(drawn):
             if edges is None or found[number] > _MOST_CHECKED:
                 continue
-            if set(by_igraph(near, labels, edges)) != {found[number]}:
+            if set(by_igraph(*whole, numbered(edges, labels))) != {found[number]}:
                 self.failures.append(f"query {number} on {name}: {found[number]} mappings, igraph finds others")
             else:
                 equal += 1
@@ -217,7 +146,7 @@ class Queries(Suite):
         queries = folder / f"{name}-{size}-{kind}"
         queries.mkdir()
         for number in range(self.settings.each):
-            edges = draw(near, size, dense, choose)
+            edges = draw(near, sorted(near), size, dense, choose)
             if edges is not None:
                 write(queries / f"{number}.graph", edges, labels)
         limit = {} if self.settings.full else {"limit": self.settings.limit}
@@ -234,7 +163,7 @@ class Queries(Suite):
         for size in _RANDOM_SIZES:
             for dense in (True, False):
                 choose = random.Random(size)
-                drawn = [draw(near, size, dense, choose) for _ in range(self.settings.each)]
+                drawn = [draw(near, sorted(near), size, dense, choose) for _ in range(self.settings.each)]
                 queries = folder / f"random-{size}-{'dense' if dense else 'sparse'}"
                 queries.mkdir()
                 for number, edges in enumerate(drawn):
