@@ -6,7 +6,7 @@
 Queries are drawn by random walks (`benchmarks.lib.drawn_queries`): dense ones have all edges of the graph between their
 vertices, and 3 or more for each 2 vertices, where walks lead to such; sparse ones a spanning tree and a few more. So
 each occurs in its graph: hprd and yeast with their labels, from the folder that LONGWALL_DATA names, or an R-MAT graph
-with 8 random ones. First, small queries on the first graph are compared with the VF2 of networkx and of igraph, and LAD.
+with 8 random ones. First, small queries on the first graph are compared with VF2 of networkx and of igraph, and LAD.
 
 Embeddings are mappings, as papers on such queries count them. One process counts all, with the graph kept in memory;
 each count is made twice if the first one was short, and the second time counts. "mining" is the time from planned to

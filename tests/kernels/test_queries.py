@@ -16,8 +16,10 @@ from query_lab import Budget, query_graph, relaxed, space_of
 from strategies import graphs, queries
 
 from longwall.kernels.host.queries.candidate_space import CandidateSpace
+from longwall.kernels.host.queries.densest_part import densest_part, densest_parts, part_bytes
 from longwall.kernels.host.queries.matcher import QueryMatcher
 from longwall.kernels.host.queries.order import MOST_OF_A_GROUP, hanging_vertices, split_query
+from longwall.stages.source import host_arrays
 
 
 def found(space: CandidateSpace, cuts: Any, steps: int = 1 << 20, most: int | None = None) -> int:
@@ -51,6 +53,32 @@ def test_mappings_are_those_of_brute_force(lab, small, query, choice):
         assert most <= found(space, cuts, steps=3, most=most) <= want
     space.close()
     assert not budget.held
+
+
+@settings(relaxed, max_examples=60)
+@given(small=graphs(max_vertices=12), choice=st.data())
+def test_the_densest_part_is_the_subgraph_of_the_first_vertices(lab, small, choice):
+    whole = host_arrays(lab.graph(small.edges, small.labels))
+    number = choice.draw(st.integers(1, whole.num_vertices))
+    rows = [whole.indices[begin:end].tolist() for begin, end in pairwise(whole.indptr)]
+    want = [[w for w in row if w < number] for row in rows[:number]]
+    part = densest_part(whole, number)
+    assert [part.indices[begin:end].tolist() for begin, end in pairwise(part.indptr)] == want
+    assert (part.split - part.indptr[:-1]).tolist() == [sum(w < v for w in row) for v, row in enumerate(want)]
+    assert part.max_degree == max(map(len, want))
+    assert part.max_out_degree == max(sum(w < v for w in row) for v, row in enumerate(want))
+    if small.labels is not None:
+        assert part.labels.tolist() == whole.labels[:number].tolist()
+    assert part_bytes(whole, number) >= part.indptr.nbytes + part.indices.nbytes + part.split.nbytes
+
+
+def test_parts_have_small_shares_of_the_arcs(monkeypatch, lab):
+    graph = host_arrays(lab.graph([(u, v) for u, v in combinations(range(300), 2) if v < 40 or v % 7 == u % 7], None))
+    assert list(densest_parts(graph)) == []
+    monkeypatch.setattr("longwall.kernels.host.queries.densest_part._LEAST_ARCS", graph.num_arcs)
+    numbers = list(densest_parts(graph))
+    assert numbers == [8, 64][: 1 + (densest_part(graph, 64).num_arcs <= graph.num_arcs // 8)]
+    assert densest_part(graph, 8).num_arcs <= graph.num_arcs // 64
 
 
 @settings(relaxed, max_examples=60)

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from longwall.kernels.host.queries.candidate_space import CandidateSpace, QueryGraph
+from longwall.kernels.host.queries.densest_part import densest_part, part_bytes
 from longwall.kernels.host.queries.sums.counter import CACHE_BYTES, QuerySum
 from longwall.pipeline.execution.derived import Derivation, derived
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import NotEnoughMemory, host_threads
 from longwall.stages.source import host_arrays
-from longwall.storage.memory.reservations import BudgetExceeded
+from longwall.storage.memory.reservations import BudgetExceeded, Reservation
 
 TASKS = 16  # of a worker: each takes about 20 us, and what one of them has found is lost in a crash
 STEPS = 1 << 17  # candidates that a worker tries between two looks at the limit, and whether the run is to end
@@ -19,10 +20,18 @@ _CACHE_SHARE = 4  # of the host's free memory one part is for caches
 
 
 class CandidatesAndTerms:
-    """The candidates of a query, and the terms of its count once they are asked for."""
+    """The candidates of a query, and the terms of its count once they are asked for.
 
-    def __init__(self, space: CandidateSpace):
-        self.space = space
+    Parameters
+    ----------
+    space
+        The candidates.
+    part
+        Holds the bytes of the subgraph in which they are; None: they are in the run's graph.
+    """
+
+    def __init__(self, space: CandidateSpace, part: Reservation | None = None):
+        self.space, self._part = space, part
         self.terms: QuerySum | None = None
 
     def close(self) -> None:
@@ -30,22 +39,41 @@ class CandidatesAndTerms:
         if self.terms is not None:
             self.terms.close()
         self.space.close()
+        if self._part is not None:
+            self._part.release()
 
 
 @dataclass(frozen=True)
 class Candidates(Derivation[CandidatesAndTerms]):
-    """The candidates of a query."""
+    """The candidates of a query.
+
+    Attributes
+    ----------
+    query
+        The query.
+    among
+        How many vertices may be candidates: those with most neighbours; None: all.
+    """
 
     last_only: ClassVar[bool] = True
 
     query: QueryGraph
+    among: int | None = None
 
     def build(self, env: Environment) -> CandidatesAndTerms:
         """Find the candidates on the host."""
-        return CandidatesAndTerms(CandidateSpace(host_arrays(env.graph), self.query, env.resources.host.reserve))
+        graph, reserve = host_arrays(env.graph), env.resources.host.reserve
+        if self.among is None:
+            return CandidatesAndTerms(CandidateSpace(graph, self.query, reserve))
+        part = reserve(part_bytes(graph, self.among), "the vertices with most neighbours")
+        try:
+            return CandidatesAndTerms(CandidateSpace(densest_part(graph, self.among), self.query, reserve), part)
+        except BaseException:
+            part.release()
+            raise
 
 
-def candidates_of(query: QueryGraph, env: Environment) -> CandidateSpace:
+def candidates_of(query: QueryGraph, env: Environment, among: int | None = None) -> CandidateSpace:
     """Return the candidates of a query; those of the query before are released.
 
     Raises
@@ -53,7 +81,7 @@ def candidates_of(query: QueryGraph, env: Environment) -> CandidateSpace:
     NotEnoughMemory
         If the host's budget has no room for them.
     """
-    return derived(env, Candidates(query)).space
+    return derived(env, Candidates(query, among)).space
 
 
 def terms_of(query: QueryGraph, env: Environment) -> QuerySum:

@@ -48,6 +48,10 @@ class QueryCount(Phase):
         it did not fit, if a part of the count does not fit 64-bit integers.
     patience
         Candidates that each worker tries before the search is given up, as if it did not fit; None: no bound.
+    among
+        How many vertices may be matched: those with most neighbours; None: all.
+    alone
+        Whether one worker does all as one task: a short search ends before other workers have begun.
     """
 
     on_host: ClassVar[bool] = True
@@ -56,6 +60,8 @@ class QueryCount(Phase):
     title: str
     limit: int | None = None
     patience: int | None = None
+    among: int | None = None
+    alone: bool = False
     activity = "counting"
     unit = "roots"
     aggregation = Aggregation(int, sum, int)
@@ -63,7 +69,7 @@ class QueryCount(Phase):
     @property
     def name(self) -> str:
         """See `Phase`."""
-        return f"match {self.title}"
+        return f"match {self.title}" + (f", among the {self.among} vertices of most neighbours" if self.among else "")
 
     @property
     def wanted_rows(self) -> int | None:
@@ -72,16 +78,21 @@ class QueryCount(Phase):
 
     def prepare(self, env: Environment) -> None:
         """Find the candidates."""
-        candidates_of(self.query, env)
+        candidates_of(self.query, env, self.among)
 
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return tasks over the candidates of the vertex that is matched first."""
-        return equal_tasks(made(env, Candidates(self.query)).space.roots, TASKS * host_threads(env))
+        pieces = 1 if self.alone else TASKS * host_threads(env)
+        return equal_tasks(made(env, Candidates(self.query, self.among)).space.roots, pieces)
+
+    def threads(self, env: Environment) -> int:
+        """See `Phase`."""
+        return 1 if self.alone else super().threads(env)
 
     @contextmanager
     def open(self, env: Environment) -> Iterator[MakeWorker]:
         """Share the candidates and the limit."""
-        space, limit = candidates_of(self.query, env), RowLimit(self.limit)
+        space, limit = candidates_of(self.query, env, self.among), RowLimit(self.limit)
         yield lambda: _QueryWorker(space, env, limit, self.patience)
 
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from longwall.kernels.host.queries.candidate_space import QueryGraph
+from longwall.kernels.host.queries.densest_part import densest_parts
 from longwall.kernels.host.queries.sums.counter import coincidences
 from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.derived import forget
-from longwall.pipeline.execution.phase import MethodFailed, host_threads
+from longwall.pipeline.execution.phase import MethodFailed, TooExpensive, host_threads
 from longwall.pipeline.execution.stage_metrics import record_levels
 from longwall.pipeline.label_names import label_texts
 from longwall.pipeline.phases.queries.candidates import Candidates, candidates_of, terms_of
@@ -24,8 +25,12 @@ from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal, embedd
 from longwall.pipeline.planning.query import Query
 from longwall.pipeline.planning.search.search_planner import LEAST_OF_CANDIDATES
 from longwall.pipeline.run_store.commit_log import PartialResult
+from longwall.stages.source import host_arrays
 
 _SUMS = "sum          where that takes long: parts counted once for each image of what separates them from the rest\n"
+_BRIEF = (
+    1 << 14
+)  # candidates that one worker tries before there are others: about 2 ms, as long as it takes to start 16
 _PATIENCE = 1 << 17  # candidates that each worker tries before terms are looked at: about 20 ms
 _PAIRS, _MOST_SHIFT = 6, 6  # of vertices that may coincide: each 6 of them double the patience, 6 times at most
 _PATIENT_SHARE = 1 / 16  # of a search's candidates to those that terms are estimated to take: one takes longer
@@ -89,16 +94,34 @@ class CandidatesPlan(CountPlan):
         return self._counted(env, limit)
 
     def _counted(self, env: Coordinator, limit: int | None) -> int:
-        phase = self.phase
         try:
             if limit is None or limit * self.automorphisms > MOST_WANTED:
                 mappings = self._all(env)
             else:
-                mappings = self._search(replace(phase, limit=wanted_left(limit * self.automorphisms, env, phase)), env)
+                mappings = self._some(limit * self.automorphisms, env)
         except MethodFailed:
             forget(env, Candidates)
             raise
         return embeddings_of(mappings, self.automorphisms)
+
+    def _some(self, wanted: int, env: Coordinator) -> int:
+        """Count at most `wanted` mappings: among the vertices of most neighbours if these have as many, else of all.
+
+        Raises
+        ------
+        MethodFailed
+            If the budget has no room for the candidates.
+        """
+        for number in densest_parts(host_arrays(env.graph)):
+            part = replace(self.phase, among=number, patience=_PATIENCE, alone=True)
+            with suppress(MethodFailed):
+                found = self._search(replace(part, limit=wanted_left(wanted, env, part)), env)
+                if found >= wanted:
+                    return found
+        phase = replace(self.phase, limit=wanted_left(wanted, env, self.phase))
+        with suppress(TooExpensive):
+            return self._search(replace(phase, patience=_BRIEF, alone=True), env)
+        return self._search(phase, env)
 
     def _all(self, env: Coordinator) -> int:
         """Count all mappings: by a search or, where that takes long, by terms; each has a time that the other is worth.
@@ -111,6 +134,8 @@ class CandidatesPlan(CountPlan):
         phase = self.phase
         if self.induced:
             return self._search(phase, env)
+        with suppress(MethodFailed):
+            return self._search(replace(phase, patience=_BRIEF, alone=True), env)
         with suppress(MethodFailed):
             return self._search(replace(phase, patience=_PATIENCE), env)
         pairs = len(coincidences(candidates_of(phase.query, env)).pairs())

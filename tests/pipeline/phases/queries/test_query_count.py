@@ -62,6 +62,63 @@ def test_counts_are_those_of_networkx(tmp_path: Path, engine_kind: str, seed: in
     assert "filter       candidates of each query vertex" in explain(config(tmp_path, chosen))
 
 
+@pytest.fixture
+def phases(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The phases that threads of this process have run."""
+    run, seen = ThreadExecutor.run, list[Any]()
+
+    def noted(self: Any, phase: Any, env: Any) -> Any:
+        seen.append(phase)
+        return run(self, phase, env)
+
+    monkeypatch.setattr(ThreadExecutor, "run", noted)
+    return seen
+
+
+@pytest.mark.parametrize("induced", [False, True])
+def test_a_limit_is_reached_among_the_vertices_of_most_neighbours_or_in_the_whole_graph(
+    tmp_path: Path, engine_kind: str, monkeypatch: pytest.MonkeyPatch, phases: list[Any], induced: bool
+) -> None:
+    monkeypatch.setattr(candidates, "densest_parts", lambda _: iter([20, 50]))
+    small = query(10)
+    chosen = {"pattern": text(small), "induced": induced, "count": "mappings"}
+    engine = {"kind": engine_kind, "threads": 2}
+    want = longwall.run(config(tmp_path, chosen, engine=engine)).count
+    densest = DATA.subgraph(longwall.graph(DATA, labels="label").original_ids[:50].tolist())
+    found = GraphMatcher(densest, small, node_match=categorical_node_match("label", None))
+    there = sum(1 for _ in (found.subgraph_isomorphisms_iter if induced else found.subgraph_monomorphisms_iter)())
+    assert 0 < there < want
+    for limit, among in ((1, 50), (there, 50), (there + 1, None), (want, None), (want + 1, None)):
+        phases.clear()
+        some = longwall.run(config(tmp_path, chosen | {"limit": limit}, engine=engine))
+        assert (some.count, some.truncated) == (min(want, limit), want >= limit)
+        assert [phase.among for phase in phases] == [20, 50, None][: 2 + (among is None)]
+        assert len({phase.name for phase in phases}) == len(phases)
+
+
+def test_a_part_whose_search_takes_long_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, phases: list[Any]
+) -> None:
+    monkeypatch.setattr(candidates, "densest_parts", lambda _: iter([60]))
+    chosen = {"pattern": text(query(2)), "count": "mappings"}
+    want = longwall.run(config(tmp_path, chosen)).count
+    assert want > 2
+    phases.clear()
+    monkeypatch.setattr(candidates, "_PATIENCE", 1)
+    monkeypatch.setattr(candidates, "_BRIEF", 1)
+    assert longwall.run(config(tmp_path, chosen | {"limit": want - 1})).count == want - 1
+    assert [(phase.among, phase.alone) for phase in phases] == [(60, True), (None, True), (None, False)]
+
+
+def test_a_short_search_has_one_worker(tmp_path: Path, engine_kind: str, phases: list[Any]) -> None:
+    chosen = {"pattern": text(query(10)), "count": "mappings"}
+    engine = {"kind": engine_kind, "threads": 3}
+    for limit in (None, 5):
+        phases.clear()
+        assert longwall.run(config(tmp_path, chosen | {"limit": limit}, engine=engine)).count
+        assert [phase.alone for phase in phases] == [True]
+
+
 def test_without_room_for_candidates_it_is_searched_in_the_graph(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -102,6 +159,7 @@ def test_what_was_found_before_an_interrupt_is_not_found_again(tmp_path: Path, m
             raise KeyboardInterrupt
         return advance(self, most, steps)
 
+    monkeypatch.setattr(candidates, "_BRIEF", 0)
     monkeypatch.setattr(candidates, "_PATIENCE", 1 << 40)
     monkeypatch.setattr("longwall.pipeline.run_store.commit_log.COMMIT_SECONDS", 0.0)
     monkeypatch.setattr(matcher.QueryMatcher, "advance", interrupted)
@@ -130,32 +188,30 @@ def test_a_count_of_more_than_64_bits_is_exact(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_sums_and_the_search_agree(
-    tmp_path: Path, engine_kind: str, monkeypatch: pytest.MonkeyPatch, seed: int
+    tmp_path: Path, engine_kind: str, monkeypatch: pytest.MonkeyPatch, phases: list[Any], seed: int
 ) -> None:
+    def names() -> list[str]:
+        return [phase.name.split()[0] for phase in phases]
+
     chosen = {"pattern": text(query(seed, 10)), "count": "mappings"}
     engine = {"kind": engine_kind, "threads": 2}
     want = longwall.run(config(tmp_path, chosen, engine=engine)).count
     assert want
-    run, names = ThreadExecutor.run, []
-
-    def noted(self: Any, phase: Any, env: Any) -> Any:
-        names.append(phase.name.split()[0])
-        return run(self, phase, env)
-
-    monkeypatch.setattr(ThreadExecutor, "run", noted)
+    phases.clear()
+    monkeypatch.setattr(candidates, "_BRIEF", 1)
     monkeypatch.setattr(candidates, "_PATIENCE", 1)
     monkeypatch.setattr(candidates, "_PATIENT_SHARE", 0.0)
     assert longwall.run(config(tmp_path, chosen, engine=engine)).count == want
-    assert names == ["match", "match", "add"]
-    names.clear()
+    assert names() == ["match"] * 3 + ["add"]
+    phases.clear()
     monkeypatch.setattr(candidates, "_MOST_COST", 0.0)
     assert longwall.run(config(tmp_path, chosen, engine=engine)).count == want
-    assert names == ["match"] * 3
-    names.clear()
+    assert names() == ["match"] * 4
+    phases.clear()
     monkeypatch.setattr(candidates, "_MOST_COST", 1e11)
     monkeypatch.setattr(sums, "bytes_for", lambda _: 1 << 40)
     assert longwall.run(config(tmp_path, chosen, engine=engine)).count == want
-    assert names == ["match", "match", "add", "match"]
+    assert names() == ["match"] * 3 + ["add", "match"]
 
 
 def test_a_cycle_that_a_search_would_not_end_is_counted(tmp_path: Path) -> None:
@@ -183,9 +239,10 @@ def test_queries_use_all_threads_of_the_host(tmp_path: Path, engine_kind: str, m
         init(self, *arguments)
 
     monkeypatch.setattr(search._QueryWorker, "__init__", noted)
+    monkeypatch.setattr(candidates, "_BRIEF", 1)
     chosen = {"pattern": "-".join(f"(v{at}:{at % 4})" for at in range(9)), "limit": 10**6}
     longwall.run(config(tmp_path, chosen, engine={"kind": engine_kind, "threads": 3}))
-    assert len(made) == 3
+    assert len(made) == 1 + 3
 
 
 @pytest.mark.slow
