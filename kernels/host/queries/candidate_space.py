@@ -143,13 +143,17 @@ class CandidateSpace:
         """Return what each vertex may be, and the vertices that may be something."""
         graph, query = self.graph, self.query
         masks = np.empty(graph.num_vertices, np.uint64)
-        labels = sorted(set(query.labels) - {ANY_LABEL})
-        of_label = np.array([_bits(one == label for one in query.labels) for label in labels], np.uint64)
-        any_label = np.uint64(_bits(one == ANY_LABEL for one in query.labels))
-        of_degree = np.array([_bits(near.bit_count() <= d for near in query.adjacent) for d in range(64)], np.uint64)
+        members = _members(query)
+        any_label = np.uint64(members.pop(ANY_LABEL, 0))
+        labels = sorted(members)
+        of_label = np.array([members[label] for label in labels], np.uint64)
+        of_degree = np.zeros(64, np.uint64)
+        for v, near in enumerate(query.adjacent):
+            of_degree[near.bit_count()] |= np.uint64(1 << v)
+        of_degree = np.bitwise_or.accumulate(of_degree)
         first_candidates(graph.indptr, graph.labels, np.array(labels, np.int64), of_label, any_label, of_degree, masks)
         active = np.flatnonzero(masks)
-        first, groups, needs = _groups(query)
+        first, groups, needs = _groups(query.adjacent, members.values())
         for _ in range(_PASSES):
             removed = refine(graph.indptr, graph.indices, active, self.adjacent, first, groups, needs, masks)
             if not removed:
@@ -228,20 +232,22 @@ class CandidateSpace:
         return vertices, ends[places], (ends[1:] - ends[:-1])[places].tolist()
 
 
-def _bits(flags: Iterable[bool]) -> int:
-    """Return a bit set of the places that are true."""
-    return sum(1 << place for place, flag in enumerate(flags) if flag)
+def _members(query: QueryGraph) -> dict[int, int]:
+    """Return the query vertices of each label, as bits."""
+    members: dict[int, int] = {}
+    for v, label in enumerate(query.labels):
+        members[label] = members.get(label, 0) | 1 << v
+    return members
 
 
-def _groups(query: QueryGraph) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64]]:
-    """Return, for each query vertex, its neighbours that have the same label, where there are several."""
+def _groups(
+    adjacent: Sequence[int], members: Iterable[int]
+) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64]]:
+    """Return, for each query vertex, its neighbours of a label, where there are several, and how many these are."""
+    several = [same for same in members if same.bit_count() > 1]
     first, groups = [0], []
-    for near in query.adjacent:
-        neighbours = [v for v in range(query.size) if near >> v & 1]
-        for label in sorted({query.labels[v] for v in neighbours} - {ANY_LABEL}):
-            group = sum(1 << v for v in neighbours if query.labels[v] == label)
-            if group.bit_count() > 1:
-                groups.append(group)
+    for near in adjacent:
+        groups += [near & same for same in several if (near & same).bit_count() > 1]
         first.append(len(groups))
     needs = [group.bit_count() for group in groups]
     return np.array(first, np.int64), np.array(groups, np.uint64), np.array(needs, np.int64)
