@@ -55,6 +55,21 @@ def test_mappings_are_those_of_brute_force(lab, small, query, choice):
     assert not budget.held
 
 
+def test_a_search_pauses_sooner_where_lists_are_long(lab):
+    """A step is a candidate or 64 elements, so that a run ends soon, and other methods have their turn."""
+    triangle = naive.Query(3, ((0, 1), (1, 2), (0, 2)), (0, 1, 2))
+    for side, pauses in ((8, range(2)), (128, range(200, 1000))):
+        edges = [(u, v) for u, v in combinations(range(3 * side), 2) if u % 3 != v % 3]
+        space = space_of(lab, edges, {v: v % 3 for v in range(3 * side)}, triangle, Budget())
+        matcher, total, seen = QueryMatcher(space), 0, -1
+        matcher.begin(0, space.roots)
+        while not matcher.over:
+            total += matcher.advance(None, 256)
+            seen += 1
+        assert total == side**3
+        assert seen in pauses
+
+
 @settings(relaxed, max_examples=60)
 @given(small=graphs(max_vertices=12), choice=st.data())
 def test_the_densest_part_is_the_subgraph_of_the_first_vertices(lab, small, choice):

@@ -92,7 +92,7 @@ class QueryMatcher:
         return bool(state[DEPTH] < 0 and state[ROOT] == state[LAST])
 
     def advance(self, most: int | None, steps: int) -> int:
-        """Try at most `steps` more candidates, or stop once `most` mappings are found; return the number found.
+        """Try about `steps` more candidates, or stop once `most` mappings are found; return the number found.
 
         The number is exact, or a lower bound that is larger than `most`.
 

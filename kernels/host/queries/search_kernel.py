@@ -21,6 +21,7 @@ _ONE, _ZERO = np.uint64(1), np.uint64(0)
 _ALL = np.uint64(2**64 - 1)  # the blame of a search that has found something
 _FEW = 4  # candidates that may all be taken by other query vertices, which is looked at then
 _GALLOP = 16  # times as many elements: the shorter array's are searched for in the longer one
+_STEP_SHIFT = 6  # elements that are looked at, as a power of two, take as long as one candidate
 
 
 @compiled
@@ -104,8 +105,10 @@ def _narrow(
         The neighbours that were narrowed.
     wiped : int
         The one that has no candidates left, which is the last of them; -1: all have some.
+    work : int
+        Elements that were looked at, about.
     """
-    left, done = unmatched, _ZERO
+    left, done, work = unmatched, _ZERO, np.int64(0)
     while left:
         w = trailing_zeros(left)
         left &= left - _ONE
@@ -118,10 +121,11 @@ def _narrow(
             begin[w, 1], end[w, 1], in_arena[w, 1] = a, z, 0
             taken[w, 1] = _takers(lists, a, z, owner)
             if taken[w, 1]:
-                return top, done, w
+                return top, done, w, work
         else:
             c, d = begin[w, was], end[w, was]
             begin[w, was + 1], in_arena[w, was + 1] = top, 1
+            work += min(d - c, z - a) * _GALLOP if max(d - c, z - a) > min(d - c, z - a) * _GALLOP else d - c + z - a
             if d - c < z - a:
                 if in_arena[w, was]:
                     top, takers = _common(arena, c, d, lists, a, z, arena, top, owner)
@@ -134,8 +138,8 @@ def _narrow(
             end[w, was + 1] = top
             taken[w, was + 1] = taken[w, was] | takers
         if begin[w, was + 1] == end[w, was + 1]:
-            return top, done, w
-    return top, done, -1
+            return top, done, w, work
+    return top, done, -1, work
 
 
 @compiled
@@ -211,13 +215,26 @@ def _count_rest(
     ways, groups, sizes, adjacent, rivals, below_base, below, first_of, level, begin, end, in_arena, taken, ends_of,
     values, lists, arena, owner, marks, scratch,
 ):  # fmt: skip
-    """Multiply `ways` by those to match the counted vertices; where there are none, say who is to blame for it."""
+    """Multiply `ways` by those to match the counted vertices.
+
+    Returns
+    -------
+    ways : int
+        The product.
+    blame : uint64
+        Where it is 0, who is to blame for it.
+    work : int
+        Elements that were looked at, about.
+    """
+    work = np.int64(0)
     for g in range(sizes.size):
         size = sizes[g]
         for i in range(size):
             s = groups[g, i]
             at = level[s]
             ends_of[0, s], ends_of[1, s], ends_of[2, s] = begin[s, at], end[s, at], in_arena[s, at]
+            if size > 1 or below_base[s] >= 0:
+                work += end[s, at] - begin[s, at]
         s = groups[g, 0]
         if below_base[s] >= 0:  # such a vertex is alone in its group
             array = arena if ends_of[2, s] else lists
@@ -229,11 +246,15 @@ def _count_rest(
                 scratch,
             )  # fmt: skip
         if here == 0:
-            return here, _blame(
-                groups[g], lacking, adjacent, ends_of[0], ends_of[1], ends_of[2], level, taken, lists, arena, owner
+            return (
+                here,
+                _blame(
+                    groups[g], lacking, adjacent, ends_of[0], ends_of[1], ends_of[2], level, taken, lists, arena, owner
+                ),
+                work,
             )
         ways = times(ways, here)
-    return ways, _ALL
+    return ways, _ALL, work
 
 
 @compiled(
@@ -300,7 +321,7 @@ def search(
     most
         The search ends once it has found this number, at most `HUGE`; so the total stays below ``2 * HUGE``.
     steps
-        The search pauses after this number of candidates.
+        The search pauses after this number of candidates, or what takes as long as these with short lists.
     """
     depth, total, matched, saturated = state[DEPTH], state[TOTAL], words[0, 0], False
     blame = words[1]
@@ -340,10 +361,11 @@ def search(
                 if strange:
                     blame[depth] |= strange
                     continue
-            top, narrowed, wiped = _narrow(
+            top, narrowed, wiped, work = _narrow(
                 u, x, tops[depth], adjacent[u] & ~matched, first_of, row_base, starts, lists, arena, owner, level,
                 begin, end, in_arena, taken,
             )  # fmt: skip
+            steps -= work >> _STEP_SHIFT
             if wiped >= 0:
                 _widen(narrowed, level)
                 weight[wiped] += 1.0
@@ -368,10 +390,11 @@ def search(
                 from_arena[depth], tops[depth], blame[depth] = in_arena[w, at], top, _ZERO
                 carry[depth] = ways
                 continue
-            ways, reason = _count_rest(
+            ways, reason, work = _count_rest(
                 ways, groups, sizes, adjacent, rivals, below_base, below, first_of, level, begin, end, in_arena, taken,
                 ends_of, values, lists, arena, owner, marks, scratch,
             )  # fmt: skip
+            steps -= work >> _STEP_SHIFT
             saturated |= ways == HUGE
             total += ways  # both are at most HUGE: see `most`
             if reason == _ALL or reason & own:
