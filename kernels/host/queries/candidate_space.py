@@ -143,7 +143,7 @@ class CandidateSpace:
         """Return what each vertex may be, and the vertices that may be something."""
         graph, query = self.graph, self.query
         masks = np.empty(graph.num_vertices, np.uint64)
-        members = _members(query)
+        members = _members(query.labels)
         any_label = np.uint64(members.pop(ANY_LABEL, 0))
         labels = sorted(members)
         of_label = np.array([members[label] for label in labels], np.uint64)
@@ -217,7 +217,8 @@ class CandidateSpace:
     def alike(self) -> list[int]:
         """For each query vertex those that may be matched to the same vertices, as bits."""
         kinds = self.kinds
-        return [sum(1 << w for w, other in enumerate(kinds) if other == kind) for kind in kinds]
+        members = _members(kinds)
+        return [members[kind] for kind in kinds]
 
     def _by_label(self, active: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], list[int]]:
         """Sort candidates by label; return them, where those of each query vertex's label begin, and their number."""
@@ -232,10 +233,10 @@ class CandidateSpace:
         return vertices, ends[places], (ends[1:] - ends[:-1])[places].tolist()
 
 
-def _members(query: QueryGraph) -> dict[int, int]:
+def _members(labels: Sequence[int]) -> dict[int, int]:
     """Return the query vertices of each label, as bits."""
     members: dict[int, int] = {}
-    for v, label in enumerate(query.labels):
+    for v, label in enumerate(labels):
         members[label] = members.get(label, 0) | 1 << v
     return members
 

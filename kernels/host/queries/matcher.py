@@ -39,12 +39,12 @@ class QueryMatcher:
         groups = np.zeros((len(split.groups), MOST_OF_A_GROUP), np.int64)
         for row, group in zip(groups, split.groups, strict=True):
             row[: len(group)] = group
-        graph = space.graph
-        rivals = [same & split.cover & ~near for same, near in zip(space.alike, space.near.tolist(), strict=True)]
+        graph, alike = space.graph, space.alike
+        rivals = [same & split.cover & ~near for same, near in zip(alike, space.near.tolist(), strict=True)]
         self._fixed = (
             space.near,
             np.uint64(split.cover),
-            np.array(space.alike, np.uint64),
+            np.array(alike, np.uint64),
             np.array(rivals, np.uint64),
             groups,
             np.array([len(group) for group in split.groups], np.int64),

@@ -112,13 +112,14 @@ class CandidatesPlan(CountPlan):
         MethodFailed
             If the budget has no room for the candidates.
         """
+        phase = self.phase
         for number in densest_parts(host_arrays(env.graph)):
-            part = replace(self.phase, among=number, patience=_PATIENCE, alone=True)
+            part = replace(phase, among=number, patience=_PATIENCE, alone=True)
             with suppress(MethodFailed):
                 found = self._search(replace(part, limit=wanted_left(wanted, env, part)), env)
                 if found >= wanted:
                     return found
-        phase = replace(self.phase, limit=wanted_left(wanted, env, self.phase))
+        phase = replace(phase, limit=wanted_left(wanted, env, phase))
         with suppress(TooExpensive):
             return self._search(replace(phase, patience=_BRIEF, alone=True), env)
         return self._search(phase, env)
