@@ -28,11 +28,12 @@ _BUILDING = (
     "storage.graph.stats",
 )
 _PARSING = "storage.ingest.text.plain_lines"
+_LABELLING = "storage.ingest.vertex_labels"
 _DRAWING = {"rmat": "kernels.host.philox", "barabasi-albert": "storage.generators.random_edges"}
 
 
 def kernels_of_source(spec: RunSpec) -> list[Any]:
-    """Return the kernels that read a text of edges, or draw them, and make a graph of them."""
+    """Return the kernels that read a text of edges, or draw them, and make a graph of them, with labels."""
     from longwall.storage.arrays.xxh64 import hash_segments
     from longwall.storage.ingest.ingest import detect_format
 
@@ -44,7 +45,8 @@ def kernels_of_source(spec: RunSpec) -> list[Any]:
         first = _PARSING if (spec.file_format or detect_format(source)) == "edge-list" else None
     if first is None:
         return []
-    return [kernel for name in (first, *_BUILDING) for kernel in _declared_in(name)] + [hash_segments]
+    labels = (_LABELLING,) if spec.graph.labels or spec.graph.vertices else ()
+    return [kernel for name in (first, *_BUILDING, *labels) for kernel in _declared_in(name)] + [hash_segments]
 
 
 def kernels_of_workload(workload: Workload, table: Kernels | None) -> list[Kernel]:

@@ -149,16 +149,18 @@ class Match(Workload):
 
     @property
     def kernels(self) -> tuple[Any, ...]:
-        """The kernels of nearly all counts of 5 vertices or more: canonical codes plan, and row programs count."""
+        """The kernels of nearly all counts of 4 vertices or more: canonical codes plan, and row programs count."""
         from longwall.kernels.host.patterns.canonical_kernel import canonical_codes
         from longwall.kernels.interface.kernels import Kernels
 
-        if self._several or self.output != "count" or self.induced or self.limit is not None:
+        if self._several or self.output != "count" or self.limit is not None:
             return ()
         query = read_query(self._queries[0].source)
-        if query.num_vertices < 5:
-            return ()
-        return (canonical_codes,) if query.is_clique else (canonical_codes, Kernels.row_counter)
+        least = min(map(len, query.neighbours))
+        if query.num_vertices < 4 or (query.num_vertices == 4 and least > 1 and not self.induced):
+            return ()  # cliques, cycles and diamonds have kernels of their own
+        searched = query.num_vertices == 4 and query.labels is not None
+        return (canonical_codes,) if query.is_clique or searched else (canonical_codes, Kernels.row_counter)
 
     def with_absolute_paths(self) -> Match:
         """Return the section with absolute paths of the patterns that are in files, or in a folder."""
