@@ -183,7 +183,8 @@ def _rows(
         layout = _layout(text, number, line, request, named)
         layout = with_text_labels(text, line, layout, request, ends)
     if line and request.fields not in (0, layout.fields):
-        raise text.error(number, f"{layout.fields} fields in {line[:_SHOWN]!r}; this format has {request.fields} a row")
+        shown = f"{layout.fields} fields in {line[:_SHOWN]!r}"
+        raise text.error(number, f"{shown}; this format has {request.fields} a row, one row for each edge")
     texts = any(layout.texts)
     bytes_per_byte = BYTES_PER_BYTE if texts else BYTES_OF_INTEGERS
     with TextFile(path, memory, workers, progress, bytes_per_byte, is_table=True) as text:

@@ -332,9 +332,14 @@ def _lacking(
     """
     letters, lengths = words
     value = at
-    if at + 1 < block.size and block[at] == 34 and block[at + 1] == 34:
+    first = block[at]
+    if 48 <= first <= 57:  # most ids begin with a digit, and no word for a missing value does
+        return False, between
+    if at + 1 < block.size and first == 34 and block[at + 1] == 34:
         value = at + 2
     for number in range(lengths.size):
+        if letters[number, 0] != first:
+            continue
         stop = at + lengths[number]
         same = stop == block.size or (stop < block.size and kinds[block[stop]] != TEXT)
         for place in range(lengths[number]):
