@@ -9,20 +9,15 @@ from longwall.storage.graph.graph import Graph
 _LONG = 1e7  # steps of a count that is worth looking for a core
 _STEPS_PER_ARC = 50.0  # and for each arc: to peel a graph takes about two of them, to make its core four more
 _DEVICE = 100.0  # how much faster a device counts than the core of the host that peels
-_FEW_LOW = 1 / 16  # of the vertices, or edges, that are peeled at once: with fewer, the core is most of the graph
+_FEW_LOW = 1 / 16  # of the edges, that are peeled at once: with fewer, the core is most of the graph
 
 
 def worth_a_core(cost: float, graph: Graph, least: int) -> bool:
-    """Return whether a count of `cost` steps is worth looking for a core, which is probably a part of the graph."""
-    return worth_making(cost, graph) and low_vertices(graph, least) >= _FEW_LOW * graph.num_vertices
+    """Return whether a count of `cost` steps is worth looking for a core, which probably lacks many of the edges.
 
-
-def peels_many_edges(graph: Graph, least: int) -> bool:
-    """Return whether vertices that are peeled at once take a good part of the edges with them.
-
-    A layout by label has only the edges that a pattern can match, and tests the degrees of vertices there.
+    The vertices that are peeled at once say how many: R-MAT graphs have many, but with few of the edges.
     """
-    return low_vertices(graph, least) * (least - 1) >= _FEW_LOW * graph.num_edges
+    return worth_making(cost, graph) and low_vertices(graph, least) * (least - 1) >= _FEW_LOW * graph.num_edges
 
 
 def worth_making(cost: float, graph: Graph) -> bool:

@@ -20,7 +20,6 @@ from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import make_pattern
 from longwall.pipeline.planning import worth
 from longwall.pipeline.planning.plan import Choice
-from longwall.pipeline.planning.rewrites import k_core
 from longwall.pipeline.planning.rewrites.k_core import least_neighbours
 from longwall.pipeline.planning.rewrites.pendant_vertices import PendantVerticesPlan
 from longwall.storage.graph.graph import Graph
@@ -85,9 +84,12 @@ def test_a_budget_without_room_for_a_core_changes_nothing(lab: Any, engine_kind:
     assert any("no room for the 2-core" in note for note in notes)
 
 
-def test_a_labelled_count_has_a_core_where_many_edges_go(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(k_core, "worth_a_core", lambda *_: True)
-    pattern = parse_pattern("diamond", [0, 1, 2, 3])
+@pytest.mark.parametrize("labels", [None, [0, 1, 2, 3]])
+def test_a_count_has_a_core_where_many_edges_go(
+    lab: Any, labels: list[int] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worth, "worth_making", lambda *_: True)
+    pattern = parse_pattern("cycle-5" if labels is None else "diamond", labels)
     dense, tree = (list(combinations(range(20), 2)) + [(0, 20 + v) for v in range(tails)] for tails in (5, 40))
     for edges, in_core in ((dense, False), (tree, True)):
         graph = lab.graph(edges, {v: v % 4 for edge in edges for v in edge})
