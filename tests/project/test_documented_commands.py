@@ -99,6 +99,7 @@ NOT_RUN = {
     "python -m benchmarks.suites.edge_labels --scales 12,14": _LONG,
     "python -m benchmarks.gpu.out_of_core --scale 24": _LONG,
     "python -m benchmarks.gpu.labelled_searches": _LONG,
+    "python -m benchmarks.gpu.labelled_queries --engine cpu --json FILE": _LONG,
     "python -m benchmarks.gpu.orbits --time 300": _LONG,
     "python -m benchmarks.gpu.all_cliques --time 300": _LONG,
     "python -m benchmarks.suites.queries --data DATA --graphs yeast,hprd,cora,citeseer,socfb-Reed98,socfb-Amherst41 "
