@@ -106,7 +106,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Start with:  longwall configs demo --output demo.toml  (a commented config; there is one per workload), "
-    "then  longwall run demo.toml.  Its plan:  longwall explain demo.toml",
+    "then  longwall run demo.toml  or, for its plan,  longwall explain demo.toml",
 )
 
 
