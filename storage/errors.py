@@ -23,6 +23,10 @@ class InputError(Exception):
     """The keys of a config that are wrong; empty if the error is not about the keys of a config."""
 
 
+class StillNeeded(InputError):
+    """An input is refused for now, and read otherwise: a copy of one at a URL stays until the spill folder goes."""
+
+
 class RunError(Exception):
     """A valid run could not finish (memory, disk, device): exit code 1."""
 

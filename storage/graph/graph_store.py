@@ -18,7 +18,7 @@ from longwall.kernels.interface.engine import Put
 from longwall.storage.arrays import layout
 from longwall.storage.arrays.array_hash import ArrayHash
 from longwall.storage.arrays.array_reader import StoredArray
-from longwall.storage.errors import InputError
+from longwall.storage.errors import InputError, StillNeeded
 from longwall.storage.graph.graph import Graph
 from longwall.storage.graph.graph_checks import Facts, GraphChecks, check_distinct, check_names_distinct
 from longwall.storage.graph.graph_data import Ahead, NewArray, no_copies
@@ -46,7 +46,7 @@ _PLENTY = 2**63  # bytes
 _READ_FACTOR = 2  # memory of a read, over its size: what is encoded, and what checks make of it
 
 
-class GraphTooLarge(InputError):
+class GraphTooLarge(StillNeeded):
     """A budget has no room for the graph of a store.
 
     Attributes

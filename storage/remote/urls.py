@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 import shutil
 import uuid
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from longwall.storage.errors import InputError, RunError
+from longwall.storage.errors import InputError, RunError, StillNeeded
 from longwall.storage.system.paths import user_path
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ def is_url(address: str | Path) -> bool:
 
 @contextmanager
 def on_disk(address: str | Path, resources: Resources) -> Iterator[Path]:
-    """Yield the path of an input: its own, or, of a URL of another machine, that of a copy, which is removed then.
+    """Yield the path of an input: its own, or, of a URL of another machine, that of a copy.
+
+    The copy is removed in the end, unless `StillNeeded` is raised: then the spill folder takes it away.
 
     Parameters
     ----------
@@ -58,19 +60,20 @@ def on_disk(address: str | Path, resources: Resources) -> Iterator[Path]:
         yield user_path(root)
         return
     folder = resources.spill.path / f"fetched-{uuid.uuid4().hex[:12]}"
-    with (
-        resources.disk.reserve(0, "") as reserved,
-        resources.host.reserve(_BLOCK_BYTES, f"copying {url}"),
-    ):
+    with ExitStack() as copied:
+        reserved = copied.enter_context(resources.disk.reserve(0, ""))
         folder.mkdir()
-        try:
+        copied.callback(shutil.rmtree, folder, ignore_errors=True)
+        with resources.host.reserve(_BLOCK_BYTES, f"copying {url}"):
             path = _fetch(system, root, url, folder, reserved)
-            try:
-                yield path
-            except (InputError, RunError) as error:
-                raise type(error)(str(error).replace(str(path), url)) from error
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        try:
+            yield path
+        except StillNeeded as error:
+            copied.pop_all()
+            error.args = (str(error).replace(str(path), url),)
+            raise
+        except (InputError, RunError) as error:
+            raise type(error)(str(error).replace(str(path), url)) from error
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import http.server
+import json
 import os
 import threading
 from collections.abc import Iterator
@@ -12,12 +13,16 @@ from typing import Any
 
 import pytest
 from budgets import make_budgets
+from kill import left_in
+from run_configs import run_config
+from stored import short_chunks
 from typer.testing import CliRunner
 
 import longwall
 from longwall.pipeline.cli import app
 from longwall.pipeline.config import load_config
 from longwall.storage.errors import InputError
+from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.store_writer import write_graph
 from longwall.storage.ingest.ingest import load_graph
 from longwall.storage.memory.reservations import BudgetExceeded
@@ -226,3 +231,22 @@ def test_workers_read_the_graph_from_its_url(store: str, tmp_path: Path) -> None
     }
     assert longwall.run(config).count == 1
     assert not (tmp_path / "spill").exists()
+
+
+@pytest.mark.parametrize("pattern", ["triangle", "diamond"])
+def test_a_store_at_a_url_may_be_larger_than_the_memory(tmp_path: Path, memory: Any, pattern: str) -> None:
+    """Its copy is streamed or mapped, and gone with the run."""
+    with short_chunks(1 << 14):
+        graph = generate("barabasi-albert", vertices=60_000, edges_per_vertex=9, seed=3)
+        graph.save(tmp_path / "graph.zarr")
+        memory.put(str(tmp_path / "graph.zarr"), "/large/graph.zarr", recursive=True)
+        source, host = {"path": "memory://large/graph.zarr"}, graph.nbytes - 1
+        config = run_config(
+            tmp_path, source, {"kind": "match", "pattern": pattern}, memory={"host": host}, engine={"threads": 1}
+        )
+        result = longwall.run(config)
+    assert result.count == longwall.count(graph, pattern)
+    facts = json.loads((result.path / "manifest.json").read_text())["memory"]
+    assert ("store" in facts, "files" in facts) == (pattern == "triangle", pattern == "diamond")
+    assert facts["disk"]["peak"] > sum(file.stat().st_size for file in (tmp_path / "graph.zarr").rglob("*"))
+    assert left_in(tmp_path / "spill") == []
