@@ -14,6 +14,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from longwall.pipeline.cluster.devices import devices_of
+from longwall.pipeline.cluster.machine_share import expected_streaming, share_of
 from longwall.pipeline.config import RunSpec, load_config
 from longwall.pipeline.inputs import describe_graph, open_beside, open_resources, plan_for, read_graph
 from longwall.pipeline.quoting import round_number
@@ -93,13 +95,14 @@ def explain(
         with resources, engine.watch_compilation(lambda: observer.note(COMPILING)):
             resources.spill.check()
             clock = Clock()
-            graph = read_graph(spec, observer, resources)
+            streaming = expected_streaming(spec, resources, devices_of(spec))
+            graph = read_graph(spec, observer, resources, streaming=streaming)
             read_seconds = clock.stop().quiet(core_count())
             plan = plan_for(spec, graph)
             second = open_beside(spec, graph, resources)
             listed: list[Part] = [describe_methods(plan, spec, graph, resources)] if methods else []
             if isinstance(graph, StoredGraph):
-                lies, prediction = [_describe_streaming(plan, graph, resources)], []
+                lies, prediction = [_describe_streaming(plan, graph, resources, streaming.processes)], []
                 cost = [] if where is None else [_none("cost", "not predicted", "the graph stays in its store")]
             else:
                 search = _search_of(plan)
@@ -220,18 +223,22 @@ def _describe_files(graph: Graph, resources: Resources) -> list[Part]:
     return [([line], {"graph_in": {"place": "files", "bytes": graph.files.nbytes}})]
 
 
-def _describe_streaming(plan: Any, graph: StoredGraph, resources: Resources) -> Part:
-    """How a graph is read that stays in its store."""
+def _describe_streaming(plan: Any, graph: StoredGraph, resources: Resources, processes: int) -> Part:
+    """How a graph is read that stays in its store, by this process, or by the workers among those of a machine."""
     from longwall.pipeline.execution.streaming.stream_phase import expected_reads
 
     phase = plan.streamed
     how = phase.count.describe()
-    reads, lists = expected_reads(graph, phase, resources), round_size(4 * graph.num_edges)
+    reads, lists = expected_reads(graph, phase, share_of(resources, processes)), round_size(4 * graph.num_edges)
+    host, size, spill = resources.host, round_size(graph.nbytes), resources.options.spill
+    own, each, all_ = f"{host.option} is {round_size(host.limit)}", "", ""
+    if processes > 1:
+        own = f"of {host.option} each worker has {round_size(host.limit // processes)}"
+        each, all_ = " by each worker", ", by all workers together"
     lines = [
-        f"graph in     its store: it takes {round_size(graph.nbytes)}, and {resources.host.option} is "
-        f"{round_size(resources.host.limit)}",
-        f"streaming    {round_size(graph.nbytes)} once from the store, of which {lists} go to "
-        f"{resources.options.spill}; from there about {round_size(reads.size)} in {reads.windows:,} ranges of roots",
+        f"graph in     its store: it takes {size}, and {own}",
+        f"streaming    {size} once from the store{each}, of which {lists} go to {spill}; from there about "
+        f"{round_size(reads.size)} in {reads.windows:,} ranges of roots{all_}",
         *([] if how in plan.describe() else [f"streamed     {how.removeprefix('count').strip()}; the rest by degrees"]),
     ]
     return lines, {

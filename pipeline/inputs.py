@@ -8,6 +8,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal
 
 from longwall.pipeline.cluster.devices import devices_of, in_processes, require_dask
+from longwall.pipeline.cluster.machine_share import Streaming, share_of
 from longwall.pipeline.config import RunSpec
 from longwall.pipeline.workloads.sections import example_file
 from longwall.storage.errors import InputError
@@ -131,6 +132,7 @@ def read_graph(
     observer: Observer,
     resources: Resources,
     adjacency: NewArray | None = None,
+    streaming: Streaming = Streaming(),  # noqa: B008 - a tuple
 ) -> Graph:
     """Read, open or generate the data graph of a config, for the engine; it is reserved in the host's budget.
 
@@ -138,7 +140,7 @@ def read_graph(
     it stays in its store: a `StoredGraph`.
 
     The observer gets a note of data that is guessed, dropped or merged. `adjacency` makes the array of the neighbours;
-    by default it is made where the engine wants it.
+    by default it is made where the engine wants it. `streaming` is that of the processes that do the work.
 
     Raises
     ------
@@ -146,7 +148,7 @@ def read_graph(
         If it cannot be read, naming the file and the line, or generated, naming the parameter; or it does not fit
         a budget.
     """
-    graph = _read_or_stream(spec, observer, resources, adjacency)
+    graph = _read_or_stream(spec, observer, resources, adjacency, streaming)
     if (read := spec.graph.source) is not None and (line := counts_line(shown_path(read), graph.notes)):
         observer.note(line)
     directions = next((note for note in graph.notes if note.kind == "directions"), None)
@@ -156,21 +158,27 @@ def read_graph(
     return graph
 
 
-def _read_or_stream(spec: RunSpec, observer: Observer, resources: Resources, adjacency: NewArray | None) -> Graph:
+def _read_or_stream(
+    spec: RunSpec, observer: Observer, resources: Resources, adjacency: NewArray | None, streaming: Streaming
+) -> Graph:
     from longwall.pipeline.execution.device_graph import NEED_LESS
     from longwall.storage.graph.graph_store import GraphTooLarge, open_store
     from longwall.storage.mapping.mapped_arrays import MappedArrays
     from longwall.storage.memory.reservations import BudgetExceeded
-    from longwall.storage.pages.placement import copier_ahead
+    from longwall.storage.pages.placement import adjacency_maker, copier_ahead
 
     files = MappedArrays(resources)
     try:
         try:
-            return _read_graph(spec, observer, resources, adjacency, files)
+            return _read_graph(spec, observer, resources, adjacency, files, streaming.most)
         except GraphTooLarge as error:
-            if (stored := _streamed(spec, error, resources)) is not None:
+            if (stored := _streamed(spec, error, resources, streaming)) is not None:
                 return stored
             ahead = copier_ahead(resources, spec.memory.access)
+            if streaming.most is not None:  # which this process may have more than
+                with suppress(GraphTooLarge):
+                    own = adjacency or adjacency_maker(resources, spec.memory.access)
+                    return open_store(error.path, resources.host, own, ahead)
             try:
                 return open_store(error.path, resources.host, ahead=ahead, files=files)
             except (GraphTooLarge, BudgetExceeded) as larger:
@@ -181,12 +189,12 @@ def _read_or_stream(spec: RunSpec, observer: Observer, resources: Resources, adj
         raise InputError(str(error)) from None  # the budgets are the user's
 
 
-def _streamed(spec: RunSpec, error: GraphTooLarge, resources: Resources) -> StoredGraph | None:
+def _streamed(spec: RunSpec, error: GraphTooLarge, resources: Resources, streaming: Streaming) -> StoredGraph | None:
     """Return a graph that stays in its store, if that is what the workload can do with."""
     from longwall.pipeline.execution.streaming.stream_phase import has_room
     from longwall.storage.streaming.stored_graph import StaysInStore, open_stored
 
-    if in_processes(spec):
+    if not streaming.wanted():
         return None
     try:
         graph = open_stored(error.path, resources.host, str(error))
@@ -194,7 +202,8 @@ def _streamed(spec: RunSpec, error: GraphTooLarge, resources: Resources) -> Stor
         return None
     with suppress(StaysInStore):
         phase = getattr(plan_for(spec, graph), "streamed", None)
-        if phase is not None and has_room(graph, phase, resources):
+        own, alone = share_of(resources, streaming.processes), not in_processes(spec)
+        if phase is not None and has_room(graph, phase, own, alone=alone):
             return graph
     graph.close()
     return None
@@ -206,6 +215,7 @@ def _read_graph(
     resources: Resources,
     adjacency: NewArray | None,
     files: MappedArrays,
+    most: int | None,
 ) -> Graph:
     from longwall.storage.pages.placement import adjacency_maker, copier_ahead
 
@@ -244,6 +254,7 @@ def _read_graph(
         adjacency=adjacency,
         ahead=copier_ahead(resources, spec.memory.access),
         files=files,
+        most=most,
         note=observer.note,
         directed=spec.graph.directed,
     )

@@ -447,9 +447,10 @@ def _cluster(
 
 def _graph(spec: RunSpec, observer: Observer, resources: Resources, cluster: ComingCluster | None) -> Graph:
     """Read the graph of a run, and let the workers of its cluster have it."""
-    graph = read_graph(spec, observer, resources, None if cluster is None else cluster.adjacency)
-    if cluster is not None:
-        cluster.share(graph, resources.host)
+    if cluster is None:
+        return read_graph(spec, observer, resources)
+    graph = read_graph(spec, observer, resources, cluster.adjacency, cluster.streaming(resources.host.limit))
+    cluster.share(graph, resources.host)
     return graph
 
 

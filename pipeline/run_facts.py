@@ -45,5 +45,5 @@ def memory_facts(env: Coordinator) -> dict[str, Any]:
         from longwall.pipeline.execution.streaming.stream_phase import AdjacencyLists
 
         lists = env.derived.get(AdjacencyLists())
-        facts["store"] = {"graph": env.graph.nbytes, "lists_read": 0 if lists is None else lists.bytes_read}
+        facts["store"] = {"graph": env.graph.nbytes} | ({} if lists is None else {"lists_read": lists.bytes_read})
     return facts

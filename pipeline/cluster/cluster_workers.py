@@ -16,10 +16,10 @@ from longwall.pipeline.cluster.worker_process import (
     RunDescription,
     RunHeader,
     close,
+    describe,
     parts,
     prepare,
     serve,
-    share,
     write_heat,
 )
 from longwall.pipeline.execution.phase import Phase
@@ -139,8 +139,8 @@ class ClusterWorkers:
                 found.append(self._arrived.get_nowait())
         return found
 
-    def threads(self, sticky: bool = False) -> int:
-        """Return the threads of the cluster, one at least; in sticky phases one of each worker: it keeps what they did.
+    def threads(self, one_each: bool = False) -> int:
+        """Return the threads of the cluster, one at least; or one of each worker, if it has one thing for all of them.
 
         Raises
         ------
@@ -162,7 +162,7 @@ class ClusterWorkers:
                 self._alone_since = self._alone_since or now
                 if now - self._alone_since > _ALONE_SECONDS:
                     raise RunError(f"the cluster has had no worker for {_ALONE_SECONDS:.0f} s: start some")
-        there = [1 if sticky else number for worker, number in self._workers.items() if worker not in self._avoided]
+        there = [1 if one_each else number for worker, number in self._workers.items() if worker not in self._avoided]
         return max(sum(there), 1)
 
     def holders(self, futures: Collection[Any]) -> set[str]:
@@ -218,10 +218,10 @@ def open_on_workers(client: Any, header: RunHeader) -> None:
         _run_everywhere(client, prepare, header, _CLOSE_SECONDS, wait=False)
 
 
-def share_on_workers(client: Any, run: RunDescription) -> None:
-    """Let the workers that are there map the coordinator's graph; others map it with their first request."""
+def describe_on_workers(client: Any, run: RunDescription) -> None:
+    """Let the workers that are there know where the coordinator's graph is; others know it with their first request."""
     with suppress(Exception):  # the first request says where it is, too
-        _run_everywhere(client, share, run, _CLOSE_SECONDS, wait=False)
+        _run_everywhere(client, describe, run, _CLOSE_SECONDS, wait=False)
 
 
 def close_on_workers(client: Any, run_id: str) -> None:

@@ -17,14 +17,15 @@ from longwall.pipeline.cluster.address_check import check_scheduler, security_of
 from longwall.pipeline.cluster.cluster_workers import (
     ClusterWorkers,
     close_on_workers,
+    describe_on_workers,
     open_on_workers,
-    share_on_workers,
 )
 from longwall.pipeline.cluster.dask_executor import DaskExecutor
 from longwall.pipeline.cluster.devices import require_dask
 from longwall.pipeline.cluster.handshake import describe_workers, most_on_a_device
+from longwall.pipeline.cluster.machine_share import COORDINATOR, Streaming, streaming_of_workers, worker_count
 from longwall.pipeline.cluster.shared_graph import GraphSharer, SharedGraph
-from longwall.pipeline.cluster.started.start import start_workers, why_missing, worker_count
+from longwall.pipeline.cluster.started.start import start_workers, why_missing
 from longwall.pipeline.cluster.started.worker_main import HOST, PROTOCOL, Meeting
 from longwall.pipeline.cluster.worker_process import RunDescription, RunHeader, parts
 from longwall.pipeline.config import RunSpec, SchedulerSection
@@ -36,11 +37,11 @@ from longwall.storage.graph.graph import Graph
 from longwall.storage.graph.graph_data import NewArray
 from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.observer import NullObserver, Observer
+from longwall.storage.streaming.stored_graph import StoredGraph
 from longwall.storage.system.version import longwall_version
 
 _CONNECT_SECONDS, _WORKER_SECONDS = 30, 60
 _RETRIES = 3
-_COORDINATOR = 1  # among the processes of a machine: it may be there, too
 _SETTINGS = {
     # Budgets are kept by the workers themselves.
     "distributed.worker.memory.target": False,
@@ -75,27 +76,38 @@ class ComingCluster:
         Has it, or what `cluster_of` raises.
     sharer
         Of the graph that this process reads for the workers; None: they read it themselves.
+    processes
+        Of a machine, that share its memory.
     """
 
-    def __init__(self, coming: Future[Cluster], sharer: GraphSharer | None):
-        self._coming, self._sharer = coming, sharer
+    def __init__(self, coming: Future[Cluster], sharer: GraphSharer | None, processes: int):
+        self._coming, self._sharer, self._processes = coming, sharer, processes
         self._shared: SharedGraph | None = None
+        self._stored = False
 
     @property
     def adjacency(self) -> NewArray | None:
         """Makes the array of the neighbours, if it is shared."""
         return None if self._sharer is None else self._sharer.array
 
+    def streaming(self, limit: int) -> Streaming:
+        """Return how the workers may stream a graph, with so many bytes of ``memory.host``."""
+        return streaming_of_workers(self._processes, limit, at_address=self._sharer is None)
+
     def share(self, graph: Graph, host: MemoryBudget) -> None:
-        """Let the workers have a graph as soon as they are there; nothing happens where they read it themselves.
+        """Let the workers have a graph, or know that it stays in its store, as soon as they are there.
+
+        Nothing happens where they read it themselves, and need not know.
 
         Raises
         ------
         BudgetExceeded
             If the host's budget has no room for it.
         """
-        if self._sharer is not None:
+        self._stored = isinstance(graph, StoredGraph)
+        if self._sharer is not None and not self._stored:
             self._shared = self._sharer.share(graph, host)
+        if self._sharer is not None or self._stored:
             self._coming.add_done_callback(partial(self._tell, graph.content_hash))
 
     def wait(self, graph: str) -> tuple[Any, RunDescription]:
@@ -119,7 +131,7 @@ class ComingCluster:
             See `cluster_of`.
         """
         cluster = self._coming.result()
-        return cluster.client, RunDescription(**cluster.header, graph=graph, shared=self._shared)
+        return cluster.client, RunDescription(**cluster.header, graph=graph, shared=self._shared, stored=self._stored)
 
     @property
     def on_devices(self) -> bool:
@@ -128,7 +140,7 @@ class ComingCluster:
 
     def _tell(self, graph: str, coming: Future[Cluster]) -> None:
         if coming.exception() is None:
-            share_on_workers(*self.wait(graph))
+            describe_on_workers(*self.wait(graph))
 
 
 @contextmanager
@@ -157,7 +169,7 @@ def coming_cluster(
         with cluster_of(spec, run, cores, folder, observer, devices, later) as cluster:
             there: Future[Cluster] = Future()
             there.set_result(cluster)
-            yield ComingCluster(there, None)
+            yield ComingCluster(there, None, cluster.header["share"])
         return
     sharer = None if spec.graph.given is not None else GraphSharer()
     cut, shares = threading.Event(), sharer is not None
@@ -165,7 +177,8 @@ def coming_cluster(
         starting = cluster_of(spec, run, cores, folder, NullObserver(), devices, later, shares=shares, cut=cut)
         future = pool.submit(opened.enter_context, starting)
         try:
-            yield ComingCluster(future, sharer)
+            processes = worker_count(spec.scheduler, cores, devices) + COORDINATOR
+            yield ComingCluster(future, sharer, processes)
         finally:
             cut.set()
             wait([future])
@@ -228,7 +241,7 @@ def cluster_of(
     if embedded:
         workers = worker_count(spec.scheduler, cores, devices)
         on_device = -(-workers // len(devices)) if devices else 1
-        header |= {"share": workers + _COORDINATOR, "per_device": on_device}
+        header |= {"share": workers + COORDINATOR, "per_device": on_device}
     own = header if embedded else None
     on_devices = bool(devices)
     with connected(spec.scheduler, cores, str(folder), devices, own, later, cut) as client:
@@ -236,7 +249,7 @@ def cluster_of(
             described = describe_workers(client, engine.kind)
             on_devices = any(worker["device"] is not None for worker in described.values())
             hosts = Counter(worker["host"] for worker in client.scheduler_info(n_workers=-1)["workers"].values())
-            share = max(hosts.values(), default=1) + _COORDINATOR
+            share = max(hosts.values(), default=1) + COORDINATOR
             header |= {"share": share, "per_device": most_on_a_device(described)}
             if client.dashboard_link:
                 observer.note(f"the cluster's dashboard: {client.dashboard_link}")

@@ -32,6 +32,7 @@ from longwall.pipeline.run_store.commit_log import (
 from longwall.pipeline.run_store.row_limit import RowCut, shortened
 from longwall.stages.stage_timer import sum_figures
 from longwall.storage.errors import FinalError, InputError, RunError
+from longwall.storage.streaming.stored_graph import StoredGraph
 
 if TYPE_CHECKING:
     from longwall.pipeline.cluster.cluster_workers import ClusterWorkers
@@ -124,9 +125,12 @@ class Dispatcher:
         self._found: list[_Found] = []
         self._committed = time.monotonic()
         self._file_up(0, record.files())
+        # One worker of each process streams a graph, and reads lists anew for each range.
+        streams = isinstance(env.graph, StoredGraph)
+        self._one_each = phase.sticky or streams
         joined = _joined(missing)
-        cuts = _DEVICE_CUTS if workers.on_devices else _CUTS
-        share = sum(self._profile.size(*one) for one in joined) / (cuts * workers.threads(phase.sticky))
+        cuts = _DEVICE_CUTS if workers.on_devices or streams else _CUTS
+        share = sum(self._profile.size(*one) for one in joined) / (cuts * workers.threads(self._one_each))
         for first, last in joined:
             self._put(first, last, ceil(self._profile.size(first, last) / max(share, 1.0)))
 
@@ -146,7 +150,7 @@ class Dispatcher:
             while any(self._pending.values()) or self._bundles or self._merging():
                 if self._env.cancel.is_set():
                     raise KeyboardInterrupt
-                threads = self._workers.threads(self._phase.sticky)
+                threads = self._workers.threads(self._one_each)
                 while (height := self._merging()) and len(self._bundles) < _WAITING * threads:
                     self._ask_merge(height - 1)
                 while any(self._pending.values()) and len(self._bundles) < _WAITING * threads:
@@ -315,7 +319,7 @@ class Dispatcher:
         for range_ in others:
             self._put(*range_, 1)
         if done < last:
-            threads = self._workers.threads(self._phase.sticky)
+            threads = self._workers.threads(self._one_each)
             weight = max(rate * self._work / self._seconds, 1.0)
             left = self._profile.size(done, last)
             pieces = ceil(left * rate / max(self._time(threads, left * weight), 1e-9))

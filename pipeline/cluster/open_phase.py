@@ -12,6 +12,7 @@ from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, MergingPhase, Phase, Task, Worker, prepared_tasks
 from longwall.pipeline.run_store.commit_log import PartialResult, Range
 from longwall.storage.errors import RunError
+from longwall.storage.streaming.stored_graph import StoredGraph
 
 _WAIT_SECONDS = 0.2
 
@@ -48,8 +49,8 @@ class OpenPhase:
         """
         worker = self._worker()
         try:
-            on_device = env.resources.on_device
-            done = do_ranges(worker, self.tasks, ranges, seconds, env.cancel, on_device=on_device)
+            whole_tasks = env.resources.on_device or isinstance(env.graph, StoredGraph)
+            done = do_ranges(worker, self.tasks, ranges, seconds, env.cancel, whole_tasks=whole_tasks)
             found = worker.take_partial()
         except BaseException:
             worker.close()

@@ -27,7 +27,7 @@ def do_ranges(
     seconds: float,
     cancel: threading.Event,
     *,
-    on_device: bool,
+    whole_tasks: bool,
 ) -> list[Range]:
     """Do ranges, or as much of them as the time allows: one slice at least.
 
@@ -43,8 +43,8 @@ def do_ranges(
         The time.
     cancel
         Set when the ranges are no longer wanted.
-    on_device
-        Whether the worker's engine is a device.
+    whole_tasks
+        Whether a part of a task may cost as much as all of it: on a device, or where every part reads lists anew.
 
     Returns
     -------
@@ -58,12 +58,12 @@ def do_ranges(
     """
     seconds = max(seconds, 1e-9)
     ends, until = [task.last for task in tasks], time.monotonic() + seconds
-    of_slice = max(seconds / _SLICES, _DEVICE_SECONDS if on_device else 0.0)
+    of_slice = max(seconds / _SLICES, _DEVICE_SECONDS if whole_tasks else 0.0)
     done: list[Range] = []
     for first, last in ranges:
         if done and time.monotonic() >= until:
             break
-        upto = _do_range(worker, ends, first, last, (seconds, of_slice, until), cancel, on_device=on_device)
+        upto = _do_range(worker, ends, first, last, (seconds, of_slice, until), cancel, whole_tasks=whole_tasks)
         done.append((first, upto))
         if upto < last:
             break
@@ -78,7 +78,7 @@ def _do_range(
     times: tuple[float, float, float],
     cancel: threading.Event,
     *,
-    on_device: bool,
+    whole_tasks: bool,
 ) -> int:
     """Do a range, or a part of it; return the end of what is done. Times: of all, of a slice, and when it is over."""
     seconds, of_slice, until = times
@@ -93,6 +93,6 @@ def _do_range(
             return upto
         growth = of_slice / max(now - start, 1e-9)
         length = max(int((upto - at) * min(max(growth, 1 / _MOST_GROWTH), _MOST_GROWTH)), 1)
-        if on_device and growth >= _SHORT:
+        if whole_tasks and growth >= _SHORT:
             length = last - upto
         at = upto

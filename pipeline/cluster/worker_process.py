@@ -1,7 +1,8 @@
 """A run in a worker process of a cluster: it does ranges of the phases that the coordinator sends.
 
 The process opens its resources and the graph once, while the coordinator reads the graph; processes of a machine share
-the graph that one of them, or the coordinator, has read. Phases are data, so a request
+the graph that one of them, or the coordinator, has read. Where the coordinator plans for a graph that stays in its
+store, a process without room for the graph streams it. Phases are data, so a request
 carries all else: the phase, and ranges of its roots. Every request is answered with what was found in its own ranges,
 so a range that is done twice, or whose result is lost, changes nothing.
 """
@@ -15,18 +16,21 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
+from longwall.pipeline.cluster.machine_share import ALONE, Streaming
 from longwall.pipeline.cluster.open_phase import CurrentPhase
 from longwall.pipeline.cluster.shared_graph import GraphSharer, SharedGraph, graph_of_machine, map_graph
 from longwall.pipeline.config import RunSpec, load_config
+from longwall.pipeline.execution.derived import derived
 from longwall.pipeline.execution.device_graph import bring_ahead
 from longwall.pipeline.execution.engine_errors import user_errors
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MethodFailed
+from longwall.pipeline.execution.streaming.stream_phase import AdjacencyLists
 from longwall.pipeline.run_store.commit_log import Range, checkpoint_bytes
 from longwall.pipeline.run_store.local_store import LocalStore
 from longwall.pipeline.run_store.object_store import ObjectStore
@@ -38,12 +42,12 @@ from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 from longwall.storage.memory.resources import Resources
 from longwall.storage.observer import NullObserver
 from longwall.storage.remote.urls import is_url
+from longwall.storage.streaming.stored_graph import StaysInStore, StoredGraph
 from longwall.storage.system.version import longwall_version
 
 _WAIT_SECONDS = 0.2
 _IDLE_SECONDS = 600.0  # without a request, until everything is released: the coordinator may have been killed
 _OVER = "the run is over on this worker"
-_ALONE = 2  # processes of a machine: a worker, and the coordinator that may be there, too
 
 
 class RunHeader(TypedDict):
@@ -68,6 +72,8 @@ class RunDescription(RunHeader):
     """The hash of the coordinator's graph, which its own must equal."""
     shared: SharedGraph | None
     """Where that graph is, if the coordinator shares it."""
+    stored: bool
+    """Whether it stays in its store: the plan is for parts of it."""
 
 
 class PickledPhase(TypedDict):
@@ -132,15 +138,15 @@ class WorkerProcess:
         self._changed = threading.Condition()
         self._run: _OpenRun | None = None
         self._failed: Exception | None = None
-        self._shared: SharedGraph | None = None
+        self._described: RunDescription | None = None
         self._requests, self._last = 0, time.monotonic()  # under way, and when one began or ended
         self._thread = threading.Thread(target=self._main, name="worker process", daemon=True)
         self._thread.start()
 
-    def share(self, shared: SharedGraph | None) -> None:
-        """Say where the graph is, if the coordinator shares it; opening the run waits for that."""
+    def describe(self, description: RunDescription) -> None:
+        """Say where the graph of the coordinator is; opening the run waits for that if this process depends on it."""
         with self._changed:
-            self._shared = shared
+            self._described = description
             self._changed.notify_all()
 
     def do(
@@ -247,7 +253,7 @@ class WorkerProcess:
 
     @contextmanager
     def _opened(self) -> Iterator[_OpenRun]:
-        from longwall.pipeline.inputs import open_resources, read_graph
+        from longwall.pipeline.inputs import open_resources
 
         header, observer = self.header, NullObserver()
         _compare_versions(header["version"])
@@ -256,12 +262,7 @@ class WorkerProcess:
             spec.with_threads(self._threads), processes=header["share"], per_device=header["per_device"]
         )
         with resources, user_errors(resources.engine), ExitStack() as opened:
-            if header["shares"]:
-                graph = self._shared_graph()
-            elif header["share"] > _ALONE and sys.platform == "linux":
-                graph = opened.enter_context(self._graph_of_machine(spec, resources))
-            else:
-                graph = read_graph(spec, observer, resources)
+            graph = self._graph(spec, resources, opened)
             store: RunStore = LocalStore(Path(header["run"]))
             if is_url(header["run"]):
                 store = ObjectStore(header["run"], resources.spill.path / "run")
@@ -278,8 +279,24 @@ class WorkerProcess:
             current = CurrentPhase(env)
             opened.callback(env.end)
             opened.callback(current.close)
-            bring_ahead(env)
-            yield _OpenRun(env, current, threading.Semaphore(resources.engine.workers))
+            stored = isinstance(graph, StoredGraph)
+            if stored:
+                derived(env, AdjacencyLists())
+            else:
+                bring_ahead(env)
+            yield _OpenRun(env, current, threading.Semaphore(1 if stored else resources.engine.workers))
+
+    def _graph(self, spec: RunSpec, resources: Resources, opened: ExitStack) -> Graph:
+        """Have the graph of the coordinator, of the machine, or of this process."""
+        from longwall.pipeline.inputs import read_graph
+
+        if self.header["shares"]:
+            if (shared := self._description()["shared"]) is not None:
+                return map_graph(shared)
+        elif self.header["share"] > ALONE and sys.platform == "linux":
+            with suppress(StaysInStore):
+                return opened.enter_context(self._graph_of_machine(spec, resources))
+        return read_graph(spec, NullObserver(), resources, streaming=Streaming(lambda: self._description()["stored"]))
 
     @contextmanager
     def _graph_of_machine(self, spec: RunSpec, resources: Resources) -> Iterator[Graph]:
@@ -287,6 +304,8 @@ class WorkerProcess:
 
         Raises
         ------
+        StaysInStore
+            If every process is to stream it.
         InputError
             If it cannot be read, or does not fit.
         """
@@ -296,7 +315,7 @@ class WorkerProcess:
         machine = resources.with_host(MemoryBudget(own.option, share * own.limit, own.advice))
 
         def read(sharer: GraphSharer) -> tuple[Graph, SharedGraph]:
-            graph = read_graph(spec, NullObserver(), machine, adjacency=sharer.array)
+            graph = read_graph(spec, NullObserver(), machine, sharer.array, Streaming(self._streams_alone))
             return graph, sharer.share(graph, machine.host)
 
         try:
@@ -308,13 +327,19 @@ class WorkerProcess:
         except BudgetExceeded as error:
             raise InputError(str(error)) from None
 
-    def _shared_graph(self) -> Graph:
+    def _streams_alone(self) -> bool:
+        if self._description()["stored"]:
+            raise StaysInStore
+        return False
+
+    def _description(self) -> RunDescription:
+        """Wait for it."""
         with self._changed:
-            while self._shared is None:
+            while self._described is None:
                 if self._cancel.is_set():
                     raise RunError(_OVER)
                 self._changed.wait(_WAIT_SECONDS)
-            return map_graph(self._shared)
+            return self._described
 
 
 def _send(env: Environment, files: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:
@@ -377,7 +402,7 @@ def serve(
     worker = get_worker()
     try:
         process = open_run(description, worker.state.nthreads)
-        process.share(description["shared"])
+        process.describe(description)
         found = process.do(description["graph"], phase, ranges, seconds, files)
     except FinalError:
         raise
@@ -395,10 +420,10 @@ async def prepare(header: RunHeader, dask_worker: Any) -> None:
     await asyncio.to_thread(open_run, header, dask_worker.state.nthreads)
 
 
-async def share(description: RunDescription, dask_worker: Any) -> None:
+async def describe(description: RunDescription, dask_worker: Any) -> None:
     """Say where the graph of a run is; Dask calls this with the worker."""
     process = await asyncio.to_thread(open_run, description, dask_worker.state.nthreads)
-    process.share(description["shared"])
+    process.describe(description)
 
 
 def open_run(header: RunHeader, threads: int) -> WorkerProcess:

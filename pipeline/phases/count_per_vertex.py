@@ -16,6 +16,7 @@ from longwall.pipeline.phases.range_count import RangePhase
 from longwall.pipeline.run_store.commit_log import PartialResult, PhaseRecord
 from longwall.pipeline.run_store.store import changed
 from longwall.stages.range_counting import CountOfVertices, VertexCounts
+from longwall.storage.graph.graph import Graph
 from longwall.storage.hashed_file import file_sha256
 
 
@@ -39,15 +40,19 @@ class CountPerVertex(RangePhase, MergingPhase):
 
         return take
 
+    def merging_bytes(self, graph: Graph) -> int:
+        """See `RangePhase`."""
+        return 2 * 8 * self.count.places(graph.num_vertices)
+
     def merge(self, env: Environment, files: Sequence[dict[str, Any]]) -> PartialResult:
         """Add files of counts up into one."""
-        with env.resources.host.reserve(self._bytes(env), "counts that are added up"):
+        with env.resources.host.reserve(self.merging_bytes(env.graph), "counts that are added up"):
             file = self._write(env, self._sum(env, files))
         return PartialResult(0, (file,), replaces=tuple(file["name"] for file in files))
 
     def counted(self, env: Coordinator) -> PhaseRecord:
         """Count, if there will be room for the counts; raises what `run` raises."""
-        with env.resources.host.reserve(self._bytes(env), "the counts"):
+        with env.resources.host.reserve(self.merging_bytes(env.graph), "the counts"):
             pass
         return env.run(self)
 
@@ -68,11 +73,8 @@ class CountPerVertex(RangePhase, MergingPhase):
             If the host's budget has no room for them; mostly before anything is counted.
         """
         record = counted or self.counted(env)
-        with env.resources.host.reserve(self._bytes(env), "the counts"):
+        with env.resources.host.reserve(self.merging_bytes(env.graph), "the counts"):
             yield self.count.aggregation.finalize(self._sum(env, record.files()))
-
-    def _bytes(self, env: Environment) -> int:
-        return 2 * 8 * self.count.places(env.graph.num_vertices)
 
     def _write(self, env: Environment, counts: VertexCounts) -> dict[str, Any]:
         """Write a file of counts; return what a commit says of it. It must be there as long as the run goes on."""

@@ -30,6 +30,7 @@ from longwall.storage.streaming.stored_graph import StoredGraph
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.streaming.part_sums import PartSums
+    from longwall.storage.graph.graph import Graph
 
 
 @dataclass(frozen=True)
@@ -68,11 +69,15 @@ class RangePhase(Phase):
         return "\n".join(stage.describe() for stage in self.stages)
 
     def prepare(self, env: Environment) -> None:
-        """Bring what the kernel reads of the graph to the engine; of one that stays in its store, to a file."""
+        """Bring what the kernel reads of the graph to the engine; of one that stays in its store, to a file.
+
+        On a cluster workers alone need the file, and write it when they open the graph.
+        """
         if isinstance(env.graph, StoredGraph):
             from longwall.pipeline.execution.streaming.stream_phase import AdjacencyLists
 
-            derived(env, AdjacencyLists())
+            if env.alone:
+                derived(env, AdjacencyLists())
         else:
             load_graph(env, self.count.source.part)
 
@@ -123,6 +128,10 @@ class RangePhase(Phase):
         from longwall.pipeline.execution.streaming.part_sums import sums_of
 
         return sums_of(self.count, graph.num_vertices)
+
+    def merging_bytes(self, graph: Graph) -> int:  # noqa: ARG002
+        """Bytes of the host that merging files takes, which a process does while its workers have theirs."""
+        return 0
 
     def _worker(self, env: Environment, graph: GraphArrays, reads: int | None) -> RangeContext:
         try:

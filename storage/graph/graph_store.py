@@ -68,6 +68,7 @@ def open_store(
     adjacency: NewArray = np.empty,
     ahead: Ahead = no_copies,
     files: "MappedArrays | None" = None,
+    most: int | None = None,
 ) -> Graph:
     """Read a graph store into memory and check that it is a graph, and the one that was written.
 
@@ -86,6 +87,8 @@ def open_store(
         Takes pieces of the arrays as soon as they are read.
     files
         Makes all arrays, if given: then `host` pays only for reading the graph.
+    most
+        Most bytes of the graph, where other processes have less memory than `host` says; None: as `host` allows.
 
     Raises
     ------
@@ -99,6 +102,9 @@ def open_store(
         chunks = _chunks(stored.values(), _PLENTY if host is None else host.free)
         workers = core_count()
         size = sum(array.layout.nbytes for array in stored.values())
+        if most is not None and size > most:
+            assert host is not None
+            MemoryBudget(host.option, most, host.advice).reserve(size, "the graph")
         if files is not None:
             files.require(size)
         if host is not None:

@@ -135,6 +135,7 @@ def load_graph(
     adjacency: NewArray = np.empty,
     ahead: Ahead = no_copies,
     files: MappedArrays | None = None,
+    most: int | None = None,
     note: Note = lambda text: None,  # noqa: ARG005 - drops what it is given
     directed: bool = False,
 ) -> Graph:
@@ -169,6 +170,8 @@ def load_graph(
         Takes pieces of the arrays of a store as soon as they are read.
     files
         Makes the arrays that do not fit the host's budget, if `path` is no store; None: all must fit.
+    most
+        Most bytes of the graph of a store, see `open_store`.
     note
         Called with a line for each guess, such as the columns of a table. `Graph.notes` has these lines, too, and the
         counts of dropped and merged data.
@@ -190,7 +193,7 @@ def load_graph(
             given = [name for name, value in (("labels", labels), ("transactions", transactions)) if value is not None]
             for name in (*given, *table.given):
                 raise InputError(f"{path}: a graph store keeps its own {name}; leave {name} out, or ingest with them")
-            return open_store(path, resources.host, adjacency, ahead)
+            return open_store(path, resources.host, adjacency, ahead, most=most)
         asked = _Asked(file_format, labels, transactions, table, DataNotes(note))
         with _open(paths, asked, report, resources.host) as stream:
             stream.declared.directed |= directed

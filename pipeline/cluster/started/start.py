@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Sequence
 
+from longwall.pipeline.cluster.machine_share import worker_count
 from longwall.pipeline.cluster.started.processes import Met, StartedWorkers
 from longwall.pipeline.cluster.started.worker_main import WorkerStart
 from longwall.pipeline.cluster.worker_process import RunHeader
@@ -14,11 +15,6 @@ from longwall.storage.system.concurrency import core_count, most_threads
 
 _MOST_WORKERS, _WORKERS_PER_CORE = 16, 4  # of this machine, whichever is more
 _GUARD = 'a Python script has to call longwall.run below `if __name__ == "__main__":`, since they import it'
-
-
-def worker_count(section: SchedulerSection, cores: int, devices: Sequence[str]) -> int:
-    """Return the number of workers of this machine."""
-    return section.workers or len(devices) or min(cores, 4)
 
 
 def start_workers(

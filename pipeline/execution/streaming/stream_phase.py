@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -34,6 +33,7 @@ from longwall.storage.system.concurrency import core_count
 if TYPE_CHECKING:
     from longwall.pipeline.run_store.commit_log import PartialResult
     from longwall.stages.range_counting import CountRanges
+    from longwall.storage.graph.graph import Graph
 
 _PART_SHARE = 0.9  # of what is left: the rest is for the workspaces; a part is smaller where they need more
 _LEAST_PARTS = 2  # times what a part of one vertex may take: with the workspaces
@@ -63,6 +63,10 @@ class Streamed(Protocol):
         """Return sums over parts of the graph."""
         ...
 
+    def merging_bytes(self, graph: Graph) -> int:
+        """Return the bytes of the host that merging files takes."""
+        ...
+
 
 @dataclass(frozen=True)
 class AdjacencyLists(Derivation[ListFile]):
@@ -88,7 +92,7 @@ def stream_tasks(env: Environment, cost: float) -> list[Task]:
 
 @contextmanager
 def open_stream(env: Environment, phase: Streamed) -> Iterator[MakeWorker]:
-    """Reserve what the worker of a phase takes, until the block ends; the value makes it.
+    """Reserve what the worker of a phase takes, until the block ends; the value makes it, one at a time.
 
     Raises
     ------
@@ -105,9 +109,10 @@ def open_stream(env: Environment, phase: Streamed) -> Iterator[MakeWorker]:
         if _fits_device(graph, phase, resources):
             memory = resources.work.free
             reserved.enter_context(resources.work.reserve(memory, "the lists of the graph, and the workspace for them"))
-            yield partial(WholeWorker, env, phase.count, lists, phase.take(env), memory)
+            yield lambda: WholeWorker(env, phase.count, lists, phase.take(env), memory)
             return
-        size, whole = _part_size(graph, sums, resources, resources.host.free)
+        merging = 0 if env.alone else phase.merging_bytes(graph)
+        size, whole = _part_size(graph, sums, resources, resources.host.free - merging)
         way, _ = _way(graph, phase, resources, size, whole)
         if resources.on_device:
             found = size + _found_bytes(graph, sums, size)
@@ -117,20 +122,29 @@ def open_stream(env: Environment, phase: Streamed) -> Iterator[MakeWorker]:
         by_device = resources.on_device and size == int(whole * _DEVICE_SHARE)
         option = (resources.work if by_device else resources.host).option
         parts = reserved.enter_context(closing(GraphParts(graph, lists, part, core_count(), env.cancel, option)))
-        if way is None:
-            yield partial(StreamWorker, env, phase.count, parts, sums, phase.take(env), whole)
-        else:
-            yield partial(TabledWorker, env, way.stage, parts, sums, phase.take(env), whole, size)
+
+        def make_worker() -> StreamWorker:
+            # What is found is each worker's own: one that is lost, or whose answer is, takes it away.
+            found = phase.part_sums(graph)
+            if way is None:
+                return StreamWorker(env, phase.count, parts, found, phase.take(env), whole)
+            return TabledWorker(env, way.stage, parts, found, phase.take(env), whole, size)
+
+        yield make_worker
 
 
-def has_room(graph: StoredGraph, phase: Streamed, resources: Resources) -> bool:
-    """Return whether the host has room to read a graph from its store and, without a device, for the least parts."""
+def has_room(graph: StoredGraph, phase: Streamed, resources: Resources, *, alone: bool) -> bool:
+    """Return whether the host has room to read a graph from its store and, without a device, for the least parts.
+
+    `alone`: no other process works at the run.
+    """
     longest, segment = graph.stats.max_out_degree, array_hash.SEGMENT_BYTES
     needed = max(orienting_bytes(graph), degree_bytes(graph, segment // ARC_BYTES, core_count()))
     if not resources.on_device:
         # The list of a vertex, and those of all in it.
         around_one = ARC_BYTES * min(longest * (longest + 1), graph.num_edges)
         fixed = _fixed_bytes(graph, segment) + phase.part_sums(graph).nbytes
+        fixed += 0 if alone else phase.merging_bytes(graph)
         needed = max(needed, fixed + _LEAST_PARTS * around_one)
     return resources.host.free >= needed
 

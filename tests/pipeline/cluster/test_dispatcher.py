@@ -109,7 +109,7 @@ class Cluster:
     def pickled(self, phase: Phase) -> Phase:
         return phase
 
-    def threads(self, sticky: bool = False) -> int:
+    def threads(self, one_each: bool = False) -> int:
         return len(WORKERS)
 
     def ask(

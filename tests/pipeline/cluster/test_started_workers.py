@@ -197,10 +197,10 @@ def test_workers_are_told_of_the_graph_while_the_coordinator_plans(
 ) -> None:
     """As soon as the graph is read, and they are there."""
     told: list[Any] = []
-    monkeypatch.setattr(connect, "share_on_workers", lambda *told_of: told.append(told_of))
+    monkeypatch.setattr(connect, "describe_on_workers", lambda *told_of: told.append(told_of))
     header: Any = {"id": "1"}
     graph, there = longwall.graph([(0, 1), (1, 2)]), Future[connect.Cluster]()
-    coming = connect.ComingCluster(there, GraphSharer())
+    coming = connect.ComingCluster(there, GraphSharer(), 2)
     if early:
         there.set_result(connect.Cluster("client", header, on_devices=early))
     coming.share(graph, MemoryBudget("memory.host", 1 << 20))
@@ -215,9 +215,9 @@ def test_workers_are_told_of_the_graph_while_the_coordinator_plans(
 
 
 def test_nobody_is_told_of_a_graph_where_no_workers_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(connect, "share_on_workers")
+    monkeypatch.delattr(connect, "describe_on_workers")
     there = Future[connect.Cluster]()
-    coming = connect.ComingCluster(there, GraphSharer())
+    coming = connect.ComingCluster(there, GraphSharer(), 2)
     coming.share(longwall.graph([(0, 1), (1, 2)]), MemoryBudget("memory.host", 1 << 20))
     there.set_exception(RunError("no worker has come"))
     with pytest.raises(RunError, match="no worker has come"):

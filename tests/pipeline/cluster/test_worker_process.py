@@ -353,7 +353,7 @@ def dask(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_a_run_that_is_idle_is_released_and_opened_again(
     dask: None, header: RunHeader, graph: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = RunDescription(**header, graph=graph, shared=None)
+    run = RunDescription(**header, graph=graph, shared=None, stored=False)
     assert worker_process.serve(run, pickled(0, Noting("a")), [(0, 100)], 60.0, [])["address"] == "tcp://a:1"
     first = worker_process._current
     assert first is not None
@@ -370,7 +370,9 @@ def test_a_run_is_released_when_it_is_closed_or_another_one_begins(
     dask: None, header: RunHeader, graph: str, tmp_path: Path
 ) -> None:
     (tmp_path / "run" / "checkpoint" / "parts-2").mkdir()
-    first, second = (RunDescription(**header | {"id": name}, graph=graph, shared=None) for name in ("1", "2"))
+    first, second = (
+        RunDescription(**header | {"id": name}, graph=graph, shared=None, stored=False) for name in ("1", "2")
+    )
     worker_process.serve(first, pickled(0, Noting("a")), [(0, 100)], 60.0, [])
     worker_process.serve(second, pickled(0, Noting("b")), [(0, 100)], 60.0, [])
     assert EVENTS == ["open a", "close a", "close what was kept", "open b"]
@@ -384,7 +386,7 @@ def test_a_run_is_released_when_it_is_closed_or_another_one_begins(
 
 
 def test_a_refusal_says_whether_the_phase_has_no_room(dask: None, header: RunHeader, graph: str) -> None:
-    run = RunDescription(**header, graph=graph, shared=None)
+    run = RunDescription(**header, graph=graph, shared=None, stored=False)
     refusal: Any = worker_process.serve(run, pickled(1, Noting("a", fits=False)), [(0, 100)], 60.0, [])
     assert (refusal["fits"], refusal["address"]) == (False, "tcp://a:1")
     late: Any = worker_process.serve(run, pickled(0, Noting("b")), [(0, 100)], 60.0, [])
