@@ -49,6 +49,8 @@ class SharedGraph(NamedTuple):
     """Bytes of the pickle."""
     arrays: list[tuple[str, int, int]]
     """Path, offset and size of each array, in the order of the pickle."""
+    resident: int = 0
+    """Bytes of it that are in memory, not in files that are mapped."""
 
 
 class _Memory:
@@ -80,6 +82,7 @@ class GraphSharer:
 
     def __init__(self) -> None:
         self._made: list[_Memory] = []
+        self._mapped: dict[str, int] = {}
 
     def array(self, length: int, dtype: np.dtype[Any]) -> NDArray[Any]:
         """Make an empty array in shared memory; see :data:`longwall.storage.graph.graph.NewArray`."""
@@ -108,6 +111,7 @@ class GraphSharer:
         sizes = [len(pickled), *(arrays[i].nbytes for i in missing)]
         ends = np.cumsum([-(-size // _UNIT) * _UNIT for size in sizes]).tolist()
         host.charge(ends[-1], "what the workers share of the graph")
+        self._mapped = {} if graph.files is None else graph.files.descriptors()
         memory = self._new(ends[-1])
         content: NDArray[np.uint8] = np.asarray(memory)
         copied = [np.frombuffer(pickled, np.uint8)]
@@ -115,11 +119,13 @@ class GraphSharer:
             copied.append(arrays[i])
             places[i] = (memory.path, start, arrays[i].nbytes)
         _copy(copied, [0, *ends], content)
-        return SharedGraph(memory.path, len(pickled), [place for place in places if place is not None])
+        found = [place for place in places if place is not None]
+        resident = len(pickled) + sum(size for path, _, size in found if path not in self._mapped)
+        return SharedGraph(memory.path, len(pickled), found, resident)
 
     def files(self) -> dict[str, int]:
-        """Return the descriptor of each anonymous file, by its path."""
-        return {memory.path: memory.file for memory in self._made}
+        """Return the descriptor of each file that the shared graph is in, by its path."""
+        return {memory.path: memory.file for memory in self._made} | self._mapped
 
     def _new(self, nbytes: int) -> _Memory:
         self._made.append(_Memory(nbytes))
@@ -184,7 +190,7 @@ def map_graph(shared: SharedGraph) -> Graph:
 @contextmanager
 def graph_of_machine(
     name: str, read: Callable[[GraphSharer], tuple[Graph, SharedGraph]], cancel: threading.Event
-) -> Iterator[Graph]:
+) -> Iterator[tuple[Graph, SharedGraph]]:
     """Have a graph that processes of this machine share: the first of them reads it, the others wait and map it.
 
     Parameters
@@ -200,6 +206,8 @@ def graph_of_machine(
     ------
     Graph
         Its arrays are only read.
+    SharedGraph
+        Where it is.
 
     Raises
     ------
@@ -215,14 +223,14 @@ def graph_of_machine(
             yield found
             return
         if foreign:  # another user has taken the name: there is no one to share with
-            yield read(sharer)[0]
+            yield read(sharer)
             return
     with closing(listener):
         graph, shared = read(sharer)
         thread = threading.Thread(target=_answer, args=(listener, shared, sharer.files()), daemon=True)
         thread.start()
         try:
-            yield graph
+            yield graph, shared
         finally:
             listener.shutdown(socket.SHUT_RDWR)  # ends the thread's wait
             thread.join()
@@ -244,7 +252,7 @@ def _answer(listener: socket.socket, shared: SharedGraph, files: dict[str, int])
     """Send the graph to every process of this user that connects, until the socket is shut down."""
     paths = list(files)
     arrays = [(paths.index(path), start, size) for path, start, size in shared.arrays]
-    answer = json.dumps((paths.index(shared.path), shared.pickled, arrays)).encode()
+    answer = json.dumps((paths.index(shared.path), shared.pickled, arrays, shared.resident)).encode()
     with suppress(OSError):
         while True:
             peer, _ = listener.accept()
@@ -253,7 +261,7 @@ def _answer(listener: socket.socket, shared: SharedGraph, files: dict[str, int])
                     socket.send_fds(peer, [answer], list(files.values()))
 
 
-def _received(address: str, cancel: threading.Event) -> tuple[Graph | None, bool]:
+def _received(address: str, cancel: threading.Event) -> tuple[tuple[Graph, SharedGraph] | None, bool]:
     """Wait for the graph of the process that listens; None where it ended. Also return whether it is another user's."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as peer:
         peer.settimeout(_WAIT_SECONDS)
@@ -281,10 +289,12 @@ def _received(address: str, cancel: threading.Event) -> tuple[Graph | None, bool
     raise RunError("the run was cancelled")
 
 
-def _mapped(answer: bytes, files: list[int]) -> Graph:
-    first, pickled, arrays = json.loads(answer)
+def _mapped(answer: bytes, files: list[int]) -> tuple[Graph, SharedGraph]:
+    first, pickled, arrays, resident = json.loads(answer)
     paths = [f"/proc/self/fd/{file}" for file in files]
-    return map_graph(SharedGraph(paths[first], pickled, [(paths[at], start, size) for at, start, size in arrays]))
+    places = [(paths[at], start, size) for at, start, size in arrays]
+    shared = SharedGraph(paths[first], pickled, places, resident)
+    return map_graph(shared), shared
 
 
 def _same_user(peer: socket.socket) -> bool:

@@ -320,8 +320,8 @@ class WorkerProcess:
 
         try:
             with ExitStack() as opened:
-                graph = opened.enter_context(graph_of_machine(self.header["id"], read, self._cancel))
-                part = -(-graph.nbytes // share)
+                graph, shared = opened.enter_context(graph_of_machine(self.header["id"], read, self._cancel))
+                part = -(-shared.resident // share)
                 opened.enter_context(own.reserve(part, "this process' part of the graph that the machine shares"))
                 yield graph
         except BudgetExceeded as error:

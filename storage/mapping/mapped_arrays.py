@@ -103,17 +103,21 @@ class MappedArrays:
                 return Place(file.path, offset, array.nbytes)
         return None
 
+    def descriptors(self) -> dict[str, int]:
+        """Return the descriptor of each file, by the path that `place` gives."""
+        return {file.path: file.descriptor for file in self._files}
+
 
 class _MappedFile:
     """A file without a name, mapped; it stays open as long as an array over it."""
 
     def __init__(self, folder: str, nbytes: int) -> None:
         self.nbytes = nbytes
-        self._file = _nameless(folder)
-        self.path = f"/proc/{os.getpid()}/fd/{self._file}"
+        self.descriptor = _nameless(folder)
+        self.path = f"/proc/{os.getpid()}/fd/{self.descriptor}"
         # A full disk is found out here: once the file is mapped, it would end the process.
-        _allocate(self._file, 0, nbytes)
-        self._map = mmap.mmap(self._file, nbytes)
+        _allocate(self.descriptor, 0, nbytes)
+        self._map = mmap.mmap(self.descriptor, nbytes)
         self.address = np.frombuffer(self._map, np.uint8).ctypes.data
         self.__array_interface__ = {
             "shape": (nbytes,),
@@ -130,7 +134,7 @@ class _MappedFile:
 
     def __del__(self) -> None:
         with suppress(AttributeError, OSError):
-            os.close(self._file)
+            os.close(self.descriptor)
 
 
 def _nameless(folder: str) -> int:

@@ -51,7 +51,7 @@ def read(sharer):
     graph = longwall.open_graph(os.path.join(os.path.dirname(log), "edges.txt"))
     return graph, sharer.share(graph, MemoryBudget("memory.host", 1 << 30))
 
-with graph_of_machine(name, read, threading.Event()) as graph:
+with graph_of_machine(name, read, threading.Event()) as (graph, _):
     print(graph.content_hash, int(graph.indices.sum()), flush=True)
     sys.stdin.read()
 """
@@ -69,7 +69,7 @@ def read(sharer):
     graph = longwall.open_graph(os.path.join(os.path.dirname(log), "edges.txt"))
     return graph, sharer.share(graph, MemoryBudget("memory.host", 1 << 30))
 
-with graph_of_machine(name, read, threading.Event()) as graph:
+with graph_of_machine(name, read, threading.Event()) as (graph, _):
     print(graph.content_hash, int(graph.indices.sum()), flush=True)
     sys.stdin.read()
 """
@@ -229,8 +229,8 @@ def test_what_a_reader_raises_ends_its_turn() -> None:
         return graph, sharer.share(graph, MemoryBudget("memory.host", 1 << 20))
 
     with (
-        graph_of_machine(name, read, threading.Event()) as mine,
-        graph_of_machine(name, read, threading.Event()) as other,
+        graph_of_machine(name, read, threading.Event()) as (mine, _),
+        graph_of_machine(name, read, threading.Event()) as (other, _),
     ):
         assert mine is graph
         assert np.array_equal(other.indices, graph.indices)
@@ -253,5 +253,5 @@ def test_waiting_is_cancelled_and_another_user_is_not_asked(monkeypatch: pytest.
         with pytest.raises(RunError, match="cancelled"), graph_of_machine(name, read, cancel):
             raise AssertionError
         monkeypatch.setattr(shared_graph, "_same_user", lambda peer: False)
-        with graph_of_machine(name, read, threading.Event()) as own:
+        with graph_of_machine(name, read, threading.Event()) as (own, _):
             assert own is graph

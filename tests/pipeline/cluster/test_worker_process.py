@@ -318,7 +318,7 @@ def test_processes_of_a_machine_share_a_graph_and_pay_for_it_alike(header: RunHe
         assert process._run is not None
         env = process._run.env
         assert env.resources.host.limit == (256 << 20) // 3
-        assert env.resources.host.used == -(-env.graph.nbytes // 3)
+        assert 0 <= 3 * env.resources.host.used - env.graph.nbytes < 1 << 12, "each has a third, and of what names it"
         process.close()
 
 
