@@ -25,6 +25,7 @@ from longwall.pipeline.execution.thread_executor import missing_tasks
 from longwall.pipeline.run_store.commit_log import Commit, PhaseRecord
 from longwall.stages.base import Aggregation
 from longwall.storage.errors import FinalError, RunError
+from longwall.storage.streaming.stored_graph import StoredGraph
 
 WORKERS = ["a", "b", "c"]
 
@@ -172,10 +173,11 @@ class Cluster:
                 self._open.pop(future, None)  # else its answer comes, and is not wanted
 
 
-def environment() -> Any:
+def environment(graph: Any = None) -> Any:
     """The part of a run that a dispatcher needs."""
     budgets = make_budgets(0, 1 << 40)
     return SimpleNamespace(
+        graph=graph,
         cancel=threading.Event(),
         observer=Observer(),
         metrics=Metrics(),
@@ -354,18 +356,23 @@ def test_what_is_dispatched_first_is_cut_by_the_estimate_of_the_work():
     assert len(asked) < 200
 
 
-def longest_at_first(*, on_devices: bool) -> int:
+def longest_at_first(*, on_devices: bool = False, graph: Any = None) -> int:
     tasks, cluster = [Task(first, first + 100, 100) for first in range(0, 900, 100)], Cluster(random.Random(1))
     record, asked, ask = PhaseRecord("phase", 900, Journal()), [], cluster.ask
     cluster.on_devices = on_devices
     cluster.ask = lambda phase, ranges, *more: (asked.extend(ranges), ask(phase, ranges, *more))[1]
-    dispatch(cluster, record, tasks, phase=Plain())
+    dispatch(cluster, record, tasks, environment(graph), Plain())
     assert sum(partial.value for partial in record.partials) == 900
     return max(last - first for first, last in asked[: len(WORKERS)])
 
 
 def test_devices_get_longer_ranges_at_first():
-    assert longest_at_first(on_devices=True) > 2 * longest_at_first(on_devices=False)
+    assert longest_at_first(on_devices=True) > 2 * longest_at_first()
+
+
+def test_workers_that_stream_get_longer_ranges_at_first():
+    """Each range reads the lists of its roots' neighbours anew."""
+    assert longest_at_first(graph=object.__new__(StoredGraph)) > 2 * longest_at_first()
 
 
 def test_pieces_end_where_tasks_do_where_there_are_many():
