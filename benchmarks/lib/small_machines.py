@@ -62,8 +62,9 @@ class SmallMachines:
         Returns
         -------
         list of dict
-            ``"VmHWM"``, ``"RssAnon"`` and ``"RssFile"`` (the last two as they were seen every 20 ms), and ``"read"``:
-            bytes that it has read from files, the page cache's included.
+            ``"VmHWM"``, ``"RssAnon"`` and ``"RssFile"`` (the last two as they were seen every 20 ms); ``"read"``: bytes
+            that it has read from files, the page cache's included; and ``"ticks"`` of the processor, so many a second
+            as ``os.sysconf("SC_CLK_TCK")`` says.
         """
         return [dict(one) for one in self._most.values()]
 
@@ -89,7 +90,9 @@ class SmallMachines:
             for pid, most in self._most.items():
                 with suppress(OSError):
                     now = _numbers(f"/proc/{pid}/status", _KIB) | {"read": _numbers(f"/proc/{pid}/io", 1)["rchar"]}
-                    for name in ("VmHWM", "RssAnon", "RssFile", "read"):
+                    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+                    now["ticks"] = int(user) + int(system)
+                    for name in ("VmHWM", "RssAnon", "RssFile", "read", "ticks"):
                         most[name] = max(most.get(name, 0), now.get(name, 0))
 
 

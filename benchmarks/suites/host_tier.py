@@ -2,16 +2,25 @@
 
     python -m benchmarks.suites.host_tier --work FOLDER --scale 22 --budget 128MiB
     python -m benchmarks.suites.host_tier --work FOLDER --scale 24 --budget 512MiB --engine cuda --device 256MiB
+    python -m benchmarks.suites.host_tier triangles 4-cliques --work FOLDER --scale 22 --budget 128MiB --workers 4
 
 The folder keeps a store (R-MAT, seed 1) for the next time. Every run is in a process of its own, whose peak of resident
 memory is measured from outside; that of the same run of a tiny graph is beside it: interpreter, libraries, kernels.
 Both runs of a pair must find the same. Where lists are not streamed, the graph is in files that are mapped. The
 store is in the page cache. The floor is the
 run in memory plus what reading the lists takes alone: from a file, with checksums, on all cores.
+
+With `--workers` the runs from the store are on Dask clusters besides: of one worker, and of so many, each of one thread
+and with `--budget` for itself. They listen at addresses of their own, so each passes for a machine, opens the store and
+keeps its own lists; all share the cores, the disk and the page cache of this machine. With `--mapped` they map the
+graph, as workloads do whose lists are not streamed. Processor seconds are of all threads, less
+those of the run of a tiny graph: they change little where others use the machine.
 """
 
 import argparse
 import json
+import os
+import resource
 import sys
 import tempfile
 import time
@@ -19,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.lib.measure import Outcome, call
+from benchmarks.lib.small_machines import SmallMachines
 from benchmarks.lib.suite import Suite
 
 WORKLOADS: dict[str, dict[str, Any]] = {
@@ -39,7 +49,12 @@ _LONG = {"4-motifs", "maximal cliques"}
 _MOST_RATIO = 3.0
 _TINY_SCALE = 8
 _MIB, _PIECE = 1 << 20, 1 << 20
-_MINE, _MAKE, _READ = (f"benchmarks.suites.host_tier:{name}" for name in ("mine", "make", "read_rate"))
+_MINE, _ON_WORKERS, _MAKE, _READ = (
+    f"benchmarks.suites.host_tier:{name}" for name in ("mine", "mine_on_workers", "make", "read_rate")
+)
+_MAPPED = """from longwall.pipeline import inputs
+inputs._streamed = lambda *_: None
+"""
 
 
 def make(store: str, scale: int, edge_factor: int, memory: int) -> dict[str, Any]:
@@ -57,22 +72,55 @@ def make(store: str, scale: int, edge_factor: int, memory: int) -> dict[str, Any
 
 def mine(store: str, workload: dict[str, Any], memory: dict[str, Any], engine: str, work: str) -> dict[str, Any]:
     """Run a workload; return what it found, how long that took, and what the manifest says of memory."""
+    with tempfile.TemporaryDirectory(dir=work) as folder:
+        return _mined(_config(store, workload, memory, engine, folder))
+
+
+def mine_on_workers(
+    store: str, workload: dict[str, Any], budget: str, work: str, workers: int, mapped: bool
+) -> dict[str, Any]:
+    """Run a workload on workers that pass for machines; return what `mine` does, and the most that each worker took."""
+    from longwall.storage.memory.sizes import parse_size
+
+    # The coordinator counts among the processes of a machine: a worker alone on it has half of the memory.
+    memory = {"host": 2 * parse_size(budget)}
+    with tempfile.TemporaryDirectory(dir=work) as folder:
+        config = _config(store, workload, memory, "cpu", folder)
+        if mapped:
+            preload = Path(folder, "mapped.py")
+            preload.write_text(_MAPPED)
+            os.environ["DASK_DISTRIBUTED__WORKER__PRELOAD"] = json.dumps([str(preload)])
+            from longwall.pipeline import inputs
+
+            inputs._streamed = lambda *_: None
+        with SmallMachines(Path(folder), workers, 1) as machines:
+            found = _mined(config | {"scheduler": {"kind": "dask", "address": machines.address}})
+            workers_most = machines.most()
+        ticks = sum(one["ticks"] for one in workers_most)
+        return found | {"workers": workers_most, "processor": ticks / os.sysconf("SC_CLK_TCK")}
+
+
+def _config(store: str, workload: dict[str, Any], memory: dict[str, Any], engine: str, folder: str) -> dict[str, Any]:
+    return {
+        "graph": {"path": store},
+        "workload": workload,
+        "engine": {"kind": engine},
+        "memory": memory | {"spill": f"{folder}/spill"},
+        "run": {"directory": folder, "name": "run", "report": False},
+    }
+
+
+def _mined(config: dict[str, Any]) -> dict[str, Any]:
     import longwall
 
-    with tempfile.TemporaryDirectory(dir=work) as folder:
-        config = {
-            "graph": {"path": store},
-            "workload": workload,
-            "engine": {"kind": engine},
-            "memory": memory | {"spill": f"{folder}/spill"},
-            "run": {"directory": folder, "name": "run", "report": False},
-        }
-        result = longwall.run(config)
-        return {
-            "count": [result.count, *(one.count for one in result.patterns)],
-            "seconds": result.timings["graph"] + result.timings["mine"],
-            "memory": json.loads((result.path / "manifest.json").read_text())["memory"],
-        }
+    result = longwall.run(config)
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return {
+        "processor": usage.ru_utime + usage.ru_stime,
+        "count": [result.count, *(one.count for one in result.patterns)],
+        "seconds": result.timings["graph"] + result.timings["mine"],
+        "memory": json.loads((result.path / "manifest.json").read_text())["memory"],
+    }
 
 
 def read_rate(work: str) -> float:
@@ -117,25 +165,63 @@ class HostTier(Suite):
             f"- {facts['num_vertices']:,} vertices, {facts['num_edges']:,} edges, {facts['bytes'] / _MIB:,.0f} MiB in "
             f"memory; lists are read at {rate / 1e9:.2f} GB/s",
             "",
-            "| workload | in memory, s | streamed, s | ratio | floor, s | lists read, MiB | budget's peak, MiB "
-            "| peak RSS, MiB | of a tiny graph |",
+            "| workload | in memory, s | streamed, s | ratio | processor s in memory | streamed | floor, s "
+            "| lists read, MiB | budget's peak, MiB | peak RSS, MiB | of a tiny graph |",
+            "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+        )
+        names = asked.workloads or [name for name in WORKLOADS if name not in _LONG]
+        in_memory = {name: self._pair(name, store, tiny, rate) for name in names}
+        if asked.workers:
+            self._on_workers(in_memory, store, tiny)
+
+    def _on_workers(self, in_memory: dict[str, Any], store: str, tiny: str) -> None:
+        """Compare clusters of one worker and of several with the run in memory."""
+        self.say(
+            "",
+            f"Workers of one thread, each with {self.settings.budget} and a loopback address of its own; processes are "
+            "compared with those of the same run on a tiny graph:",
+            "",
+            "| workload | workers | s | processor s of the workers | read by a worker, MiB | peak RSS of a worker, MiB "
+            "| of it its own | files | of a tiny graph |",
             "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
         )
-        for name in asked.workloads or [name for name in WORKLOADS if name not in _LONG]:
-            self._pair(name, store, tiny, rate)
+        for name, fast in in_memory.items():
+            for workers in sorted({1, self.settings.workers}):
+                least, slow = (self._cluster(name, place, workers) for place in (tiny, store))
+                if least is None or slow is None or fast is None:
+                    continue
+                if slow["count"] != fast["count"]:
+                    self.failures.append(f"{name} on {workers} workers: {slow['count']}, not {fast['count']}")
+                if not self.settings.mapped and "store" not in slow["memory"]:
+                    self.failures.append(f"{name} on {workers} workers: the graph was not streamed")
+                base = max(one["VmHWM"] for one in least["workers"])
+                most = {key: max(one[key] for one in slow["workers"]) for key in ("VmHWM", "RssAnon", "RssFile")}
+                read = sorted(one["read"] / _MIB for one in slow["workers"])
+                span = f"{read[0]:,.0f}" + (f" to {read[-1]:,.0f}" if workers > 1 else "")
+                sizes = " | ".join(f"{size / _MIB:,.0f}" for size in (*most.values(), base))
+                took = f"{slow['seconds']:.2f} | {slow['processor'] - least['processor']:.1f}"
+                self.say(f"| {name} | {workers} | {took} | {span} | {sizes} |")
+                if not self.settings.mapped and most["VmHWM"] > base + slow["memory"]["host"]["limit"] // 2:
+                    self.failures.append(f"{name} on {workers} workers: more memory than the budget")
 
-    def _pair(self, name: str, store: str, tiny: str, rate: float) -> None:
+    def _cluster(self, name: str, store: str, workers: int) -> Any:
+        asked, work = self.settings, str(self.work)
+        given = {"workers": workers, "mapped": asked.mapped, "budget": asked.budget}
+        return self._value(call(_ON_WORKERS, store=store, workload=WORKLOADS[name], work=work, **given))
+
+    def _pair(self, name: str, store: str, tiny: str, rate: float) -> Any:
+        """Compare a run in memory and one from the store; return what the first found."""
         before, *resident = (self._run(name, place, self.settings.memory) for place in (tiny, *self._repeated(store)))
         streamed = [self._run(name, store, self.settings.budget) for _ in range(self.settings.repeat)]
         done = [one.value for one in (*resident, *streamed, before)]
         if not all(done):
-            return
+            return None
         if any(one["count"] != done[0]["count"] for one in done[:-1]):
             self.failures.append(f"{name}: counts differ: {[one['count'] for one in done[:-1]]}")
         fast, slow = (min((one.value for one in runs), key=lambda one: one["seconds"]) for runs in (resident, streamed))
         if not {"store", "files"} & slow["memory"].keys():
             self.failures.append(f"{name}: the budget holds the graph; lower it")
-            return
+            return fast
         streamed_lists = "store" in slow["memory"]
         read, peak = slow["memory"]["store"]["lists_read"] if streamed_lists else 0, slow["memory"]["host"]["peak"]
         ratio, resident_size = slow["seconds"] / fast["seconds"], max(one.peak_bytes for one in streamed)
@@ -143,6 +229,7 @@ class HostTier(Suite):
             f"{fast['seconds']:.2f}",
             f"{slow['seconds']:.2f}",
             f"{ratio:.2f}",
+            *(f"{one['processor'] - before.value['processor']:.1f}" for one in (fast, slow)),
             f"{fast['seconds'] + read / rate:.2f}",
             f"{read / _MIB:,.0f}" if streamed_lists else "mapped",
             f"{peak / _MIB:,.0f}",
@@ -159,6 +246,7 @@ class HostTier(Suite):
             or resident_size > before.peak_bytes + slow["memory"]["host"]["limit"]
         ):
             self.failures.append(f"{name}: more memory than the budget")
+        return fast
 
     def _repeated(self, store: str) -> list[str]:
         return [store] * self.settings.repeat
@@ -191,6 +279,8 @@ def main() -> None:
     parser.add_argument("--device", help="memory.device of all runs")
     parser.add_argument("--engine", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=0, help="also on clusters of one worker, and of so many")
+    parser.add_argument("--mapped", action="store_true", help="these map the graph, and do not stream it")
     sys.exit(HostTier(parser.parse_args()).run())
 
 
