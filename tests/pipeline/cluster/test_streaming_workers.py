@@ -90,9 +90,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 class Machines:
     """Processes that pass for machines with a worker each, or for one with all; all are threads of this process."""
 
-    def __init__(self, place: Place, workload: str, *, stored: bool, number: int = 2, share: int = 2, threads: int = 2):
+    def __init__(
+        self, place: Place, workload: str, *, stored: bool, number: int = 2, share: int = 2, engine: str = "cpu"
+    ):
         host = 2 * OWN if share == 2 else place.graph.nbytes - 1
         config = place.config(workload, host, scheduler={"kind": "dask", "address": "tcp://127.0.0.1:1"})
+        config["engine"] = {"kind": engine}
         self.spec, self.run = load_config(config), place.folder / "parts"
         (self.run / "checkpoint" / "parts-1").mkdir(parents=True, exist_ok=True)
         header = RunHeader(
@@ -106,7 +109,7 @@ class Machines:
         )
         self.graph = place.graph.content_hash
         self._description = RunDescription(**header, graph=self.graph, shared=None, stored=stored)
-        self.processes = [WorkerProcess(header, threads) for _ in range(number)]
+        self.processes = [WorkerProcess(header, 2) for _ in range(number)]
 
     def __enter__(self) -> Machines:
         return self
@@ -147,11 +150,12 @@ def phase_of(machines: Machines, graph: Graph) -> Any:
 
 
 @pytest.mark.parametrize("workload", ["triangles", "4-cliques"])
-def test_ranges_of_several_processes_add_up(place: Place, workload: str) -> None:
-    with Machines(place, workload, stored=True) as machines:
+def test_ranges_of_several_processes_add_up(place: Place, workload: str, engine_kind: str) -> None:
+    number = 2 if engine_kind == "cpu" else 1  # a device would be shared by processes
+    with Machines(place, workload, stored=True, number=number, engine=engine_kind) as machines:
         machines.describe()
         envs = machines.envs()
-        assert [type(env.graph) for env in envs] == [StoredGraph] * 2
+        assert [type(env.graph) for env in envs] == [StoredGraph] * number
         found = machines.do(phase_of(machines, envs[0].graph), 7)
         assert max(env.resources.host.peak for env in envs) <= OWN
     right = place.triangles().sum() // 3 if workload == "triangles" else place.four_cliques()
@@ -159,9 +163,10 @@ def test_ranges_of_several_processes_add_up(place: Place, workload: str) -> None
     assert left_in(place.spill) == []
 
 
-def test_every_answer_has_counts_of_its_own_ranges(place: Place) -> None:
+def test_every_answer_has_counts_of_its_own_ranges(place: Place, engine_kind: str) -> None:
     """Also where a process does several ranges in one opened phase: an answer may be lost, and done by another."""
-    with Machines(place, "triangles of vertices", stored=True) as machines:
+    number = 2 if engine_kind == "cpu" else 1
+    with Machines(place, "triangles of vertices", stored=True, number=number, engine=engine_kind) as machines:
         machines.describe()
         envs = machines.envs()
         phase = phase_of(machines, envs[0].graph)
