@@ -6,6 +6,11 @@ The graphs are R-MAT (16 edges drawn for each vertex) of 1, 10 and 100 billion e
 method (`benchmarks.lib.floor`), counted on R-MAT 14 to 18 here, and go on growing by the same power of the edges. How
 many a GPU does a second is what one H200 did of R-MAT 22. All else is computed by `longwall.pipeline.prediction`, as
 for `longwall explain`; FILE replaces the rates below.
+
+A second table is of 100 billion edges on machines whose memory does not hold them: each reads the store over its
+network, writes the lists of smaller neighbours, 4 bytes an edge, to its own disk, and reads them from there. For the
+windows of roots W, at least three for each worker, all workers together read the lists 2 + W / 2 times
+(`storage.streaming.estimate`); W is that of R-MAT 18 with the same share of its bytes. Steps follow each other.
 """
 
 from __future__ import annotations
@@ -21,6 +26,11 @@ from longwall.pipeline.prediction.phase_sample import PhaseSample, Stratum
 from longwall.pipeline.prediction.rates import Rates, read_rates
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.store_writer import write_graph
+from longwall.storage.memory.reservations import MemoryBudget
+from longwall.storage.streaming.estimate import estimate_reads
+from longwall.storage.streaming.graph_parts import ARC_BYTES
+from longwall.storage.streaming.stored_graph import StoredGraph, open_stored
+from longwall.storage.streaming.vertex_set import set_bytes
 
 MACHINE = Rates(
     threads=112,
@@ -40,6 +50,18 @@ STORE_BYTES, ARRAY_BYTES = 3.85, 8.9  # of an edge, R-MAT 22
 DECODED = 6.7e8  # bytes of arrays a second and thread, opening R-MAT 22
 WORKS = {"triangles": ({"kind": "triangles"}, 1.0), "4-cliques": ({"kind": "cliques", "k": 4}, 2.1)}
 """The workload, and its seconds over those of the triangles' steps: on R-MAT 22, 0.318 and 0.153."""
+SMALL = Rates(
+    threads=16,
+    devices=0,
+    steps=6e8,  # of a thread: R-MAT 20 has 4.42e9 steps of triangles, and took 6.8 to 7.8 s of a core
+    disk_read=2e9,
+    disk_write=1e9,
+    network=1.25e9,  # 10 Gbit/s
+    start_seconds=10.0,
+)
+"""A machine with less memory than the graph, without a GPU."""
+_LARGE, _WORKERS, _MEMORIES = 1e11, (16, 64), (64e9, 128e9, 256e9)
+_RANGES_EACH, _PART_SHARE = 3, 0.9  # as the dispatcher and `stream_phase` have them
 _SCALES = (14, 16, 18)
 _STRATA = 96
 
@@ -79,6 +101,42 @@ def predict(edges: float, rates: Rates, machines: int, steps_of_edge: tuple[floa
     return predict_cost(demand, rates, machines)
 
 
+def windows_of(graph: StoredGraph, share: float, *, split: bool) -> int:
+    """Return how many windows of roots a worker makes whose budget is a share of the graph's bytes."""
+    vertices, memory = graph.num_vertices, share * graph.nbytes
+    part = _PART_SHARE * (memory - ARC_BYTES * 2 * vertices - set_bytes(vertices))
+    return estimate_reads(graph, int(part), 1, split=split).windows
+
+
+def print_streamed(folder: Path, steps_of_edge: tuple[float, float]) -> None:
+    """Print what workers with less memory than the graph would take, each alone on its machine."""
+    like = open_stored(folder / f"beyond-{_SCALES[-1]}.zarr", MemoryBudget("memory", 1 << 30), "")
+    factor, power = steps_of_edge
+    lists, store, arrays = ARC_BYTES * _LARGE, STORE_BYTES * _LARGE, ARRAY_BYTES * _LARGE
+    print(f"\n{_LARGE:.0e} edges: {lists / 1e9:,.0f} GB of lists on the disk of each worker\n")
+    print(
+        "| work | workers | GB of memory each | windows | lists read by a worker, GB | store s | lists written s "
+        "| lists read s | computing s | all s | store read by all, TB |"
+    )
+    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
+    for name, (_, times) in WORKS.items():
+        for workers in _WORKERS:
+            for memory in _MEMORIES:
+                windows = windows_of(like, memory / arrays, split=name == "triangles")
+                windows = max(windows, _RANGES_EACH * workers)
+                read = lists * (2 + windows / 2) / workers
+                took = [
+                    max(store / SMALL.network, arrays / DECODED / SMALL.threads),
+                    lists / SMALL.disk_write,
+                    read / SMALL.disk_read,
+                    times * factor * _LARGE**power / (workers * SMALL.threads * SMALL.steps),
+                ]
+                cells = [f"{workers}", f"{memory / 1e9:.0f}", f"{windows:,}", f"{read / 1e9:,.0f}"]
+                cells += [f"{one:,.0f}" for one in took]
+                cells += [f"{sum(took) + SMALL.start_seconds:,.0f}", f"{workers * store / 1e12:,.1f}"]
+                print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
 def main() -> None:
     """Print a row for every graph and number of machines."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -107,6 +165,7 @@ def main() -> None:
                 cells += [f"{cost.of(part):,.1f}" for part in parts]
                 cells += [f"{cost.seconds:,.0f}", cost.bottleneck.name]
                 print(f"| {name} | {' | '.join(cells)} |", flush=True)
+    print_streamed(settings.work, grown)
 
 
 if __name__ == "__main__":
