@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from longwall.pipeline.cluster.cluster_workers import ClusterWorkers
 
 _SECONDS = 5.0  # of a range, at most
-_STICKY_SECONDS = 75.0  # the same in sticky phases, before a range is late: another worker would begin it anew
+# The same before a range of sticky phases is late, as another worker would begin it anew; and of workers that stream.
+_LONG_SECONDS = 75.0
 _LEAST_SECONDS = 0.5  # of a range: a request for less costs too much
 _FIRST_SECONDS = 1.0  # while no speed is known
 _REQUEST_SECONDS = 0.01  # that the cluster's scheduler and this process may take for a request
@@ -128,6 +129,9 @@ class Dispatcher:
         # One worker of each process streams a graph, and reads lists anew for each range.
         streams = isinstance(env.graph, StoredGraph)
         self._one_each = phase.sticky or streams
+        self._most_seconds = _LONG_SECONDS if streams else _SECONDS
+        self._first_seconds = _LONG_SECONDS if streams else min(_FIRST_SECONDS, _SECONDS)
+        self._late = _LONG_SECONDS if self._one_each else _SECONDS
         joined = _joined(missing)
         cuts = _DEVICE_CUTS if workers.on_devices or streams else _CUTS
         share = sum(self._profile.size(*one) for one in joined) / (cuts * workers.threads(self._one_each))
@@ -208,9 +212,9 @@ class Dispatcher:
     def _time(self, threads: int, more: float = 0.0) -> float:
         """Return the seconds for a range, with `more` work than the pending one left."""
         if not self._work:
-            return min(_FIRST_SECONDS, _SECONDS)
+            return self._first_seconds
         left = (self._waiting + more) * self._seconds / self._work / threads
-        return max(min(left / 2, _SECONDS), _LEAST_SECONDS, _REQUEST_SECONDS * threads)
+        return max(min(left / 2, self._most_seconds), _LEAST_SECONDS, _REQUEST_SECONDS * threads)
 
     def _ask_next(self, threads: int) -> None:
         seconds = self._time(threads)
@@ -242,7 +246,7 @@ class Dispatcher:
 
     def _ask_again(self, threads: int) -> None:
         """Request ranges that take long of other workers as well: those that have them may hang."""
-        longest = _LATE * max(_STICKY_SECONDS if self._phase.sticky else _SECONDS, _REQUEST_SECONDS * threads)
+        longest = _LATE * max(self._late, _REQUEST_SECONDS * threads)
         late = [asked for asked in self._bundles if time.monotonic() - asked.since > longest]
         if late:
             holders = self._workers.holders([future for asked in late for future in asked.futures])
@@ -310,6 +314,8 @@ class Dispatcher:
             self._env.observer.advance(self._profile.progress(first, last))
         took = max(answer["seconds"], 1e-9)
         done.seconds += took
+        if self._one_each:
+            self._late = max(self._late, took)
         self._work, self._seconds = self._work + work, self._seconds + took
         self._put_back(asked.ranges[len(ranges) - 1 :], ranges[-1][1], took / work)
 

@@ -49,8 +49,8 @@ class OpenPhase:
         """
         worker = self._worker()
         try:
-            whole_tasks = env.resources.on_device or isinstance(env.graph, StoredGraph)
-            done = do_ranges(worker, self.tasks, ranges, seconds, env.cancel, whole_tasks=whole_tasks)
+            on_device, streams = env.resources.on_device, isinstance(env.graph, StoredGraph)
+            done = do_ranges(worker, self.tasks, ranges, seconds, env.cancel, on_device=on_device, whole_tasks=streams)
             found = worker.take_partial()
         except BaseException:
             worker.close()

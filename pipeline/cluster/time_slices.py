@@ -27,7 +27,8 @@ def do_ranges(
     seconds: float,
     cancel: threading.Event,
     *,
-    whole_tasks: bool,
+    on_device: bool,
+    whole_tasks: bool = False,
 ) -> list[Range]:
     """Do ranges, or as much of them as the time allows: one slice at least.
 
@@ -43,8 +44,11 @@ def do_ranges(
         The time.
     cancel
         Set when the ranges are no longer wanted.
+    on_device
+        Whether the worker's engine is a device.
     whole_tasks
-        Whether a part of a task may cost as much as all of it: on a device, or where every part reads lists anew.
+        Whether a part of a task may cost as much as all of it, since every part reads lists anew: ranges are cut where
+        tasks end alone. Slices that take longer than they should would become ever shorter, and read the same.
 
     Returns
     -------
@@ -58,16 +62,32 @@ def do_ranges(
     """
     seconds = max(seconds, 1e-9)
     ends, until = [task.last for task in tasks], time.monotonic() + seconds
-    of_slice = max(seconds / _SLICES, _DEVICE_SECONDS if whole_tasks else 0.0)
+    of_slice = max(seconds / _SLICES, _DEVICE_SECONDS if on_device else 0.0)
     done: list[Range] = []
     for first, last in ranges:
         if done and time.monotonic() >= until:
             break
-        upto = _do_range(worker, ends, first, last, (seconds, of_slice, until), cancel, whole_tasks=whole_tasks)
+        if whole_tasks:
+            upto = _do_tasks(worker, ends, first, last, until, cancel)
+        else:
+            upto = _do_range(worker, ends, first, last, (seconds, of_slice, until), cancel, on_device=on_device)
         done.append((first, upto))
         if upto < last:
             break
     return done
+
+
+def _do_tasks(worker: Worker, ends: list[int], first: int, last: int, until: float, cancel: threading.Event) -> int:
+    """Do what tasks have of a range, until the time is over; return the end of what is done."""
+    at = first
+    while True:
+        upto = min(last, ends[bisect_right(ends, at)])
+        worker.run(at, upto)
+        if cancel.is_set():
+            raise RunError("the run was cancelled")
+        if upto == last or time.monotonic() >= until:
+            return upto
+        at = upto
 
 
 def _do_range(
@@ -78,7 +98,7 @@ def _do_range(
     times: tuple[float, float, float],
     cancel: threading.Event,
     *,
-    whole_tasks: bool,
+    on_device: bool,
 ) -> int:
     """Do a range, or a part of it; return the end of what is done. Times: of all, of a slice, and when it is over."""
     seconds, of_slice, until = times
@@ -93,6 +113,6 @@ def _do_range(
             return upto
         growth = of_slice / max(now - start, 1e-9)
         length = max(int((upto - at) * min(max(growth, 1 / _MOST_GROWTH), _MOST_GROWTH)), 1)
-        if whole_tasks and growth >= _SHORT:
+        if on_device and growth >= _SHORT:
             length = last - upto
         at = upto

@@ -38,6 +38,7 @@ from longwall.pipeline.run_store.run_files import RunFiles
 from longwall.pipeline.run_store.store import RunStore
 from longwall.storage.errors import FinalError, InputError, RunError, reason_of
 from longwall.storage.graph.graph import Graph
+from longwall.storage.memory.allocator import return_freed_memory
 from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 from longwall.storage.memory.resources import Resources
 from longwall.storage.observer import NullObserver
@@ -257,6 +258,7 @@ class WorkerProcess:
 
         header, observer = self.header, NullObserver()
         _compare_versions(header["version"])
+        return_freed_memory()
         spec = load_config(header["config"])
         resources = open_resources(
             spec.with_threads(self._threads), processes=header["share"], per_device=header["per_device"]
