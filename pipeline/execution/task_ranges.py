@@ -16,8 +16,10 @@ from longwall.storage.pages.paged_graph import state_bytes
 
 _STEPS_PER_TASK, _MOST_TASKS = 1e11, 256  # about a second of a GPU: a task that is cut short is lost
 _STREAMED_STEPS = 3e12  # the same, where lists of smaller neighbours are looked up
-# A task takes about 10 us besides its work, so it has this many arcs or, if more work is estimated, this many steps.
-_ARCS_PER_TASK, _LEAST_STEPS = 1 << 8, 1e5
+# A task takes about 40 us of Python besides its work, and only one thread at a time runs Python. So it has this many
+# arcs or, if more work is estimated, this many steps; but each worker has some tasks, unless they have only a few arcs,
+# since those of hubs take longer.
+_ARCS_PER_TASK, _LEAST_STEPS, _LEAST_ARCS, _PER_WORKER = 1 << 14, 1e7, 1 << 8, 8
 # A listing task takes 1 ms of Python besides its work, and only one thread at a time runs Python. So a task has this
 # many steps, about 8 ms, but each worker has at least this many tasks, since tasks of hubs take longer.
 _LISTED_STEPS, _LISTED_PER_WORKER = 1e7, 4
@@ -105,7 +107,8 @@ def root_tasks(env: Environment, roots: Scan, cost: float) -> list[Task]:
 def _arc_tasks(env: Environment, roots: Scan, cost: float) -> list[Task]:
     graph, memory = loaded_graph(env), env.resources.work.free
     arcs = 2 * env.graph.num_edges  # on every engine, whatever its graph has of them
-    pieces = min(pieces_of(env, cost), max(arcs // _ARCS_PER_TASK, int(cost / _LEAST_STEPS), 1))
+    some = min(arcs // _LEAST_ARCS, _PER_WORKER * env.engine.workers)
+    pieces = min(pieces_of(env, cost), max(arcs // _ARCS_PER_TASK, int(cost / _LEAST_STEPS), some, 1))
     if roots.arcs and env.resources.on_device and graph.pages is None:
         pieces = min(pieces, max(arcs // roots.arcs, 1))
     if graph.pages is not None:
