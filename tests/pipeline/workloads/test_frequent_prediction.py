@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import tracemalloc
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -301,6 +302,24 @@ def test_explain_predicts_levels() -> None:
     assert lines[at + 3].endswith("not written")
     assert lines[at + 4].startswith("patterns     up to about ")
     assert "; fits the " in lines[at + 5]
+
+
+def test_levels_end_before_rows_that_integers_cannot_count(predicted: Any) -> None:
+    """Without labels and without a largest size patterns get more embeddings with each edge."""
+    graph = generate("rmat", scale=7, edge_factor=4, seed=1)
+    levels = predicted(graph, min_support=20, effort=1e5)
+    assert levels[0].rows.value == 2 * graph.num_edges
+    assert all(0 < a.rows.value < b.rows.value < 2**63 for a, b in pairwise(levels))
+    assert levels[-1].patterns.value > 0
+
+
+def test_explain_says_that_patterns_are_too_many() -> None:
+    from explained import explain
+
+    given = {"kind": "rmat", "scale": 7, "edge_factor": 4, "seed": 1}
+    lines = explain(config(graph={"generator": given}, workload={"kind": "frequent", "min_support": 20})).splitlines()
+    (said,) = (line for line in lines if line.startswith("more edges"))
+    assert "may not fit 64-bit integers; set workload.max_edges" in said
 
 
 def test_explain_says_what_does_not_fit() -> None:

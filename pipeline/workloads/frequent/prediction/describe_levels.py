@@ -42,6 +42,11 @@ def describe_levels(plan: FrequentPlan, levels: Sequence[LevelPrediction], resou
         lines.append(
             f"{name:<13}" + "   ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths[1:], strict=True))
         )
+    if levels[-1].edges < plan.max_edges and levels[-1].patterns.value:
+        lines.append(
+            "more edges   not predicted: the embeddings may not fit 64-bit integers; set workload.max_edges, or raise "
+            "workload.min_support"
+        )
     return [*lines, *_describe_totals(plan, levels, resources)]
 
 

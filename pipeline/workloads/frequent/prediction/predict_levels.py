@@ -93,7 +93,7 @@ class LevelPrediction:
 def predict_levels(
     plan: FrequentPlan, work: Workplace, *, effort: float = EFFORT, seed: int = 0
 ) -> tuple[LevelPrediction, ...]:
-    """Predict the levels of a plan, up to the first one without frequent patterns.
+    """Predict the levels of a plan, up to the first without frequent patterns, or with too many embeddings to count.
 
     Parameters
     ----------
@@ -181,8 +181,13 @@ class _Descent:
             size = self._grow(found) if grows else 0
             before.release()
             yield LevelPrediction(edges, tried, frequent, rows, size)
-            if last or not grows:
+            if last or not grows or self._too_many(edges, rows):
                 return
+
+    def _too_many(self, edges: int, rows: Figure) -> bool:
+        """Whether 64-bit integers may not count what rows grow into: a run refuses them (`require_countable`)."""
+        most = max(rows.value, rows.high) * self._work.graph.stats.max_degree
+        return most * (edges + 1) >= 2**62  # a row grows from each of its vertices, by a degree at most
 
     def _batches(self, sample: LevelSample) -> Iterator[tuple[int, RightmostExtensions, LevelSample]]:
         for first, extensions in self._grower.batches(sample.patterns, most=_MANY):
