@@ -346,7 +346,8 @@ def frequent(
     """
     workload: dict[str, Any] = {"kind": "frequent", "min_support": support, "support": measure, "exact": exact}
     workload |= {"max_edges": max_edges, "max_vertices": max_vertices}
-    with Question.of(graph, workload, options).answered() as result:
+    hint = "" if max_edges or max_vertices else "max_edges=3, for instance, or a higher support ends it earlier"
+    with Question.of(graph, workload, options, hint=hint).answered() as result:
         return result.table("patterns")
 
 

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from longwall.kernels.jit.compile_notice import noticed_compiling
 from longwall.pipeline.config import RunSpec, load_config
 from longwall.pipeline.inputs import thread_note
+from longwall.pipeline.progress.slow_notice import SlowNotice
 from longwall.pipeline.run import answer
 from longwall.storage.errors import FinalError, InputError, RunError, reason_of
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.data_notes import warn_caller, warn_of
 from longwall.storage.memory.spill_folder import SpillFolder
-from longwall.storage.observer import NullObserver, Observer
+from longwall.storage.observer import Observer
 from longwall.storage.system.arguments import require_methods, type_name
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Options(TypedDict, total=False):
     """Folder for these files and for what the function works with, ``"spill"`` by default; nothing is left in it."""
     progress: bool | Observer
     """True: show the progress as the command line does; or an observer of one's own; by default it is not shown,
-    but for one line if kernels have to be compiled for some seconds."""
+    but for one line if kernels have to be compiled for some seconds, and one if a call takes half a minute."""
 
 
 DEFAULTS: Options = {
@@ -84,9 +85,13 @@ class Question:
     spec: RunSpec
     """The same, checked."""
     progress: bool | Observer
+    hint: str = ""
+    """What would make it shorter, for a user who waits."""
 
     @classmethod
-    def of(cls, graph: Any, workload: Mapping[str, Any], options: Options, *, limit: int | None = None) -> Question:
+    def of(
+        cls, graph: Any, workload: Mapping[str, Any], options: Options, *, limit: int | None = None, hint: str = ""
+    ) -> Question:
         """Check what does not depend on the graph, and make a graph of what is given as one.
 
         Parameters
@@ -99,6 +104,8 @@ class Question:
             Of the call.
         limit
             Rows that are wanted.
+        hint
+            See `Question`.
 
         Raises
         ------
@@ -124,7 +131,7 @@ class Question:
         with in_words_of_calls():
             source = graph if isinstance(graph, Graph | str | os.PathLike) else _graph_of(graph)
             source = os.fspath(source) if isinstance(source, os.PathLike) else source
-            return cls(source, sections, load_config(_config(source, sections)), progress)
+            return cls(source, sections, load_config(_config(source, sections)), progress, hint)
 
     def config(self, **changed: Mapping[str, Any]) -> dict[str, Any]:
         """Return the config, with other keys in some of its sections."""
@@ -136,7 +143,7 @@ class Question:
         if not isinstance(self.progress, bool):
             return self.progress
         if not self.progress:
-            return NullObserver()
+            return SlowNotice(self.hint)
         from longwall.pipeline.progress.observers import choose_observer
 
         return choose_observer(quiet=False)
