@@ -52,7 +52,7 @@ class FusedCount(Stage):
     level
         The last level of the search.
     vertices
-        The pattern vertices that are never enumerated.
+        The pattern vertices that are never enumerated, as text.
     terms
         How many embeddings a row leads to, as text.
     redundancy
@@ -60,7 +60,7 @@ class FusedCount(Stage):
     """
 
     level: int
-    vertices: tuple[int, ...]
+    vertices: tuple[str, ...]
     terms: str
     redundancy: int
 
@@ -70,7 +70,7 @@ class FusedCount(Stage):
         """See `Stage`."""
         if not self.vertices:
             return "count        every row"
-        vertices = ", ".join(map(str, self.vertices))
+        vertices = ", ".join(self.vertices)
         text = f"count        pattern vertices {vertices} (fused, never written): {self.terms}"
         return f"{text}\n             divided by {self.redundancy}" if self.redundancy > 1 else text
 

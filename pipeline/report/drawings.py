@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from longwall.pipeline.patterns.pattern import numbered_columns
 from longwall.pipeline.patterns.pattern_drawing import Edges, draw_edge, draw_vertex, edges_of, frame
 from longwall.storage.system.drawing import Drawing
 
@@ -24,44 +25,52 @@ def search_steps(plan: dict[str, Any]) -> list[Step]:
     edges, order = edges_of(plan.get("pattern")), plan.get("order")
     if edges is None or not isinstance(order, list) or sorted(order) != list(range(max(map(max, edges)) + 1)):
         return []
-    counted = plan.get("counted_suffix") or 0
+    called, counted = _called(plan.get("names"), len(order)), plan.get("counted_suffix") or 0
     enumerated = len(order) - counted
     steps = []
     if enumerated >= 2:
-        text = _step_text(plan, edges, order, 1)
-        steps.append(Step(f"1. edges v{order[0]}-v{order[1]}", text, _step_picture(edges, order, 2, 2)))
+        text = _step_text(plan, edges, order, called, 1)
+        steps.append(
+            Step(f"1. edges {called[order[0]]}-{called[order[1]]}", text, _step_picture(edges, order, called, 2, 2))
+        )
     for depth in range(2, enumerated):
-        text = _step_text(plan, edges, order, depth)
-        picture = _step_picture(edges, order, depth + 1, 1)
-        steps.append(Step(f"{depth}. add v{order[depth]}", text, picture))
+        text = _step_text(plan, edges, order, called, depth)
+        picture = _step_picture(edges, order, called, depth + 1, 1)
+        steps.append(Step(f"{depth}. add {called[order[depth]]}", text, picture))
     last = f"{max(enumerated, 1)}. "
     if counted:
-        names = _names(order[enumerated:])
+        names = _names(called, order[enumerated:])
         text = f"Only the number of their choices is needed: {names} {'are' if counted > 1 else 'is'} never enumerated."
         redundancy = plan.get("redundancy", 1)
         if redundancy != 1:
             text += f" Each embedding is found {redundancy} times; the sum is divided."
-        steps.append(Step(f"{last}count {names}", text, _step_picture(edges, order, len(order), counted)))
+        steps.append(Step(f"{last}count {names}", text, _step_picture(edges, order, called, len(order), counted)))
     else:
         text = "Every row is an embedding: it is counted, or written."
-        steps.append(Step(f"{last}take the rows", text, _step_picture(edges, order, len(order), 0)))
+        steps.append(Step(f"{last}take the rows", text, _step_picture(edges, order, called, len(order), 0)))
     return steps
 
 
-def _names(vertices: Sequence[int]) -> str:
-    return " and ".join(", ".join(f"v{vertex}" for vertex in vertices).rsplit(", ", 1))
+def _called(names: Any, number: int) -> Sequence[str]:
+    """Return the names of the vertices of a pattern that a manifest has; ``v0``, ``v1``, ... if it has none."""
+    given = isinstance(names, list) and len(names) == number and all(isinstance(name, str) for name in names)
+    return names if given else numbered_columns(number)
 
 
-def _step_text(plan: dict[str, Any], edges: Edges, order: list[int], depth: int) -> str:
+def _names(called: Sequence[str], vertices: Sequence[int]) -> str:
+    return " and ".join(", ".join(called[vertex] for vertex in vertices).rsplit(", ", 1))
+
+
+def _step_text(plan: dict[str, Any], edges: Edges, order: list[int], called: Sequence[str], depth: int) -> str:
     vertex, before = order[depth], set(order[:depth])
     pairs = [*edges, *((v, u) for u, v in edges)]
     adjacent = [other for other in order[:depth] if (vertex, other) in pairs]
-    text = "Every edge of the graph" if depth == 1 else f"Adjacent to {_names(adjacent)}"
+    text = "Every edge of the graph" if depth == 1 else f"Adjacent to {_names(called, adjacent)}"
     if plan.get("induced") and (others := [other for other in order[:depth] if other not in adjacent]):
-        text += f", not to {_names(others)}"
+        text += f", not to {_names(called, others)}"
     sign = ">" if plan.get("direction") == "descending" else "<"
     restrictions = [
-        f"v{first} {sign} v{second}"
+        f"{called[first]} {sign} {called[second]}"
         for first, second in plan.get("restrictions", [])
         if vertex in (first, second) and {first, second} - {vertex} <= before
     ]
@@ -69,12 +78,12 @@ def _step_text(plan: dict[str, Any], edges: Edges, order: list[int], depth: int)
     return text + "."
 
 
-def _step_picture(edges: Edges, order: list[int], matched: int, new: int) -> Drawing:
+def _step_picture(edges: Edges, order: list[int], called: Sequence[str], matched: int, new: int) -> Drawing:
     """Draw a pattern of which the first vertices of the order are matched, the last `new` of them in this step."""
     size, known, added = 92.0, set(order[:matched]), set(order[matched - new : matched])
     at = frame(edges, size, radius=_SMALL)
-    step = f", {_names(sorted(added))} in this step" if added else ""
-    drawing = Drawing(f"{_names(order[:matched])} matched{step}", at.height, at.width)
+    step = f", {_names(called, sorted(added))} in this step" if added else ""
+    drawing = Drawing(f"{_names(called, order[:matched])} matched{step}", at.height, at.width)
     for edge in sorted(edges, key=lambda edge: bool({*edge} & added)):
         style = "edge faint" if not {*edge} <= known else "edge new" if {*edge} & added else "edge"
         draw_edge(drawing, at, edge, style)

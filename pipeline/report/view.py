@@ -129,7 +129,18 @@ def _progress(facts: Facts) -> str:
 
 
 _STAGES = ("source", "extend", "verify", "filter", "aggregate", "count", "process", "export")
-_DRAWN = ("kind", "pattern", "patterns", "terms", "estimated_rows", "order", "restrictions", "labels", "sha256")
+_DRAWN = (
+    "kind",
+    "pattern",
+    "patterns",
+    "terms",
+    "estimated_rows",
+    "order",
+    "restrictions",
+    "labels",
+    "names",
+    "sha256",
+)
 
 
 def headline(facts: Facts) -> str:

@@ -89,7 +89,7 @@ class Extend(Stage):
     level
         Number of the level that is added.
     vertex
-        The pattern vertex that it is for.
+        The pattern vertex that it is for, as text.
     candidates
         Number of the set that the new vertices are of.
     sets
@@ -97,7 +97,7 @@ class Extend(Stage):
     """
 
     level: int
-    vertex: int
+    vertex: str
     candidates: int
     sets: tuple[str, ...]
 

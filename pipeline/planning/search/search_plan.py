@@ -93,6 +93,7 @@ class MatchPlan:
             "kind": "edge joins" if any(isinstance(one, Verify) for one in self.joined) else "search",
             "pattern": self.pattern.edge_text,
             "labels": self.pattern.labels,
+            **({"names": self.pattern.names} if self.pattern.names else {}),
             **({"edge_labels": self.pattern.edge_labels} if self.has_edge_labels else {}),
             "induced": self.induced,
             "order": self.order,
@@ -126,7 +127,7 @@ class MatchPlan:
         levels = self.program.levels
         if depth == 1:
             return self.edge_source, *verified
-        return Extend(depth, self.order[depth], levels[depth].candidates, self._sets(depth)), *verified
+        return Extend(depth, self._called(self.order[depth]), levels[depth].candidates, self._sets(depth)), *verified
 
     @property
     def edge_source(self) -> EdgeSource:
@@ -145,7 +146,7 @@ class MatchPlan:
         terms = " + ".join(
             f"{c} " + " ".join(f"|set {program.blocks[b].candidates}|" for b in blocks) for c, blocks in program.terms
         )
-        vertices = self.order[len(program.levels) :]
+        vertices = tuple(map(self._called, self.order[len(program.levels) :]))
         return FusedCount(self.pattern.num_vertices - 1, vertices, terms, self.redundancy)
 
     def describe(self) -> str:
@@ -155,7 +156,7 @@ class MatchPlan:
             f"pattern      {pattern.name or pattern.edge_text}  ({pattern.edge_text}), "
             f"{pattern.num_vertices} vertices, {len(pattern.edges)} edges, {self.automorphisms} automorphisms",
             f"matching     {'induced' if self.induced else 'non-induced'}",
-            f"order        {' '.join(map(str, self.order))}",
+            f"order        {' '.join(map(self._called, self.order))}",
             f"restrictions {self._restriction_text()}",
             *(stage.describe() for stage in self.stages),
             f"estimate     {self.cost:.3g} elementary steps",
@@ -169,11 +170,17 @@ class MatchPlan:
 
     def _restriction_text(self) -> str:
         sign = ">" if self.descending else "<"
-        return ", ".join(f"v{a} {sign} v{b}" for a, b in self.restrictions) or "none"
+        vertices = self.pattern.columns
+        return ", ".join(f"{vertices[a]} {sign} {vertices[b]}" for a, b in self.restrictions) or "none"
+
+    def _called(self, vertex: int) -> str:
+        """What a line of the plan calls a vertex: as the pattern does, or its number."""
+        return self.pattern.names[vertex] if self.pattern.names else str(vertex)
 
     def _set_text(self, number: int) -> str:
         op = self.program.sets[number]
-        adjacency = f"N(v{self.order[op.adjacent]})"
+        vertices = [self.pattern.columns[vertex] for vertex in self.order]
+        adjacency = f"N({vertices[op.adjacent]})"
         text = (
             adjacency,
             f"{adjacency} with label {op.label}",
@@ -181,7 +188,7 @@ class MatchPlan:
             f"set {op.source} \\ {adjacency}",
         )[op.kind]
         for sign, mask in (("<", op.below), (">", op.above)):
-            text += "".join(f", {sign} v{self.order[d]}" for d in range(len(self.order)) if mask >> d & 1)
+            text += "".join(f", {sign} {vertex}" for d, vertex in enumerate(vertices) if mask >> d & 1)
         return text + (", size only" if op.size_only else "")
 
 

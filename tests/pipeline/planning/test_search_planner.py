@@ -55,6 +55,24 @@ def test_plans_can_be_printed_and_stored(lab, small, query):
         assert json.loads(json.dumps(plan.to_dict()))["pattern"] == pattern.edge_text
 
 
+def test_plans_call_vertices_as_the_pattern_does(lab):
+    graph = lab.graph([(0, 1), (0, 2), (1, 2), (2, 3)])
+    numbered, named = (
+        plan_match(parse_pattern(text), graph.stats, induced=False, counting=False)
+        for text in ("0-1,0-2,1-2,2-3", "(buyer)-(shop)-(bank)-(x), (buyer)-(bank)")
+    )
+    assert "names" not in numbered.to_dict()
+    assert named.to_dict() == numbered.to_dict() | {"names": ("buyer", "shop", "bank", "x")}
+    renamed = numbered.describe()
+    for number, name in enumerate(named.pattern.names):
+        renamed = renamed.replace(f"v{number}", name).replace(f"vertex {number}", f"vertex {name}")
+    order = f"order        {' '.join(map(str, numbered.order))}"
+    renamed = renamed.replace(order, f"order        {' '.join(named.pattern.names[one] for one in numbered.order)}")
+    assert named.describe().splitlines()[1:] == renamed.splitlines()[1:]
+    counted = plan_match(parse_pattern("(a)-(b), (a)-(c), (a)-(d)"), graph.stats, induced=False, counting=True)
+    assert "pattern vertices c, d (fused" in counted.describe()
+
+
 @settings(deadline=None, max_examples=40)
 @given(small=graphs(), query=queries(max_size=6))
 def test_the_same_question_gets_the_same_plan(lab, small, query):

@@ -340,6 +340,13 @@ def test_the_steps_of_a_search_say_what_each_vertex_needs() -> None:
     assert [step.title for step in steps] == ["1. edges v1-v0", "2. add v2", "3. add v3", "4. take the rows"]
     assert steps[1].text == "Adjacent to v1 and v0; v0 < v2."
     assert steps[2].text == "Adjacent to v1, not to v0 and v2."
+    named = search_steps(plan | {"restrictions": [[0, 2]], "names": ["shop", "buyer", "bank", "x<y"]})
+    assert [step.title for step in named] == ["1. edges buyer-shop", "2. add bank", "3. add x<y", "4. take the rows"]
+    assert named[1].text == "Adjacent to buyer and shop; shop < bank."
+    assert 'aria-label="buyer, shop and bank matched, bank in this step"' in named[1].picture.svg()
+    assert "x<y" not in named[2].picture.svg()
+    for wrong in (["shop"], "abcd", [1, 2, 3, 4], None):
+        assert search_steps(plan | {"names": wrong})[1].title == "2. add v2"
     counted = search_steps(record().manifest["plan"])
     assert [step.title for step in counted] == ["1. edges v2-v0", "2. count v1"]
     assert "found 3 times" in counted[1].text
