@@ -21,7 +21,7 @@ from longwall.storage.ingest.tables.columns import (
     ColumnRequest,
 )
 from longwall.storage.ingest.tables.named_rows import BYTES_PER_BYTE, NamedColumns, NamedRows
-from longwall.storage.ingest.tables.text_layout import TextLayout, look_at_rows, with_text_labels
+from longwall.storage.ingest.tables.text_layout import TextLayout, dropping, look_at_rows, with_text_labels
 from longwall.storage.ingest.text.input_file import Progress
 from longwall.storage.ingest.text.missing_rows import DROP, DROP_ENDS, MISSING, and_more
 from longwall.storage.ingest.text.parsed_rows import COMMENTS
@@ -191,9 +191,8 @@ def _rows(
         if layout.header:
             text.peek()
             text.take()
-        drops = request.drops if ends == 2 else None
+        drops, missing = dropping(request, ends)
         convert = NamedRows(ends, layout.texts, request.ids != "names" and not drops) if texts else None
-        missing = MISSING if request.ids != "names" else ()
         comments, role = b"" if layout.header else COMMENTS, request.names.role
         roles = [""] * ends + [role] * (len(layout.texts) - ends)
         for lines in text.parse(

@@ -3,6 +3,7 @@
 import csv
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from longwall.storage.errors import InputError
@@ -16,6 +17,7 @@ from longwall.storage.ingest.tables.columns import (
     place_of_column,
     separator_of,
 )
+from longwall.storage.ingest.text.missing_rows import MISSING
 from longwall.storage.ingest.text.parsed_rows import COMMENTS
 from longwall.storage.ingest.text.text_file import TextFile
 from longwall.storage.ingest.text.text_kernel import BLANKS, OWN_SEPARATOR
@@ -112,9 +114,11 @@ def look_at_rows(
     wanted = _wanted(names, fields, request, error)
     if named is None:
         looked_at = rows[header is not None :]
-        of_names = [_names(row, wanted, separator_of(row, True, *rows)) for row in looked_at]
-        # A single row may have a mistake: then both of its ends are like names, or it is one of integers.
-        like_names = all(of_names) and (len(of_names) > 1 or of_names == [2])
+        ends = [_ends(row, wanted, separator_of(row, True, *rows), request) for row in looked_at]
+        ends = [given for given in ends if given] or _later_ends(text, not sure, wanted, separator, request)
+        # A single row may have a mistake: then all of its ends are like names, or it is one of integers.
+        of_names = [_names(given) for given in ends]
+        like_names = bool(ends) and all(of_names) and (len(ends) > 1 or of_names[0] == len(ends[0]))
         named = request.ids == "names" or (request.ids == "auto" and like_names)
         texts = [named, named]
     else:
@@ -236,13 +240,34 @@ def _wanted(
     return *wanted, place_of_column(request.label, names or numbered, error)
 
 
-def _names(line: str, wanted: tuple[int, ...], separator: int) -> int:
-    """Return how many of the ends of an edge look like names."""
+def _ends(line: str, wanted: tuple[int, ...], separator: int, request: ColumnRequest) -> list[str]:
+    """Return the ends of an edge that a row has: those that are missing are neither names nor integers."""
     if line.startswith("t #"):
-        return 0  # a database of graphs
+        return ["0"]  # a database of graphs
     fields = _fields(line, separator)
-    ends = (fields[place].split() for place in wanted[:2] if place < len(fields))
-    return sum(not all(map(_LIKE_A_NUMBER.fullmatch, parts)) for parts in ends)
+    _, missing = dropping(request, 2)
+    ends = (fields[place].strip() for place in wanted[:2] if place < len(fields))
+    return [end for end in ends if end and end not in missing]
+
+
+def _later_ends(
+    text: TextFile, comments: bool, wanted: tuple[int, ...], separator: int, request: ColumnRequest
+) -> list[list[str]]:
+    """Return the ends of the first row behind the first two that has one; [] if none of many has."""
+    with suppress(InputError):  # what is wrong is said when it is read
+        for _ in range(_MOST_LINES):
+            text.take()
+            _, row = text.peek(comments)
+            if not row:
+                break
+            if ends := _ends(row, wanted, separator_of(row, True) if separator == BLANKS else separator, request):
+                return [ends]
+    return []
+
+
+def _names(ends: Sequence[str]) -> int:
+    """Return how many of the ends of an edge look like names."""
+    return sum(not all(map(_LIKE_A_NUMBER.fullmatch, end.split())) for end in ends)
 
 
 def _may_be_texts(request: ColumnRequest) -> bool:
@@ -270,14 +295,20 @@ def with_text_labels(text: TextFile, line: str, layout: TextLayout, request: Col
     if column < ends or layout.texts[column] or (ends == 1 and not _may_be_texts(request)):
         return layout
     comments = b"" if layout.header else COMMENTS
-    if not text.has_texts(column, layout.places, layout.separator, layout.fields, layout.texts, ends, comments):
+    how = layout.places, layout.separator, layout.fields, layout.texts, ends, comments, *dropping(request, ends)
+    if not text.has_texts(column, *how):
         return layout
     separator = separator_of(line, True) if layout.separator == OWN_SEPARATOR else layout.separator
     return replace(layout, separator=separator, texts=(*layout.texts[:-1], True))
 
 
+def dropping(request: ColumnRequest, ends: int) -> tuple[bool | None, Sequence[str]]:
+    """Return whether rows are dropped, see `TextFile.parse`, and the words for a missing value."""
+    return request.drops if ends == 2 else None, () if request.ids == "names" else MISSING
+
+
 def _is_integer(fields: Sequence[str], place: int) -> bool:
-    return place >= len(fields) or _INTEGER.fullmatch(fields[place]) is not None
+    return place >= len(fields) or not fields[place] or _INTEGER.fullmatch(fields[place]) is not None
 
 
 def _fields(line: str, separator: int) -> list[str]:

@@ -315,6 +315,8 @@ class TextFile:
         texts: Sequence[bool],
         wide: int,
         comments: bytes,
+        drops: bool | None = None,
+        missing: Sequence[str] = (),
     ) -> bool:
         """Whether a column of integers has a text in the rest of the first block.
 
@@ -324,7 +326,7 @@ class TextFile:
             The column.
         texts
             The columns that are texts.
-        places, separator, fields, wide, comments
+        places, separator, fields, wide, comments, drops, missing
             As of `parse`.
         """
         if self._header is None:
@@ -332,7 +334,9 @@ class TextFile:
         kinds = byte_kinds(True) if separator == _TAB else self._kinds
         wanted = np.array(places, np.int64)
         spans = Spans([at for at, is_text in enumerate(texts) if is_text])
-        rows = Rows(kinds, wanted, int((wanted >= 0).sum()), separator, fields, b"", comments, spans, wide)
+        rows = Rows(
+            kinds, wanted, int((wanted >= 0).sum()), separator, fields, b"", comments, spans, wide, drops, missing
+        )
         parsed = parse_block(self._header, rows)
         found = places[parsed.fields] if parsed.fields < len(places) else -1
         return parsed.code == text_kernel.NOT_INTEGER and found == column

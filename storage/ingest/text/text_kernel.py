@@ -165,7 +165,7 @@ def parse_lines(
             for column in range(width):
                 columns[column, row] = -1
             field = inside = 0
-            lacks = False
+            lacks, unlabelled, padded = False, np.int64(-1), beyond[3]
             between = np.int64(separator)
             while at < size and kinds[block[at]] < NEWLINE:
                 token = at
@@ -213,13 +213,16 @@ def parse_lines(
                                 code = NEGATIVE
                         return row, line, code, line_start, token, field
                     if at == begin:
-                        return row, line, NOT_INTEGER if negative else EMPTY_FIELD, line_start, token, field
-                    if block[begin] == 48 and at - closed - begin > 1 and wide[place]:
-                        beyond[3] += 1
-                    columns[place, row] = -np.int64(value) if negative else np.int64(value)
-                    if columns[place, row] < 0 and beyond[0 if negative else 1] < 0:
-                        beyond[0 if negative else 1] = row
-                    found += 1
+                        if words is None or negative:
+                            return row, line, NOT_INTEGER if negative else EMPTY_FIELD, line_start, token, field
+                        unlabelled = np.int64(field)  # which does not matter if an end is missing, too
+                    else:
+                        if block[begin] == 48 and at - closed - begin > 1 and wide[place]:
+                            beyond[3] += 1
+                        columns[place, row] = -np.int64(value) if negative else np.int64(value)
+                        if columns[place, row] < 0 and beyond[0 if negative else 1] < 0:
+                            beyond[0 if negative else 1] = row
+                        found += 1
                 elif tagged and place < 0:
                     while at < size and kinds[block[at]] < NEWLINE:
                         at += 1
@@ -243,8 +246,10 @@ def parse_lines(
                     if quoted and (at == size or kinds[block[at]] != CONTROL):
                         return row, line, OPEN_QUOTE, line_start, token, field
                     if at == token and place >= 0:
-                        return row, line, EMPTY_FIELD, line_start, token, field
-                    if place >= 0:
+                        if words is None:
+                            return row, line, EMPTY_FIELD, line_start, token, field
+                        unlabelled = np.int64(field)
+                    elif place >= 0:
                         begin, end = token, at
                         while end > begin and kinds[block[end - 1]] == BLANK:
                             end -= 1
@@ -255,9 +260,12 @@ def parse_lines(
                                 if block[inner] == 34:
                                     doubled = np.int64(1) << np.int64(31)
                         if begin == end:
-                            return row, line, EMPTY_FIELD, line_start, token, field
-                        columns[place, row] = np.int64(begin) << np.int64(32) | np.int64(end - begin) | doubled
-                        found += 1
+                            if words is None:
+                                return row, line, EMPTY_FIELD, line_start, token, field
+                            unlabelled = np.int64(field)
+                        else:
+                            columns[place, row] = np.int64(begin) << np.int64(32) | np.int64(end - begin) | doubled
+                            found += 1
                 field += 1
                 ended = at
                 while at < size and kinds[block[at]] == BLANK:
@@ -289,7 +297,7 @@ def parse_lines(
         if is_row:
             if tagged and first == 116 and found == 0:
                 return row, line, BAD_HEADER, line_start, line_start, field
-            if field == fields - 1:
+            if field == fields - 1 or (fields == 0 and not tagged and field < needed_here):
                 last = at - 1
                 while last > line_start and kinds[block[last]] in (BLANK, RETURN):
                     last -= 1
@@ -300,11 +308,18 @@ def parse_lines(
                         if not lacks:
                             return row, line, EMPTY_FIELD, line_start, line_start, field
                     field += 1
-            if lacks and (fields == 0 or field == fields):
-                beyond[4] += 1
-                at += 1
-                line += 1 + inside
-                continue
+            if words is not None:
+                if lacks and (fields == 0 or field == fields):
+                    beyond[3] = padded
+                    for sign in range(2):
+                        if beyond[sign] == row:
+                            beyond[sign] = -1
+                    beyond[4] += 1
+                    at += 1
+                    line += 1 + inside
+                    continue
+                if unlabelled >= 0:
+                    return row, line, EMPTY_FIELD, line_start, line_start, unlabelled
             if found < needed_here:
                 code = FEW_COLUMNS if field < needed_here else OTHER_FIELDS
                 return row, line, code, line_start, line_start, field

@@ -99,6 +99,63 @@ def test_rows_of_any_separator(tmp_path: Path, text: str) -> None:
     assert opened(tmp_path / "g.txt") == ({frozenset("12"), frozenset("13")}, 2)
 
 
+@pytest.mark.parametrize("text", ["1,\n1,2\n3,1\n", "1;\n1;2\n3;1", "1 |\n1|2\n3|1\n", "NA,2\n1,2\n3,1\n"])
+def test_the_first_row_of_a_file_without_names_may_lack_an_end(tmp_path: Path, text: str) -> None:
+    (tmp_path / "g.csv").write_text(text)
+    assert opened(tmp_path / "g.csv") == ({frozenset("12"), frozenset("13")}, 1)
+
+
+@pytest.mark.parametrize(
+    "text", ["-5,\n18446744073709551615,1\n", "18446744073709551615,1\n,-5\n", "007,\n18446744073709551615,1\n"]
+)
+def test_ids_of_rows_that_are_dropped_are_not_looked_at(tmp_path: Path, text: str) -> None:
+    (tmp_path / "g.csv").write_text(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        graph = longwall.open_graph(tmp_path / "g.csv", empty="drop")
+    assert set(graph.to_networkx().edges()) == {(1, 2**64 - 1)}
+    assert {note.kind: note.count for note in graph.notes} == {"rows": 1}
+
+
+@pytest.mark.parametrize(
+    "text", ["a,1,2\n,,2\nb,3,4\n", "7,1,2\n,,2\n8,3,4\n", ",,2\na,1,2\nb,3,4\n", 'a,1,2\n"",2,\nb,3,4\n']
+)
+def test_a_row_that_lacks_an_end_needs_no_label(tmp_path: Path, text: str) -> None:
+    (tmp_path / "g.csv").write_text(text)
+    assert opened(tmp_path / "g.csv", columns=(2, 3), edge_label=1) == ({frozenset("12"), frozenset("34")}, 1)
+    (tmp_path / "g.csv").write_text("a,1,2\n,2,3\n")
+    with pytest.raises(InputError, match="line 2: the label is missing"):
+        longwall.open_graph(tmp_path / "g.csv", empty="drop", columns=(2, 3), edge_label=1)
+
+
+def test_labels_behind_a_row_that_is_dropped_may_be_the_first_texts(tmp_path: Path) -> None:
+    (tmp_path / "g.csv").write_text("1,2,5\n,3,6\n2,3,x\n")
+    assert opened(tmp_path / "g.csv", edge_label=3) == ({frozenset("12"), frozenset("23")}, 1)
+
+
+@pytest.mark.parametrize("kind", [int, str])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "NA,{}\n{},NA\n",
+        "NA,{}\nNA,{}\n",
+        "source,target\n,\n",
+        "source,target\nNA,NA\n,\n",
+        "{},{}\n,\n",
+        "{} {}\nNA NA\n",
+    ],
+)
+def test_rows_that_lack_ends_do_not_say_whether_vertices_have_names(tmp_path: Path, rows: str, kind: type) -> None:
+    a, b, c = (kind(number) if kind is int else "abc"[number] for number in range(3))
+    separator = " " if " " in rows else ","
+    text = rows.format(a, b) + f"{a}{separator}{b}\n{b}{separator}{c}\n"
+    (tmp_path / "g.csv").write_text(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        graph = longwall.open_graph(tmp_path / "g.csv", empty="drop")
+    assert {frozenset(ends) for ends in graph.to_networkx().edges()} == {frozenset((a, b)), frozenset((b, c))}
+
+
 def test_all_blocks_of_a_file_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_file, "LARGEST_BLOCK", 1 << 12)
     monkeypatch.setattr(text_file, "LEAST_BLOCK", 1 << 12)
