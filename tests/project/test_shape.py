@@ -19,7 +19,7 @@ FUNCTION_LINES = 60
 ENGINE_MEMBERS = 16
 
 LONG_FUNCTIONS = {
-    "storage/ingest/text/text_kernel.py: parse_lines": (214, "a state machine that Numba compiles, as kernels are"),
+    "storage/ingest/text/text_kernel.py: parse_lines": (229, "a state machine that Numba compiles, as kernels are"),
 }
 """What exceeds a limit -> how large it may be, and why. An exception that is within the limit again must go."""
 

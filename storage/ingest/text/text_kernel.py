@@ -319,7 +319,7 @@ def parse_lines(
                     line += 1 + inside
                     continue
                 if unlabelled >= 0:
-                    return row, line, EMPTY_FIELD, line_start, line_start, unlabelled
+                    return row, line, EMPTY_FIELD, line_start, line_start, int(unlabelled)
             if found < needed_here:
                 code = FEW_COLUMNS if field < needed_here else OTHER_FIELDS
                 return row, line, code, line_start, line_start, field
