@@ -168,7 +168,7 @@ def run(
             write_stdout(f"{harmless(config)}:")
         try:
             with ExitStack() as ending:
-                with _reporting(as_json=as_json):
+                with _reporting(as_json=as_json, config=str(config)):
                     from longwall.pipeline.progress.observers import choose_observer
                     from longwall.pipeline.run import running
 
@@ -525,26 +525,27 @@ def main() -> None:
 
 
 @contextmanager
-def _reporting(*, as_json: bool = False) -> Iterator[None]:
+def _reporting(*, as_json: bool = False, config: str = "") -> Iterator[None]:
     """Turn each way in which work ends badly into lines on standard error and an exit code; `as_json`: also JSON."""
+    fail = partial(print_failure, config=config)
     try:
         require_address_space()
         yield
     except InputError as error:
         report_error(str(error))
         if as_json:
-            print_failure("InputError", str(error), ExitCode.BAD_INPUT, keys=error.keys)
+            fail("InputError", str(error), ExitCode.BAD_INPUT, keys=error.keys)
         raise typer.Exit(ExitCode.BAD_INPUT) from None
     except (RunError, MemoryError, OSError) as error:
         report_error(reason_of(error))
         if as_json:
-            print_failure("RunError", reason_of(error), ExitCode.RUN_FAILED, run=getattr(error, "run", ""))
+            fail("RunError", reason_of(error), ExitCode.RUN_FAILED, run=getattr(error, "run", ""))
         raise typer.Exit(ExitCode.RUN_FAILED) from None
     except KeyboardInterrupt as interrupt:
         message = f"interrupted: {interrupt if interrupt.args else 'nothing is left behind'}"
         write_stderr(f"\n{message}")
         if as_json:
-            print_failure("KeyboardInterrupt", message, signals.exit_code(), run=getattr(interrupt, "run", ""))
+            fail("KeyboardInterrupt", message, signals.exit_code(), run=getattr(interrupt, "run", ""))
         raise typer.Exit(signals.exit_code()) from None
 
 

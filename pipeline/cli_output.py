@@ -33,10 +33,13 @@ def report_error(text: str) -> None:
         write_stderr(f"error: {line}")
 
 
-def print_failure(name: str, message: str, exit_code: int, *, keys: Sequence[str] = (), run: str = "") -> None:
+def print_failure(
+    name: str, message: str, exit_code: int, *, keys: Sequence[str] = (), run: str = "", config: str = ""
+) -> None:
     """Write a failure as one JSON object to standard output, for programs; people read standard error."""
     failure: dict[str, object] = {"type": name, "message": message}
     failure |= {"key": keys[0], "keys": list(keys)} if keys else {}
+    failure |= {"config": config} if config else {}
     failure |= {"run": run} if run else {}
     write_stdout(json.dumps({"error": failure | {"exit_code": exit_code}}))
 

@@ -93,6 +93,16 @@ def test_each_of_several_configs_has_a_line() -> None:
     assert second["count"] == 1
 
 
+def test_a_failure_of_one_of_several_configs_names_the_config(config: Path) -> None:
+    """The message may speak of the graph's file alone."""
+    (config.parent / "gone.toml").write_text(config.read_text().replace("graph.txt", "gone.csv"))
+    ended = CliRunner().invoke(app, ["run", "gone.toml", "mine.toml", "-q", "--json"])
+    error = json.loads(ended.stdout.splitlines()[0])["error"]
+    assert "gone.toml" not in error["message"]
+    assert error["config"] == "gone.toml"
+    assert "config" not in failure("resume", "runs/none")[1]
+
+
 def test_without_json_standard_output_stays_empty() -> None:
     ended = CliRunner().invoke(app, ["run", "missing.toml"])
     assert (ended.exit_code, ended.stdout) == (2, "")
