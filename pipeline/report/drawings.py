@@ -51,6 +51,13 @@ def search_steps(plan: dict[str, Any]) -> list[Step]:
     return steps
 
 
+def order_text(plan: dict[str, Any]) -> str:
+    """Return the order of a search, with the names of the vertices beside the numbers that the pictures have."""
+    order, names = plan["order"], plan.get("names")
+    called = _called(names, len(order))
+    return ", ".join(f"{called[vertex]} ({vertex})" if called is names else str(vertex) for vertex in order)
+
+
 def _called(names: Any, number: int) -> Sequence[str]:
     """Return the names of the vertices of a pattern that a manifest has; ``v0``, ``v1``, ... if it has none."""
     given = isinstance(names, list) and len(names) == number and all(isinstance(name, str) for name in names)

@@ -8,7 +8,7 @@ from longwall.pipeline.patterns.pattern_drawing import edges_of, pattern_drawing
 from longwall.pipeline.patterns.pattern_names import known_name
 from longwall.pipeline.report import numbers, plots
 from longwall.pipeline.report.advice import advice_of, skew_of, warnings_of
-from longwall.pipeline.report.drawings import search_steps
+from longwall.pipeline.report.drawings import order_text, search_steps
 from longwall.pipeline.report.facts import Facts, Tier
 from longwall.pipeline.report.plots import Bar, Span
 from longwall.storage.system.drawing import Drawing
@@ -64,6 +64,7 @@ def view_of(facts: Facts) -> dict[str, Any]:
         "seconds": numbers.NONE if facts.seconds is None else numbers.seconds(facts.seconds),
         "asked": {key: text for key, text in asked.items() if key not in defaults},
         "defaults": {key: text for key, text in asked.items() if key in defaults},
+        "order": order_text(facts.plan) if steps else "",
         "pattern": None if edges is None else pattern_drawing(edges, facts.plan.get("labels"), size=110),
         "pattern_name": known_name(facts.plan.get("pattern")) or "",
         "answers": _answers(facts),

@@ -12,7 +12,7 @@ from pages import Page, check_page
 from longwall.pipeline.patterns.pattern_drawing import edges_of, pattern_drawing
 from longwall.pipeline.report import numbers
 from longwall.pipeline.report.advice import advice_of, skew_of, warnings_of
-from longwall.pipeline.report.drawings import search_steps
+from longwall.pipeline.report.drawings import order_text, search_steps
 from longwall.pipeline.report.facts import Facts, Load, facts_of
 from longwall.pipeline.report.page import comparison_page, run_page
 from longwall.pipeline.report.plots import Logarithmic, even_ticks
@@ -345,6 +345,8 @@ def test_the_steps_of_a_search_say_what_each_vertex_needs() -> None:
     assert named[1].text == "Adjacent to buyer and shop; shop < bank."
     assert 'aria-label="buyer, shop and bank matched, bank in this step"' in named[1].picture.svg()
     assert "x<y" not in named[2].picture.svg()
+    assert order_text(plan | {"names": ["shop", "buyer", "bank", "x"]}) == "buyer (1), shop (0), bank (2), x (3)"
+    assert order_text(plan) == "1, 0, 2, 3"
     for wrong in (["shop"], "abcd", [1, 2, 3, 4], None):
         assert search_steps(plan | {"names": wrong})[1].title == "2. add v2"
     counted = search_steps(record().manifest["plan"])
