@@ -204,7 +204,8 @@ class EdgeCollector:
             assert block.names is not None
             table.add(block.names.hashed, block.names.place)
             self.rows += len(block.src)
-            self.known = (0, 0)
+            if self.rows:
+                self.known = (0, 0)
             for start in range(0, len(block.src), step):
                 part = slice(start, start + step)
                 labels = block.edge_labels[part] if block.edge_labels is not None else None

@@ -202,6 +202,16 @@ def test_a_later_row_of_parquet_is_named_as_the_file_has_it(tmp_path: Path) -> N
         longwall.open_graph(tmp_path / "g.parquet", empty="drop", edge_label="kind", columns=("source", "target"))
 
 
+@pytest.mark.parametrize("ends", [["", None], [None, 1], [None, 2**60]])
+def test_a_file_of_which_no_row_is_left_has_no_edges(tmp_path: Path, ends: list[Any]) -> None:
+    pq.write_table(pa.table({"source": ends, "target": ends[::-1]}), tmp_path / "g.parquet")
+    first, second = ("" if one is None else str(one) for one in ends)
+    (tmp_path / "g.csv").write_text(f"source,target\n{first},{second}\n{second or 'a'},\n")
+    for name in ("g.parquet", "g.csv"):
+        with pytest.raises(InputError, match="there are no edges"):
+            longwall.open_graph(tmp_path / name, empty="drop")
+
+
 def test_a_run_and_a_store_say_how_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("g.csv").write_text("payer,payee\na,b\nb,c\n,c\nc,a\na,\n")
