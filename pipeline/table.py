@@ -104,6 +104,11 @@ class Table:
         for batch in self._arrow.to_batches(max_chunksize=_BATCH):
             yield from batch.to_pylist()
 
+    def __reversed__(self) -> Iterator[dict[str, Any]]:
+        """Return the rows from the last one on: Python would ask for columns by numbers of rows."""
+        for start in reversed(range(0, len(self), _BATCH)):
+            yield from reversed(self._arrow.slice(start, _BATCH).to_pylist())
+
     def keys(self) -> list[str]:
         """Names of the columns: ``dict(table)`` asks for them."""
         return self.column_names

@@ -58,6 +58,12 @@ def test_constructors_of_other_libraries_take_a_table(rows):
     assert polars.DataFrame(table).equals(polars.from_arrow(arrow))
 
 
+def test_a_loop_may_go_over_the_rows_from_the_last_one_on(monkeypatch):
+    monkeypatch.setattr("longwall.pipeline.table._BATCH", 4)
+    table = Table(pa.table({"a": range(10), "b": list("abcdefghij")}))
+    assert list(reversed(table)) == [{"a": number, "b": "abcdefghij"[number]} for number in range(9, -1, -1)]
+
+
 def test_matches_say_what_to_ask_in_place_of_their_length():
     found = longwall.match(longwall.example("karate"), "triangle")
     for ask in (len, bool):
