@@ -212,7 +212,7 @@ def _predict_cost(
 
 
 def _describe_files(graph: Graph, resources: Resources) -> list[Part]:
-    """Say where a graph is that does not fit in memory."""
+    """Say which files hold a graph that does not fit in memory."""
     if graph.files is None:
         return []
     size, options = round_size(graph.files.nbytes), resources.options
@@ -224,19 +224,19 @@ def _describe_files(graph: Graph, resources: Resources) -> list[Part]:
 
 
 def _describe_streaming(plan: Any, graph: StoredGraph, resources: Resources, processes: int) -> Part:
-    """How a graph is read that stays in its store, by this process, or by the workers among those of a machine."""
+    """Say how a graph that stays in its store is read: by this process, or by workers that share a machine's memory."""
     from longwall.pipeline.execution.streaming.stream_phase import expected_reads
 
     phase = plan.streamed
     how = phase.count.describe()
     reads, lists = expected_reads(graph, phase, share_of(resources, processes)), round_size(4 * graph.num_edges)
     host, size, spill = resources.host, round_size(graph.nbytes), resources.options.spill
-    own, each, all_ = f"{host.option} is {round_size(host.limit)}", "", ""
+    budget, each, all_ = f"{host.option} is {round_size(host.limit)}", "", ""
     if processes > 1:
-        own = f"of {host.option} each worker has {round_size(host.limit // processes)}"
+        budget = f"each worker has {round_size(host.limit // processes)} of {host.option}"
         each, all_ = " by each worker", ", by all workers together"
     lines = [
-        f"graph in     its store: it takes {size}, and {own}",
+        f"graph in     its store: it takes {size}, and {budget}",
         f"streaming    {size} once from the store{each}, of which {lists} go to {spill}; from there about "
         f"{round_size(reads.size)} in {reads.windows:,} ranges of roots{all_}",
         *([] if how in plan.describe() else [f"streamed     {how.removeprefix('count').strip()}; the rest by degrees"]),
