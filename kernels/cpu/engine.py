@@ -130,7 +130,7 @@ class CpuEngine:
         return watch_compilation(report)
 
     def compilations(self, calls: Iterable[Call]) -> list[Callable[[], object]]:  # noqa: ARG002
-        """Its kernels are compiled in processes; see :class:`longwall.kernels.jit.compile_pool.CompilePool`."""
+        """Return nothing: processes of :class:`longwall.kernels.jit.compile_pool.CompilePool` compile its kernels."""
         return []
 
     def interrupt(self) -> None:

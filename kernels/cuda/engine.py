@@ -166,7 +166,7 @@ class CudaEngine:
         return watch_compilation(report)
 
     def compilations(self, calls: Iterable[Call]) -> list[Callable[[], object]]:
-        """Return what compiles the sources that functions of the table need, as far as they are not loaded."""
+        """Return a function for each source that calls need and that is not loaded yet; it compiles the source."""
         sources = {source for name, arguments in calls for source in sources_of(getattr(self.kernels, name), arguments)}
         return compilations(self.device.number, sources)
 

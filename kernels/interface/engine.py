@@ -30,7 +30,7 @@ WORTH_BUFFERS = 64 << 20
 
 
 class Call(NamedTuple):
-    """A function of the table of kernels, by its name, and those of its arguments that its sources depend on."""
+    """The name of a function of `Kernels`, and those of its arguments that its sources depend on."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -324,12 +324,12 @@ class Engine(Protocol):
         """Call `report` once if a kernel has to be compiled while the context is open."""
 
     def compilations(self, calls: Iterable[Call]) -> list[Callable[[], object]]:
-        """Return what compiles the sources of an engine that compiles in threads: one function for each source.
+        """Return functions that threads may call, each to compile one source that is not loaded yet.
 
         Parameters
         ----------
         calls
-            What is going to be called; sources that depend on arguments which are not given are left out.
+            The calls that will need the sources. A source is left out if it depends on an argument that its call lacks.
         """
 
     def interrupt(self) -> None:

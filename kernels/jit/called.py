@@ -1,4 +1,4 @@
-"""What a function of an engine's table calls, as its code names it."""
+"""The functions and classes of the kernels that a function calls, by the names in its code."""
 
 from collections.abc import Iterable, Iterator
 from types import CodeType, FunctionType
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def called_by(function: Any) -> Iterator[Any]:
-    """Yield a function or class of the kernels, and those that it calls, itself or by objects that it makes."""
+    """Yield a function or class of the kernels, and those that it calls, directly or through objects that it makes."""
     seen, waiting = {id(function)}, [function]
     while waiting:
         one = waiting.pop()
@@ -25,7 +25,7 @@ def called_by(function: Any) -> Iterator[Any]:
 
 
 def codes_of(function: FunctionType) -> list[CodeType]:
-    """Return the code of a function and of those within it."""
+    """Return the code of a function and of the functions inside it."""
     found = [function.__code__]
     for code in found:
         found += [one for one in code.co_consts if isinstance(one, CodeType)]

@@ -11,7 +11,7 @@ class _Clock:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._going, self._began, self._before = 0, 0.0, 0.0
-        self.listeners: list[Callable[[], None]] = []  # are called when it begins to run
+        self.listeners: list[Callable[[], None]] = []  # the clock calls each when it begins to run
 
     def begin(self) -> None:
         """Begin with a kernel."""

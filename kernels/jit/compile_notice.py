@@ -34,19 +34,19 @@ def noticed_compiling() -> Iterator[None]:
 
 
 class _Notice:
-    """Looks at the clock from a thread, which starts with the first kernel and ends with the call."""
+    """Watches the clock in a thread, which starts with the first kernel and ends with the call."""
 
     def __init__(self) -> None:
         self._until = COMPILING.seconds() + SECONDS
         self._over = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
-        # A notebook finds by it the cell to write to.
+        # By the context a notebook knows the cell that the line belongs to.
         self._context = contextvars.copy_context()
 
     def begin(self) -> None:
         """Start the thread, if this is the first kernel."""
-        with self._lock, suppress(RuntimeError):  # without room for a thread nothing is written
+        with self._lock, suppress(RuntimeError):  # if no thread can start, no line is written
             if self._thread is None:
                 thread = threading.Thread(
                     target=self._context.run, args=(self._watch,), daemon=True, name="longwall compile notice"
@@ -74,5 +74,5 @@ def _write() -> None:
         if _written.is_set() or sys.stderr is None:
             return
         _written.set()
-        with suppress(OSError, ValueError):  # nobody reads it
+        with suppress(OSError, ValueError):  # standard error is closed
             print(_BEGINS + (cache_notes() or _KEPT), file=sys.stderr, flush=True)

@@ -21,7 +21,7 @@ from longwall.kernels.jit.compile import ELSEWHERE, KERNELS, Kernel
 from longwall.kernels.jit.compile_clock import COMPILING
 
 _SERVE = "from longwall.kernels.jit.compile_pool import serve; serve()"
-_SHOWN_AFTER = 0.3  # seconds: what is on disk is loaded by then
+_SHOWN_AFTER = 0.3  # seconds: by then all kernels that are on disk are loaded
 _PACKAGES = "kernels", "pipeline", "storage"
 
 
@@ -48,7 +48,7 @@ def declared_kernels() -> Sequence[Kernel]:
 
 
 def kernels_called_by(function: Any) -> list[Kernel]:
-    """Return the kernels that a function of an engine calls, itself or by objects that it makes."""
+    """Return the kernels that a function of an engine calls, directly or through objects that it makes."""
     return [one for one in called_by(function) if isinstance(one, Kernel) and one.signatures]
 
 
@@ -187,8 +187,8 @@ class CompilePool:
 
 
 def compile_in_threads(compilations: Sequence[Callable[[], object]], threads: int, observer: Progress) -> None:
-    """Compile sources in a number of threads, and show how far that is, if it takes a while."""
-    if len(compilations) < 2:  # one is compiled where it is launched
+    """Compile sources in a number of threads, and show the progress if this takes a while."""
+    if len(compilations) < 2:  # the launch compiles a single one
         return
     with ThreadPoolExecutor(threads) as pool:
         futures = [pool.submit(one) for one in compilations]

@@ -17,8 +17,8 @@ struct DenseVector {
 // kArcs (whether rows are those of arcs), kOnGraph (whether they are, and passes read the graph), kSymmetric,
 // kOnesFirst (whether the first pass counts ones in 32 bits),
 // kAcross (whether WEIGH_ACROSS occurs), kLanes (a power of two, at most 32: how many have a row without dense vectors);
-// PER_OP (how operations that long programs have many of are declared: inlined, or functions); lists that are empty have
-// one entry.
+// PER_OP (the specifiers of operations that long programs repeat: inlined, or functions); lists that are empty have one
+// entry.
 #include "generated.cuh"
 
 // A number modulo kModulus, where that is not 0.

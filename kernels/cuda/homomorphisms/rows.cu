@@ -333,7 +333,7 @@ struct RowRunner {
     }
   }
 
-  // --- operations that long programs have many of: PER_OP says whether each is inlined --------------------------------
+  // --- operations that long programs repeat: PER_OP says whether the compiler inlines them --------------------------
 
   PER_OP void write_ones(int t) {
     for_neighbours([&](int i) { local[t * max_degree + i] = 1; });

@@ -23,7 +23,7 @@ _FLAT_BLOCKS = 8  # per multiprocessor
 _ARC_LANES = 8  # of a row of arcs without dense vectors
 _CONTROL_BYTES = 16
 _BITMAP_SHARE = 0.5  # of the shared memory, at most
-_MOST_INLINED = 64  # operations; with more, those of a kind are one function
+_MOST_INLINED = 64  # operations of a program; in longer ones each kind of operation is one function
 
 
 def _shared_capacity(device: Device, blocks: int) -> int:

@@ -19,7 +19,7 @@ struct Workspace {
   const u32* stop;
 };
 
-// Write which of the chosen ones are before x and adjacent to it; returns their number.
+// Write those of the chosen candidates that are before x and adjacent to it; returns their number.
 DEVICE int choose(const u32* table, int x, const u32* chosen, u32* next) {
   const u32* row = table + row_start(x);
   const int words = row_words(x);
@@ -33,7 +33,7 @@ DEVICE int choose(const u32* table, int x, const u32* chosen, u32* next) {
   return static_cast<int>(__reduce_add_sync(kAll, present));
 }
 
-// Count the cliques of NEED vertices, at most four, among the chosen ones; each lane returns its part.
+// Count the cliques of NEED vertices, at most four, among the chosen candidates; each lane returns its part.
 template <int NEED>
 DEVICE u64 count_last(const u32* table, const u32* chosen, int words, const Workspace& workspace) {
   u64 total = 0;
@@ -58,14 +58,14 @@ DEVICE u64 count_last(const u32* table, const u32* chosen, int words, const Work
   return total;
 }
 
-// Count the cliques of kCliqueSize - 2 vertices among the chosen ones; each lane returns its part. The levels above the
-// last four are one loop: as functions that are inlined in each other they took long to compile.
+// Count the cliques of kCliqueSize - 2 vertices among the chosen candidates; each lane returns its part. The levels
+// above the last four are one loop, since functions that are inlined in each other took long to compile.
 DEVICE u64 count_below(const u32* table, const u32* chosen, int words, const Workspace& workspace) {
   constexpr int top = kCliqueSize - 2;
   if constexpr (top <= 4) {
     return count_last<top>(table, chosen, words, workspace);
   } else {
-    int path[kSavedLevels];  // the candidates that were chosen on the levels above
+    int path[kSavedLevels];  // the candidate that was chosen on each level above
     const u32* own = chosen;
     u64 total = 0;
     int need = top, span = words, w = 0;

@@ -60,7 +60,7 @@ def clique_counter(
 
 @compiles(_sources)
 def large_clique_counter(device: Device, graph: GraphArrays, k: int, memory: int) -> "CudaCliqueCounter":
-    """Make a counter of k-cliques, k >= `ROOTED_FROM`: of the same source, which is compiled for one size."""
+    """Make a counter of k-cliques, k >= `ROOTED_FROM`; the same source is compiled for each k."""
     return CudaCliqueCounter(device, graph, k, memory)
 
 

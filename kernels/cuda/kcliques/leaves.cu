@@ -166,8 +166,8 @@ struct WideSearch : NarrowSearch {
     return -1;
   }
 
-  // Search below the arc to out-neighbour i of `vertex`. With WIDE, candidates may be more than 64. `finish` and
-  // `enter_wide` have one place to be called from, since they are inlined in each.
+  // Search below the arc to out-neighbour i of `vertex`. With WIDE, there may be more than 64 candidates. `finish` and
+  // `enter_wide` are called in one place only, since every call is inlined.
   template <bool WIDE>
   DEVICE void search_arc(u32 vertex, int i) {
     const u32* chosen = table + row_start(i);
@@ -219,7 +219,7 @@ struct WideSearch : NarrowSearch {
     }
   }
 
-  // Make the candidates of an arc those of the first level.
+  // Make the candidates of an arc the candidates of the first level.
   DEVICE void begin_wide(const u32* chosen, int words) {
     __syncwarp();
     for (int w = lane_id(); w < words; w += 32) candidates(0)[w] = chosen[w];

@@ -221,8 +221,8 @@ struct NarrowSearch {
     return true;
   }
 
-  // Find all leaves below a node whose candidates were begun with. `enter` has one place to be called from, since it is
-  // inlined in each.
+  // Find all leaves below the candidates that `begin` has set. `enter` is called in one place only, since every call is
+  // inlined.
   DEVICE void search(int first_held, int first_pivots) {
     const int lane = lane_id();
     if (lane == 0) {

@@ -11,7 +11,7 @@
 
 constexpr bool kRooted = kCliqueSize >= kRootedFrom;
 constexpr int kRootLevels = kRooted ? kCliqueSize - 6 : 0;  // whose candidates are stored per warp
-constexpr int kSavedLevels = kCliqueSize > 8 ? kCliqueSize - 7 : 1;  // to which a loop over levels comes back
+constexpr int kSavedLevels = kCliqueSize > 8 ? kCliqueSize - 7 : 1;  // levels that a loop over levels returns to
 
 // Words that a root of a number of candidates takes for a block.
 DEVICE u32 bitmap_root_words(int size, int warps) {
@@ -66,13 +66,13 @@ struct RootSearch {
     __syncwarp();
   }
 
-  // Count the cliques of kCliqueSize - 2 vertices among the chosen ones; all levels are one loop, as in bitmaps.cu.
+  // Count the cliques of kCliqueSize - 2 vertices among the chosen candidates, all levels in one loop as in bitmaps.cu.
   DEVICE void choose_in_word(const WordRoot& root, u64 chosen) {
     constexpr int top = kCliqueSize - 2;
     if constexpr (top <= 4) {
       root.count(chosen, tally);
     } else {
-      u64 sets[kSavedLevels], rests[kSavedLevels];  // of levels above: candidates, and which of them are left to choose
+      u64 sets[kSavedLevels], rests[kSavedLevels];  // of each level above: its candidates, and those left to choose
       u64 rest = chosen;
       for (int need = top;;) {
         if (!rest) {
@@ -144,7 +144,7 @@ struct RootSearch {
     }
   }
 
-  // Write which of the chosen ones are before candidate x and adjacent to it; returns their number.
+  // Write those of the chosen candidates that are before candidate x and adjacent to it; returns their number.
   DEVICE static int choose_before(const BitmapRoot& root, int x, const u32* chosen, u32* next) {
     const u32* row = root.row(x);
     u32 present = 0;
@@ -162,7 +162,7 @@ struct RootSearch {
   // words each.
   DEVICE void choose_first(const BitmapRoot& root, int i, int width, const u32* everyone, u32* levels, u16* degrees) {
     constexpr int top = kCliqueSize - 3;
-    int path[kSavedLevels];  // the candidates that were chosen on the levels above
+    int path[kSavedLevels];  // the candidate that was chosen on each level above
     const u32* own = everyone;
     u32* next = levels;
     u32 bits = 0;

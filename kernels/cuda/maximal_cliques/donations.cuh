@@ -228,7 +228,7 @@ struct Finder : Beginner {
     close_slot(at);
   }
 
-  // Wait for a donation, and take it; false once no warp can have any more in this launch. The queue slot is kept then.
+  // Wait for a donation, and take it. False once no warp can donate in this launch any more; the slot is kept then.
   DEVICE bool take_donation() {
     bool got = false;
     u32 at = 0;

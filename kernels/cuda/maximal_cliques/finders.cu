@@ -13,7 +13,7 @@ struct Roots {
   u32 at_once;
 };
 
-// Take the next root of `state`, or else what another warp hands over. False if there is none in this launch.
+// Take the next root of `state`, or else the donation of another warp. False if this launch has neither left.
 DEVICE bool find_work(Finder& finder, const Roots& roots) {
   State* state = finder.state;
   const OrderedGraph& graph = finder.graph;
@@ -139,7 +139,7 @@ extern "C" __global__ void __launch_bounds__(256, kBlocks)
       if (lane == 0) state->phase |= kSearches;
       __syncwarp();
     }
-    // One place for roots, donations and tasks that begin again, since it is inlined.
+    // Roots, donations and tasks that begin again share one call, since every call is inlined.
     if (state->phase & kBegins) {
       __syncwarp();
       if (lane == 0) state->phase &= ~kBegins;

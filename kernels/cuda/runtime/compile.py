@@ -133,9 +133,9 @@ def kernel(name: str, function: str, generated: str = "") -> Any:
 
 
 def compilations(device: int, sources: Iterable[tuple[str, str]]) -> list[Callable[[], object]]:
-    """Return what compiles sources of a device that are not loaded, each with its header: those of long headers first.
+    """Return a function for each source that is not loaded on a device, the longest generated headers first.
 
-    What fails is compiled again, and fails again, where it is launched.
+    The function compiles its source. An error is left to the launch, which compiles the source again.
     """
 
     def compile_one(name: str, generated: str) -> None:

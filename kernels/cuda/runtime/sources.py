@@ -1,4 +1,4 @@
-"""The sources that a function of the table compiles: those that its code names, and those that depend on a query."""
+"""The CUDA sources that a function of `Kernels` compiles: its code names them, or a query determines them."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -18,7 +18,7 @@ _Made = TypeVar("_Made", bound=Callable[..., Any])
 
 
 def compiles(sources: Callable[..., Iterable[Source]], /) -> Callable[[_Made], _Made]:
-    """Say which sources a function compiles, by a function of some of its arguments, where its code does not."""
+    """Declare the sources that a function compiles as a function of some of its arguments."""
 
     def mark(made: _Made) -> _Made:
         made.sources = sources  # type: ignore[attr-defined]
@@ -28,7 +28,7 @@ def compiles(sources: Callable[..., Iterable[Source]], /) -> Callable[[_Made], _
 
 
 def sources_of(function: Callable[..., Any], arguments: Mapping[str, Any]) -> set[Source]:
-    """Return the sources that a function of the table compiles: none if they depend on arguments that are missing."""
+    """Return the sources that a function of `Kernels` compiles: none if they depend on arguments that are missing."""
     declared = getattr(function, "sources", None)
     if declared is not None:
         names = signature(declared).parameters
@@ -43,5 +43,5 @@ def sources_of(function: Callable[..., Any], arguments: Mapping[str, Any]) -> se
 
 @cache
 def _stands_alone(text: str) -> bool:
-    """Return whether a text is the name of a source without a generated header."""
+    """Return whether a text is the name of a source that needs no generated header."""
     return bool(_NAME.fullmatch(text)) and _MARK not in source_text(text, _MARK)[0]

@@ -244,7 +244,7 @@ def _members(labels: Sequence[int]) -> dict[int, int]:
 def _groups(
     adjacent: Sequence[int], members: Iterable[int]
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64]]:
-    """Return, for each query vertex, its neighbours of a label, where there are several, and how many these are."""
+    """Return, for each query vertex, the groups of two or more neighbours with one label, and their sizes."""
     several = [same for same in members if same.bit_count() > 1]
     first, groups = [0], []
     for near in adjacent:

@@ -1,4 +1,4 @@
-"""The subgraph of the vertices with most neighbours: a few matches of a query are found there soon."""
+"""The subgraph of the vertices of highest degree: a search finds the first matches of a query there soon."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from longwall.kernels.host.queries.prefix_kernel import copy_prefixes, count_prefixes
 from longwall.kernels.interface.graph_arrays import GraphArrays
 
-_LEAST_ARCS = 1 << 18  # of a graph that is looked at part by part: the candidates of smaller ones take milliseconds
-_FIRST_SHARE = 64  # of the arcs the first part has one at most
-_LAST_SHARE = 8  # and each other one of these
-_GROWTH = 8  # times as many vertices has the next part
+_LEAST_ARCS = 1 << 18  # of a graph that is searched part by part: candidates of smaller graphs take milliseconds
+_FIRST_SHARE = 64  # the first part has at most 1/64 of the arcs
+_LAST_SHARE = 8  # each further part has at most 1/8 of the arcs
+_GROWTH = 8  # each part has 8 times as many vertices as the one before
 
 
 def densest_parts(graph: GraphArrays) -> Iterator[int]:
-    """Return how many vertices each part has in which matches are worth looking for, before the whole graph."""
+    """Yield the number of vertices of each part that is worth searching before the whole graph."""
     arcs = graph.num_arcs
     if arcs < _LEAST_ARCS or graph.slices is not None:
         return
@@ -29,7 +29,7 @@ def densest_parts(graph: GraphArrays) -> Iterator[int]:
 
 
 def densest_part(graph: GraphArrays, number: int) -> GraphArrays:
-    """Return the subgraph of the first vertices, which have most neighbours: ids are ranks by degree."""
+    """Return the subgraph of the first `number` vertices, which have the highest degrees: ids are degree ranks."""
     numbers = _prefixes(graph, number)
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(numbers)])
     copies = np.empty(int(starts[-1]), np.uint32)
@@ -46,7 +46,7 @@ def densest_part(graph: GraphArrays, number: int) -> GraphArrays:
 
 
 def part_bytes(graph: GraphArrays, number: int) -> int:
-    """Return the bytes of such a subgraph."""
+    """Return the bytes of `densest_part` with `number` vertices."""
     return 4 * int(_prefixes(graph, number).sum()) + 32 * (number + 1)
 
 

@@ -1,4 +1,4 @@
-"""The neighbours of the first vertices that are first vertices themselves: rows ascend, so these are prefixes."""
+"""The subgraph of the first k vertices: rows ascend, so its rows are prefixes of the rows of the graph."""
 
 from longwall.kernels.jit.bisect import first_at_least
 from longwall.kernels.jit.compile import compiled
@@ -6,7 +6,7 @@ from longwall.kernels.jit.compile import compiled
 
 @compiled("i8[::1], u4[::1], i8[::1]")
 def count_prefixes(indptr, indices, numbers):
-    """Count the neighbours of the first vertices that are first vertices: a prefix of each row.
+    """Count the neighbours of each of the first k vertices that are among these: a prefix of its row.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ _ONE, _ZERO = np.uint64(1), np.uint64(0)
 _ALL = np.uint64(2**64 - 1)  # the blame of a search that has found something
 _FEW = 4  # candidates that may all be taken by other query vertices, which is looked at then
 _GALLOP = 16  # times as many elements: the shorter array's are searched for in the longer one
-_STEP_SHIFT = 6  # elements that are looked at, as a power of two, take as long as one candidate
+_STEP_SHIFT = 6  # reading 2^6 elements of lists takes as long as one candidate
 
 
 @compiled
@@ -106,7 +106,7 @@ def _narrow(
     wiped : int
         The one that has no candidates left, which is the last of them; -1: all have some.
     work : int
-        Elements that were looked at, about.
+        About the number of elements read.
     """
     left, done, work = unmatched, _ZERO, np.int64(0)
     while left:
@@ -215,16 +215,16 @@ def _count_rest(
     ways, groups, sizes, adjacent, rivals, below_base, below, first_of, level, begin, end, in_arena, taken, ends_of,
     values, lists, arena, owner, marks, scratch,
 ):  # fmt: skip
-    """Multiply `ways` by those to match the counted vertices.
+    """Multiply `ways` by the number of ways to match the counted vertices.
 
     Returns
     -------
     ways : int
         The product.
     blame : uint64
-        Where it is 0, who is to blame for it.
+        If the product is 0, the query vertices that are to blame for it.
     work : int
-        Elements that were looked at, about.
+        About the number of elements read.
     """
     work = np.int64(0)
     for g in range(sizes.size):
@@ -321,7 +321,7 @@ def search(
     most
         The search ends once it has found this number, at most `HUGE`; so the total stays below ``2 * HUGE``.
     steps
-        The search pauses after this number of candidates, or what takes as long as these with short lists.
+        The search pauses after this number of candidates, or earlier if lists are long: 64 elements count as one.
     """
     depth, total, matched, saturated = state[DEPTH], state[TOTAL], words[0, 0], False
     blame = words[1]
