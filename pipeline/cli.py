@@ -72,7 +72,7 @@ class _Commands(TyperGroup):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        for command in self.commands.values():  # the width of a terminal breaks lines, not that of the source
+        for command in self.commands.values():  # only the terminal's width breaks lines of a paragraph
             command.help = "\n\n".join(" ".join(part.split()) for part in (command.help or "").split("\n\n"))
 
     def make_context(self, info_name: str | None, args: list[str], *arguments: Any, **options: Any) -> Any:
@@ -413,7 +413,7 @@ def generate(
 
 
 def _check_choice(option: str, value: str, choices: Sequence[str]) -> None:
-    """Refuse a value of an option that is no choice."""
+    """Refuse a value of an option that is not among its choices."""
     if value not in choices:
         raise InputError(f"{option}: expected {', '.join(choices[:-1])} or {choices[-1]}, not {brief(value)}")
 

@@ -140,7 +140,7 @@ def read_graph(
     it stays in its store: a `StoredGraph`.
 
     The observer gets a note of data that is guessed, dropped or merged. `adjacency` makes the array of the neighbours;
-    by default it is made where the engine wants it. `streaming` is that of the processes that do the work.
+    by default it is made where the engine wants it. `streaming` describes the processes that do the work.
 
     Raises
     ------
@@ -175,7 +175,7 @@ def _read_or_stream(
             if (stored := _streamed(spec, error, resources, streaming)) is not None:
                 return stored
             ahead = copier_ahead(resources, spec.memory.access)
-            if streaming.most is not None:  # which this process may have more than
+            if streaming.most is not None:  # this process may have more memory than that
                 with suppress(GraphTooLarge):
                     own = adjacency or adjacency_maker(resources, spec.memory.access)
                     return open_store(error.path, resources.host, own, ahead)
@@ -330,8 +330,8 @@ def open_graph(
     header
         Whether the first line of a text names the columns; by default that is said by the first rows, too.
     empty
-        ``"drop"``: rows of an edge list or a Parquet file without one of their ends are dropped and counted; by default
-        they are refused.
+        ``"drop"``: drop and count the rows of an edge list or a Parquet file that lack one of their ends; by default
+        such rows are refused.
 
     Returns
     -------

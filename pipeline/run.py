@@ -393,14 +393,14 @@ def _note_unless_verified(spec: RunSpec, counts: Sequence[PatternCount], observe
 
 
 def _compile_pool(resources: Resources, *, on_cluster: bool) -> CompilePool:
-    """Return what compiles kernels beside a run, in processes."""
+    """Return the processes that compile kernels beside a run."""
     from longwall.kernels.jit.compile_pool import CompilePool
 
     return CompilePool(0 if on_cluster else _compilers(resources))
 
 
 def _compilers(resources: Resources) -> int:
-    """Return how many kernels are compiled at a time: as many as there are cores, and as memory allows."""
+    """Return how many kernels are compiled at a time: one for each core, as far as memory allows."""
     from longwall.storage.system.concurrency import core_count
 
     return min(core_count(), resources.host.limit // _COMPILER_BYTES)
@@ -418,7 +418,7 @@ def _compile_beforehand(
 
 
 def _compile_for_plan(pool: CompilePool, plan: Any, graph: Graph, resources: Resources, observer: Observer) -> None:
-    """Compile the kernels that a plan names, and show how far that is."""
+    """Compile the kernels that a plan names, and show the progress."""
     from longwall.kernels.jit.compile_pool import compile_in_threads
     from longwall.pipeline.planning.named_kernels import calls_of_plan, kernels_of_plan
 

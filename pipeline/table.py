@@ -23,14 +23,14 @@ _COLUMNS = 12  # of a notebook
 _LETTERS = 32  # of a cell
 _PICTURE = 64  # pixels, the width of a pattern's drawing
 _GAP = "…"
-_BATCH = 4096  # rows that are converted at a time in a loop over them
+_BATCH = 4096  # rows that a loop over a table converts at a time
 
 
 class Table:
     """Rows with named columns, over an Arrow table.
 
     It prints its first and last rows. ``len`` is the number of its rows, ``table["count"]`` a column (a chunked array
-    of Arrow) and ``table[:5]`` a table of some rows. A loop goes over the rows, each a dictionary. Every other
+    of Arrow) and ``table[:5]`` a table of some rows. A loop yields the rows, each a dictionary. Every other
     attribute of an Arrow table, such as ``group_by`` or ``filter``, is there as well; an Arrow table that it returns is
     a `Table`, too. Libraries that read Arrow streams take it as it is: ``polars.DataFrame(table)``,
     ``pyarrow.table(table)``. ``pandas.DataFrame(table)`` works, too, but reads row by row: `to_pandas` is quicker, and
@@ -100,7 +100,7 @@ class Table:
         return Table(found) if isinstance(key, slice) else found
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Return the rows one by one, each a mapping from the names of the columns."""
+        """Yield the rows one by one, each a dictionary with the names of the columns as keys."""
         for batch in self._arrow.to_batches(max_chunksize=_BATCH):
             yield from batch.to_pylist()
 
@@ -110,7 +110,7 @@ class Table:
             yield from reversed(self._arrow.slice(start, _BATCH).to_pylist())
 
     def keys(self) -> list[str]:
-        """Names of the columns: ``dict(table)`` asks for them."""
+        """Return the names of the columns, for ``dict(table)``."""
         return self.column_names
 
     def __contains__(self, name: object) -> bool:

@@ -140,7 +140,7 @@ class ClusterWorkers:
         return found
 
     def threads(self, one_each: bool = False) -> int:
-        """Return the threads of the cluster, one at least; or one of each worker, if it has one thing for all of them.
+        """Return the number of threads of the cluster, at least 1; with `one_each`, count one for each worker.
 
         Raises
         ------
@@ -219,7 +219,7 @@ def open_on_workers(client: Any, header: RunHeader) -> None:
 
 
 def describe_on_workers(client: Any, run: RunDescription) -> None:
-    """Let the workers that are there know where the coordinator's graph is; others know it with their first request."""
+    """Send the workers that are there the place of the coordinator's graph; others get it with their first request."""
     with suppress(Exception):  # the first request says where it is, too
         _run_everywhere(client, describe, run, _CLOSE_SECONDS, wait=False)
 

@@ -73,11 +73,11 @@ class ComingCluster:
     Parameters
     ----------
     coming
-        Has it, or what `cluster_of` raises.
+        Has the cluster, or the error that `cluster_of` raises.
     sharer
-        Of the graph that this process reads for the workers; None: they read it themselves.
+        Shares the graph that this process reads for the workers; None: they read it themselves.
     processes
-        Of a machine, that share its memory.
+        The number of processes that share the memory of a machine.
     """
 
     def __init__(self, coming: Future[Cluster], sharer: GraphSharer | None, processes: int):
@@ -91,13 +91,13 @@ class ComingCluster:
         return None if self._sharer is None else self._sharer.array
 
     def streaming(self, limit: int) -> Streaming:
-        """Return how the workers may stream a graph, with so many bytes of ``memory.host``."""
+        """Return how the workers may stream a graph, with `limit` bytes of ``memory.host``."""
         return streaming_of_workers(self._processes, limit, at_address=self._sharer is None)
 
     def share(self, graph: Graph, host: MemoryBudget) -> None:
-        """Let the workers have a graph, or know that it stays in its store, as soon as they are there.
+        """Share a graph with the workers, or say that it stays in its store, as soon as they are there.
 
-        Nothing happens where they read it themselves, and need not know.
+        Nothing happens if the workers read the graph themselves, and it does not stay in its store.
 
         Raises
         ------

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from longwall.pipeline.cluster.cluster_workers import ClusterWorkers
 
 _SECONDS = 5.0  # of a range, at most
-# The same before a range of sticky phases is late, as another worker would begin it anew; and of workers that stream.
+# The same for workers that stream; and before a range of a sticky phase is late, since another worker begins it anew.
 _LONG_SECONDS = 75.0
 _LEAST_SECONDS = 0.5  # of a range: a request for less costs too much
 _FIRST_SECONDS = 1.0  # while no speed is known
@@ -126,7 +126,7 @@ class Dispatcher:
         self._found: list[_Found] = []
         self._committed = time.monotonic()
         self._file_up(0, record.files())
-        # One worker of each process streams a graph, and reads lists anew for each range.
+        # In each process one worker streams the graph, and reads lists anew for each range.
         streams = isinstance(env.graph, StoredGraph)
         self._one_each = phase.sticky or streams
         self._most_seconds = _LONG_SECONDS if streams else _SECONDS

@@ -1,4 +1,4 @@
-"""How the processes of a machine share its memory, and what each of them can do with its share of a large graph."""
+"""The share that each process of a machine has of its memory, and whether a graph larger than the share is streamed."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
     from longwall.storage.memory.resources import Resources
 
 COORDINATOR = 1
-"""Among the processes of a machine: it may be there, too."""
+"""Counted among the processes of each machine, since it may run on any of them."""
 ALONE = 1 + COORDINATOR
-"""Processes of a machine with one worker, which has nobody to share its graph with."""
+"""Processes of a machine with a single worker, which shares its graph with no other."""
 _MOST_BY_DEFAULT = 4  # workers of this machine
 
 
 class Streaming(NamedTuple):
-    """Whether a graph that does not fit may stay in its store, and how much memory those have that stream it."""
+    """Whether a graph that does not fit may stay in its store, and the memory of the processes that stream it."""
 
     wanted: Callable[[], bool] = lambda: True
-    """Asked only if the graph does not fit."""
+    """Whether the graph may stay in its store; asked only if the graph does not fit."""
     processes: int = 1
-    """That share ``memory.host`` evenly, and stream parts within their share."""
+    """Processes that share ``memory.host`` evenly, and stream parts within their share."""
     most: int | None = None
-    """Bytes of a graph that each of them has room for; None: as many as the budget of this process has."""
+    """Most bytes of a graph that fits the memory of each process; None: the budget of this process decides."""
 
 
 def worker_count(section: SchedulerSection, cores: int, devices: Sequence[str]) -> int:
@@ -40,18 +40,19 @@ def streaming_of_workers(processes: int, limit: int, *, at_address: bool) -> Str
     Parameters
     ----------
     processes
-        Of a machine.
+        The number of processes that share the memory of a machine.
     limit
         Bytes of ``memory.host``.
     at_address
-        Whether the cluster is at an address: one worker of a machine reads the graph for itself, several for all of
-        them. Those that are started here have it from the coordinator.
+        Whether the cluster is at an address. Then a single worker of a machine reads the graph within its share, and
+        one of several reads it for all, within the memory of all. Workers that are started here get the graph from the
+        coordinator.
     """
     return Streaming(processes=processes, most=limit // processes if at_address and processes <= ALONE else None)
 
 
 def expected_streaming(spec: RunSpec, resources: Resources, devices: Sequence[str]) -> Streaming:
-    """Return the same before there is a cluster; one at an address is taken to have one worker on each machine."""
+    """Return how workers may stream before the cluster exists; at an address, assume one worker on each machine."""
     scheduler = spec.scheduler
     if scheduler.kind != "dask" and not devices:
         return Streaming()
@@ -61,7 +62,7 @@ def expected_streaming(spec: RunSpec, resources: Resources, devices: Sequence[st
 
 
 def share_of(resources: Resources, processes: int) -> Resources:
-    """Return the resources of one of the processes that share the host's memory evenly, each of which has the graph."""
+    """Return the resources of one process if `processes` share the host's memory evenly, and each has the graph."""
     own = resources.host
     if processes == 1:
         return resources

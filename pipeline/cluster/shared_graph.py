@@ -50,7 +50,7 @@ class SharedGraph(NamedTuple):
     arrays: list[tuple[str, int, int]]
     """Path, offset and size of each array, in the order of the pickle."""
     resident: int = 0
-    """Bytes of it that are in memory, not in files that are mapped."""
+    """Bytes of the graph that are in memory, not in mapped files."""
 
 
 class _Memory:
@@ -207,7 +207,7 @@ def graph_of_machine(
     Graph
         Its arrays are only read.
     SharedGraph
-        Where it is.
+        Where the graph is.
 
     Raises
     ------

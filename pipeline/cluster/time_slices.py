@@ -47,8 +47,8 @@ def do_ranges(
     on_device
         Whether the worker's engine is a device.
     whole_tasks
-        Whether a part of a task may cost as much as all of it, since every part reads lists anew: ranges are cut where
-        tasks end alone. Slices that take longer than they should would become ever shorter, and read the same.
+        Whether ranges are cut only at the ends of tasks, since each part of a task reads lists anew and may cost as
+        much as the task. Slices by time would become shorter and shorter, and each would read the same lists.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def do_ranges(
 
 
 def _do_tasks(worker: Worker, ends: list[int], first: int, last: int, until: float, cancel: threading.Event) -> int:
-    """Do what tasks have of a range, until the time is over; return the end of what is done."""
+    """Do a range task by task until the time is over; return the end of the part that is done."""
     at = first
     while True:
         upto = min(last, ends[bisect_right(ends, at)])

@@ -1,8 +1,8 @@
 """A run in a worker process of a cluster: it does ranges of the phases that the coordinator sends.
 
 The process opens its resources and the graph once, while the coordinator reads the graph; processes of a machine share
-the graph that one of them, or the coordinator, has read. Where the coordinator plans for a graph that stays in its
-store, a process without room for the graph streams it. Phases are data, so a request
+the graph that one of them, or the coordinator, has read. If the coordinator plans for a graph that stays in its
+store, a process that the graph does not fit streams it. Phases are data, so a request
 carries all else: the phase, and ranges of its roots. Every request is answered with what was found in its own ranges,
 so a range that is done twice, or whose result is lost, changes nothing.
 """
@@ -74,7 +74,7 @@ class RunDescription(RunHeader):
     shared: SharedGraph | None
     """Where that graph is, if the coordinator shares it."""
     stored: bool
-    """Whether it stays in its store: the plan is for parts of it."""
+    """Whether the graph stays in its store, so that the plan is for parts of it."""
 
 
 class PickledPhase(TypedDict):
@@ -145,7 +145,7 @@ class WorkerProcess:
         self._thread.start()
 
     def describe(self, description: RunDescription) -> None:
-        """Say where the graph of the coordinator is; opening the run waits for that if this process depends on it."""
+        """Receive the place of the coordinator's graph; a run that depends on it waits for it before it opens."""
         with self._changed:
             self._described = description
             self._changed.notify_all()
@@ -289,7 +289,7 @@ class WorkerProcess:
             yield _OpenRun(env, current, threading.Semaphore(1 if stored else resources.engine.workers))
 
     def _graph(self, spec: RunSpec, resources: Resources, opened: ExitStack) -> Graph:
-        """Have the graph of the coordinator, of the machine, or of this process."""
+        """Return the graph that the coordinator shares, that the machine's processes share, or that this one reads."""
         from longwall.pipeline.inputs import read_graph
 
         if self.header["shares"]:
@@ -335,7 +335,7 @@ class WorkerProcess:
         return False
 
     def _description(self) -> RunDescription:
-        """Wait for it."""
+        """Wait for the description of the run, and return it."""
         with self._changed:
             while self._described is None:
                 if self._cancel.is_set():

@@ -147,7 +147,7 @@ class Matches:
         raise TypeError(f"whether there are rows is not known before they are searched for: {_ASK}")
 
     def __array__(self, *_: object, **__: object) -> Any:
-        """Refuse to be an array: ``pandas.DataFrame(matches)`` would ask for one, and get no names of columns."""
+        """Refuse to be an array: ``pandas.DataFrame(matches)`` asks for one, and would lose the column names."""
         raise TypeError("rows that are searched for on demand are no array: use to_pandas(), to_polars() or to_arrow()")
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:

@@ -44,8 +44,8 @@ class Options(TypedDict, total=False):
     spill: str | Path
     """Folder for these files and for what the function works with, ``"spill"`` by default; nothing is left in it."""
     progress: bool | Observer
-    """True: show the progress as the command line does; or an observer of one's own; by default it is not shown,
-    but for one line if kernels have to be compiled for some seconds, and one if a call takes half a minute."""
+    """True: show the progress as the command line does; or an observer of one's own. By default a call shows nothing but
+    one line if it compiles kernels for some seconds, and one if it takes half a minute."""
 
 
 DEFAULTS: Options = {
@@ -149,7 +149,7 @@ class Question:
         return choose_observer(quiet=False)
 
     def waiting(self) -> AbstractContextManager[None]:
-        """Return a context in which a user who sees no progress is told of kernels that take long to compile."""
+        """Return a context that writes a line about kernels that take long to compile, if no progress is shown."""
         return nullcontext() if self.progress else noticed_compiling()
 
     def ask(

@@ -136,7 +136,7 @@ class Pattern:
 
 
 def numbered_columns(vertices: int) -> tuple[str, ...]:
-    """Return what the columns of vertices without names are called."""
+    """Return the names of the columns of vertices without names."""
     return tuple(f"v{vertex}" for vertex in range(vertices))
 
 

@@ -69,9 +69,9 @@ class RangePhase(Phase):
         return "\n".join(stage.describe() for stage in self.stages)
 
     def prepare(self, env: Environment) -> None:
-        """Bring what the kernel reads of the graph to the engine; of one that stays in its store, to a file.
+        """Copy the arrays that the kernel reads to the engine; write the lists of a graph in its store to a file.
 
-        On a cluster workers alone need the file, and write it when they open the graph.
+        On a cluster only the workers need this file, and write it when they open the graph.
         """
         if isinstance(env.graph, StoredGraph):
             from longwall.pipeline.execution.streaming.stream_phase import AdjacencyLists
@@ -130,7 +130,7 @@ class RangePhase(Phase):
         return sums_of(self.count, graph.num_vertices)
 
     def merging_bytes(self, graph: Graph) -> int:  # noqa: ARG002
-        """Bytes of the host that merging files takes, which a process does while its workers have theirs."""
+        """Return the bytes of host memory that merging files takes, in addition to the memory of the workers."""
         return 0
 
     def _worker(self, env: Environment, graph: GraphArrays, reads: int | None) -> RangeContext:

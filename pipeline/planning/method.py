@@ -25,7 +25,7 @@ _JOINS = Refusal("the search extends by edges")
 _ABOUT: dict[About, Refusal] = {
     "pattern": Refusal("it answers for one pattern"),
     "motifs": Refusal("it answers for all patterns of a size"),
-    "cliques": Refusal("it answers for cliques of any size, and of each vertex"),
+    "cliques": Refusal("it answers for cliques of any size, also per vertex"),
 }
 
 
@@ -38,7 +38,7 @@ class Named:
     wants: ClassVar[tuple[Want, ...]] = ("count",)
     """What of the embeddings it gives."""
     about: ClassVar[About] = "pattern"
-    """Which patterns it answers for."""
+    """Which patterns the method answers for."""
     plain: ClassVar[bool] = False
     """Whether it is for plain queries alone: formulas count patterns without labels."""
     non_induced: ClassVar[bool] = False

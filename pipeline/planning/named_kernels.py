@@ -33,7 +33,7 @@ _DRAWING = {"rmat": "kernels.host.philox", "barabasi-albert": "storage.generator
 
 
 def kernels_of_source(spec: RunSpec) -> list[Any]:
-    """Return the kernels that read a text of edges, or draw them, and make a graph of them, with labels."""
+    """Return the kernels that read edges from a text, or draw them, and make a graph with its labels."""
     from longwall.storage.arrays.xxh64 import hash_segments
     from longwall.storage.ingest.ingest import detect_format
 
@@ -71,7 +71,7 @@ def _found(named: Iterable[Any], table: Kernels | None) -> list[Kernel]:
 
 
 def calls_of_plan(plan: Any, max_degree: int) -> list[Call]:
-    """Return the functions of `Kernels` that a plan names, with the arguments that their sources depend on."""
+    """Return the functions of `Kernels` that a plan names, with the arguments that determine their sources."""
     calls = [_call(one) for one in _named(plan) if not isinstance(one, Kernel)]
     return [Call(name, {"max_degree": max_degree, **arguments}) for name, arguments in calls]
 

@@ -51,7 +51,7 @@ METHODS: tuple[Method, ...] = (
     Listing(),  # from here on: embeddings, and counts per vertex and per edge
     TrianglesOfVertices(),
     CountsOfEdges(),
-    CliqueLeaves(),  # cliques that are no pattern, of every size, and per vertex
+    CliqueLeaves(),  # cliques that are too large for a pattern, of every size, and per vertex
     MotifEnumeration(),  # from here on: all patterns of a size; first, as planning a count of each takes time
     MotifsOfThree(),
     MotifCounting(),

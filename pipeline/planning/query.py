@@ -33,11 +33,11 @@ class Query:
     want
         Their number, the embeddings themselves, or how many contain each vertex or each edge.
     about
-        Which patterns the question is about: `pattern` alone, the "motifs", all connected patterns of as many vertices,
-        of which `pattern` is the clique, or "cliques".
+        The patterns of the question: `pattern` alone; "motifs", all connected patterns with the vertices of `pattern`,
+        which is the clique; or "cliques".
     size
-        Vertices of the cliques, if the question is about these, of which `pattern` is a smaller one, perhaps; None:
-        those of every size.
+        Vertices of the cliques, if the question is about cliques; None: every size. `pattern` is a clique of this size,
+        or the largest clique that a pattern can be.
     """
 
     pattern: Pattern
@@ -60,7 +60,7 @@ class Query:
         return cls(parse_pattern(f"clique-{shown}"), want=want, about="cliques", size=size)
 
     def counted(self, limit: int | None) -> Query:
-        """Return the question about the number alone, up to a limit."""
+        """Return the same question with a count, up to a limit, as its answer."""
         query = replace(self, want="count", limit=limit)
         alone = self.about == "cliques" and self.size == self.pattern.num_vertices
         return replace(query, about="pattern", size=None) if alone else query

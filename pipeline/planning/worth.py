@@ -9,13 +9,14 @@ from longwall.storage.graph.graph import Graph
 _LONG = 1e7  # steps of a count that is worth looking for a core
 _STEPS_PER_ARC = 50.0  # and for each arc: to peel a graph takes about two of them, to make its core four more
 _DEVICE = 100.0  # how much faster a device counts than the core of the host that peels
-_FEW_LOW = 1 / 16  # of the edges, that are peeled at once: with fewer, the core is most of the graph
+_FEW_LOW = 1 / 16  # of the edges are peeled at once, or more; with fewer, the core is most of the graph
 
 
 def worth_a_core(cost: float, graph: Graph, least: int) -> bool:
     """Return whether a count of `cost` steps is worth looking for a core, which probably lacks many of the edges.
 
-    The vertices that are peeled at once say how many: R-MAT graphs have many, but with few of the edges.
+    The degrees of the vertices that are peeled at once bound these edges: in R-MAT graphs such vertices are many, but
+    have few of the edges.
     """
     return worth_making(cost, graph) and low_vertices(graph, least) * (least - 1) >= _FEW_LOW * graph.num_edges
 

@@ -107,7 +107,7 @@ Ids = Annotated[
 Empty = Annotated[
     str,
     typer.Option(
-        help="refuse or drop: what becomes of rows without one of their ends.",
+        help="refuse or drop rows that lack one of their ends.",
         autocompletion=completion.one_of(*EMPTY),
     ),
 ]

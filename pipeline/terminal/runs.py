@@ -51,7 +51,7 @@ class RunFacts:
 
 
 def runs_in(folder: Path) -> list[RunFacts]:
-    """Return the runs in a folder, the newest last; of their files only manifests and configs are read.
+    """Return the runs in a folder, the newest last; read only their manifests and configs.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def _facts(folder: Path) -> RunFacts:
 
 
 def _asked_pattern(folder: Path) -> str | None:
-    """Return the edges of the pattern in the config of a run that has no plan yet; None if it has not one pattern."""
+    """Return the edges of the pattern in the config of a run that has no plan yet; None if it has none or several."""
     from longwall.pipeline.patterns.parse import is_pattern_file, parse_pattern
 
     with suppress(OSError, ValueError, TypeError, InputError, RunError):

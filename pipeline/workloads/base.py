@@ -79,7 +79,7 @@ class Workload(Section, ABC):
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """Names of these columns."""
+        """Names of the columns of the embeddings."""
         return numbered_columns(self.num_columns or 0)
 
     @property
@@ -168,7 +168,7 @@ def answer_pattern(plan: CountPlan, env: Coordinator, *, written: int = 0, limit
 
 
 def answer_several(plan: Choice, env: Coordinator) -> tuple[list[int], str | None]:
-    """Count each pattern of a plan for several, as `answer_pattern` does; return the name of the method, too."""
+    """Count each pattern of a plan for several patterns; return the counts, and the name of the method."""
     counts = plan.counts(env)
     method = env.counted_by or None
     if env.spec.run.verify:

@@ -1,4 +1,4 @@
-"""k-cliques, or cliques of every size: count them in all, per vertex or per edge, or list them by extension."""
+"""k-cliques, or cliques of every size: counted in all, per vertex or per edge, or listed by extension."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Cliques(Workload):
 
     @property
     def kernels(self) -> tuple[Any, ...]:
-        """That of small cliques, which are always counted one by one."""
+        """The kernel of small cliques, which are always counted one by one."""
         from longwall.kernels.interface.kcliques import ROOTED_FROM
         from longwall.kernels.interface.kernels import Kernels
 
@@ -84,7 +84,7 @@ class Cliques(Workload):
         return (planner or PLANNER).plan(query, Facts.of(graph))
 
     def execute(self, plan: Choice, env: Coordinator) -> list[PatternCount]:
-        """Count or list the cliques; where every size is wanted there is a count for each."""
+        """Count or list the cliques; with `k = "all"`, return a count for each size."""
         if plan.query.about == "pattern":
             return [answer_pattern(plan, env)]
         counts, method = answer_several(plan, env)

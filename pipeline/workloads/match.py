@@ -144,12 +144,12 @@ class Match(Workload):
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """Names of these columns, which are those of the vertices of the one pattern if it names them."""
+        """Names of the columns of the embeddings: the vertices of the pattern, if it names them."""
         return () if self._several else read_query(self._queries[0].source).columns
 
     @property
     def kernels(self) -> tuple[Any, ...]:
-        """The kernels of nearly all counts of 4 vertices or more: canonical codes plan, and row programs count."""
+        """The kernels of nearly all counts of 4 vertices or more: of canonical codes for plans, and of row programs."""
         from longwall.kernels.host.patterns.canonical_kernel import canonical_codes
         from longwall.kernels.interface.kernels import Kernels
 

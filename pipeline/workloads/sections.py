@@ -235,8 +235,8 @@ class GraphSection(Section):
     )
     empty: Literal["refuse", "drop"] = Field(
         default="refuse",
-        description="`drop`: rows of an edge list or a Parquet file without one of their ends are dropped, and the run "
-        "notes their number; `refuse`: they are an error",
+        description="`drop`: the run drops rows of an edge list or a Parquet file that lack one of their ends, and "
+        "notes their number; `refuse`: such rows are an error",
     )
     directed: bool = Field(
         default=False, description="`true` says that the edges have directions: they are dropped, and the run notes it"
@@ -489,8 +489,8 @@ class ExportSection(Section):
     )
     columns: Annotated[tuple[str, ...] | None, BeforeValidator(_column_names)] = Field(
         default=None,
-        description='write only these columns, such as `["v0", "v2"]`, or `["a", "c"]` of a pattern that names its '
-        "vertices; by default all of them",
+        description='write only these columns, such as `["v0", "v2"]`, or `["a", "c"]` if the pattern names its '
+        "vertices; by default all columns",
     )
     sort: bool | None = Field(
         default=None,

@@ -55,7 +55,7 @@ def test_mappings_are_those_of_brute_force(lab, small, query, choice):
     assert not budget.held
 
 
-def test_a_search_pauses_sooner_where_lists_are_long(lab):
+def test_a_search_pauses_sooner_if_lists_are_long(lab):
     """A step is a candidate or 64 elements, so that a run ends soon, and other methods have their turn."""
     triangle = naive.Query(3, ((0, 1), (1, 2), (0, 2)), (0, 1, 2))
     for side, pauses in ((8, range(2)), (128, range(200, 1000))):

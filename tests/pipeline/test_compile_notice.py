@@ -1,4 +1,4 @@
-"""A call that compiles for long says so once, where no progress is shown; it leaves no thread."""
+"""A call that compiles for long says so once, if it shows no progress; it leaves no thread."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ assert threading.enumerate() == [threading.main_thread()]
 
 
 def called(cache: Path, progress: str) -> str:
-    """What a process that makes a graph, counts and lists writes to standard error."""
+    """Return the standard error of a process that makes a graph, counts and lists."""
     environment = {"XDG_CACHE_HOME": str(cache / "cache"), "HOME": str(cache)}
     command = [sys.executable, "-W", "error", "-c", CALLS, progress]
     done = subprocess.run(command, env=environment, cwd=cache, capture_output=True, text=True, timeout=300, check=False)
@@ -42,7 +42,7 @@ def test_a_process_says_once_that_it_compiles_and_nothing_if_kernels_are_kept(tm
     assert called(tmp_path, "silent") == ""
 
 
-def test_one_line_is_written_and_none_where_progress_is_shown(tmp_path: Path) -> None:
+def test_one_line_is_written_and_none_if_progress_is_shown(tmp_path: Path) -> None:
     assert LINE not in called(tmp_path, "shown")
     (tmp_path / "other").mkdir()
     assert called(tmp_path / "other", "silent").count("\n") == 1

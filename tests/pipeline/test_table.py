@@ -64,7 +64,7 @@ def test_a_loop_may_go_over_the_rows_from_the_last_one_on(monkeypatch):
     assert list(reversed(table)) == [{"a": number, "b": "abcdefghij"[number]} for number in range(9, -1, -1)]
 
 
-def test_matches_say_what_to_ask_in_place_of_their_length():
+def test_matches_name_the_calls_to_use_in_place_of_their_length():
     found = longwall.match(longwall.example("karate"), "triangle")
     for ask in (len, bool):
         with pytest.raises(TypeError, match=r"searched for: count\(\) counts them"):

@@ -64,7 +64,7 @@ class Streamed(Protocol):
         ...
 
     def merging_bytes(self, graph: Graph) -> int:
-        """Return the bytes of the host that merging files takes."""
+        """Return the bytes of host memory that merging files takes."""
         ...
 
 
@@ -92,7 +92,7 @@ def stream_tasks(env: Environment, cost: float) -> list[Task]:
 
 @contextmanager
 def open_stream(env: Environment, phase: Streamed) -> Iterator[MakeWorker]:
-    """Reserve what the worker of a phase takes, until the block ends; the value makes it, one at a time.
+    """Reserve the memory of a phase's worker until the block ends; yield a function that makes one worker at a time.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def open_stream(env: Environment, phase: Streamed) -> Iterator[MakeWorker]:
         parts = reserved.enter_context(closing(GraphParts(graph, lists, part, core_count(), env.cancel, option)))
 
         def make_worker() -> StreamWorker:
-            # What is found is each worker's own: one that is lost, or whose answer is, takes it away.
+            # Each worker has sums of its own, so a lost worker, or a lost answer, takes no other sums away.
             found = phase.part_sums(graph)
             if way is None:
                 return StreamWorker(env, phase.count, parts, found, phase.take(env), whole)
@@ -134,9 +134,9 @@ def open_stream(env: Environment, phase: Streamed) -> Iterator[MakeWorker]:
 
 
 def has_room(graph: StoredGraph, phase: Streamed, resources: Resources, *, alone: bool) -> bool:
-    """Return whether the host has room to read a graph from its store and, without a device, for the least parts.
+    """Return whether host memory suffices to read a graph from its store and, without a device, for the smallest parts.
 
-    `alone`: no other process works at the run.
+    `alone` says that no other process works on the run.
     """
     longest, segment = graph.stats.max_out_degree, array_hash.SEGMENT_BYTES
     needed = max(orienting_bytes(graph), degree_bytes(graph, segment // ARC_BYTES, core_count()))

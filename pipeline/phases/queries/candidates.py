@@ -20,14 +20,14 @@ _CACHE_SHARE = 4  # of the host's free memory one part is for caches
 
 
 class CandidatesAndTerms:
-    """The candidates of a query, and the terms of its count once they are asked for.
+    """The candidates of a query, and the terms of its count once a caller needs them.
 
     Parameters
     ----------
     space
         The candidates.
     part
-        Holds the bytes of the subgraph in which they are; None: they are in the run's graph.
+        Reserves the bytes of the subgraph that has the candidates; None: they are vertices of the run's graph.
     """
 
     def __init__(self, space: CandidateSpace, part: Reservation | None = None):
@@ -52,7 +52,7 @@ class Candidates(Derivation[CandidatesAndTerms]):
     query
         The query.
     among
-        How many vertices may be candidates: those with most neighbours; None: all.
+        The number of vertices, those of highest degree, that may be candidates; None: all.
     """
 
     last_only: ClassVar[bool] = True
@@ -65,7 +65,7 @@ class Candidates(Derivation[CandidatesAndTerms]):
         graph, reserve = host_arrays(env.graph), env.resources.host.reserve
         if self.among is None:
             return CandidatesAndTerms(CandidateSpace(graph, self.query, reserve))
-        part = reserve(part_bytes(graph, self.among), "the vertices with most neighbours")
+        part = reserve(part_bytes(graph, self.among), "the subgraph of the vertices of highest degree")
         try:
             return CandidatesAndTerms(CandidateSpace(densest_part(graph, self.among), self.query, reserve), part)
         except BaseException:

@@ -49,9 +49,9 @@ class QueryCount(Phase):
     patience
         Candidates that each worker tries before the search is given up, as if it did not fit; None: no bound.
     among
-        How many vertices may be matched: those with most neighbours; None: all.
+        The number of vertices, those of highest degree, that may be matched; None: all.
     alone
-        Whether one worker does all as one task: a short search ends before other workers have begun.
+        Whether one worker does the search as one task: a short search ends before other workers have begun.
     """
 
     on_host: ClassVar[bool] = True
@@ -69,7 +69,7 @@ class QueryCount(Phase):
     @property
     def name(self) -> str:
         """See `Phase`."""
-        return f"match {self.title}" + (f", among the {self.among} vertices of most neighbours" if self.among else "")
+        return f"match {self.title}" + (f", among the {self.among} vertices of highest degree" if self.among else "")
 
     @property
     def wanted_rows(self) -> int | None:

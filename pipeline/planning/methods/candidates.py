@@ -30,7 +30,7 @@ from longwall.stages.source import host_arrays
 _SUMS = "sum          where that takes long: parts counted once for each image of what separates them from the rest\n"
 _BRIEF = (
     1 << 14
-)  # candidates that one worker tries before there are others: about 2 ms, as long as it takes to start 16
+)  # candidates that one worker tries before others start: about 2 ms, as long as it takes to start 16 workers
 _PATIENCE = 1 << 17  # candidates that each worker tries before terms are looked at: about 20 ms
 _PAIRS, _MOST_SHIFT = 6, 6  # of vertices that may coincide: each 6 of them double the patience, 6 times at most
 _PATIENT_SHARE = 1 / 16  # of a search's candidates to those that terms are estimated to take: one takes longer
@@ -105,7 +105,7 @@ class CandidatesPlan(CountPlan):
         return embeddings_of(mappings, self.automorphisms)
 
     def _some(self, wanted: int, env: Coordinator) -> int:
-        """Count at most `wanted` mappings: among the vertices of most neighbours if these have as many, else of all.
+        """Count at most `wanted` mappings: among the vertices of highest degree if these have as many, else among all.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Cliques of any size, or of every size, by the leaves of pivot trees: how many there are, in all or of each vertex."""
+"""Counts of cliques of one size or of every size, in all or per vertex, by the leaves of pivot trees."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from longwall.pipeline.planning.query import About, Query, Want
 from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.stages.cliques.leaves import CountCliqueSizes, CountCliquesOfVertices, CountLargeCliques
 
-_WEIGHED = 6  # vertices of the cliques whose number stands for the work
+_WEIGHED = 6  # vertices of the cliques whose estimated number stands for the work
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class CliqueLeavesPlan(CountPlan):
     query
         The query: a size or every size, in all or per vertex.
     limbs
-        Words of 64 bits that the cliques of a vertex may need; 0 where they are not counted per vertex, or where the
-        sizes say it.
+        Words of 64 bits that the number of cliques of a vertex may need; 0 if cliques are not counted per vertex, or if
+        the numbers of cliques by size, counted first, say it.
     possible
-        Whether a clique of the size can be there: some vertex has enough neighbours.
+        Whether a vertex has enough neighbours for a clique of the size.
     """
 
     query: Query
@@ -44,7 +44,7 @@ class CliqueLeavesPlan(CountPlan):
 
     @property
     def phases(self) -> tuple[RangePhase, ...]:
-        """What is known of the phases beforehand."""
+        """The phases that are known beforehand."""
         if self.query.size is None:
             return (RangeCount(CountCliqueSizes(), self.cost),)
         if not self.possible:
@@ -110,7 +110,7 @@ class CliqueLeavesPlan(CountPlan):
             return self._write(k, self.limbs, table, env) if self.possible else table.write_nothing()
 
     def _write(self, k: int, limbs: int, table: VertexTable, env: Coordinator) -> int:
-        """Count the k-cliques of every vertex, and write them; returns their number."""
+        """Count the k-cliques of every vertex, and write the counts; return the number of k-cliques."""
         with self._of_vertices(k, limbs).run(env) as counts:
             return table.write(k, counts)
 
@@ -119,7 +119,7 @@ class CliqueLeavesPlan(CountPlan):
 
 
 class CliqueLeaves(Method):
-    """Counts cliques that are more than a pattern may have vertices, or of every size, or of each vertex."""
+    """Counts cliques with more vertices than a pattern may have, cliques of every size, and cliques per vertex."""
 
     name: ClassVar[str] = "clique-leaves"
     family: ClassVar[str] = "cliques"

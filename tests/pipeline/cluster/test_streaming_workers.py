@@ -1,4 +1,4 @@
-"""Workers without room for a graph stream it from its store, or map it, as the coordinator's plan asks for."""
+"""Workers that a graph does not fit stream it from its store, or map it, as the coordinator's plan says."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ WORKLOADS: dict[str, dict[str, Any]] = {
 
 
 class Place:
-    """A store of a graph in short chunks, and what is in it by dense matrices."""
+    """A store of a graph in short chunks, and the counts of its patterns by dense matrices."""
 
     def __init__(self, folder: Path, graph: Graph):
         self.folder, self.store, self.spill = folder, folder / "graph", folder / "spill"
@@ -59,7 +59,7 @@ class Place:
         self._dense[np.repeat(np.arange(len(self._dense)), np.diff(self.graph.indptr)), self.graph.indices] = 1
 
     def triangles(self) -> np.ndarray[Any, Any]:
-        """Of each vertex."""
+        """Return the triangles of each vertex."""
         return _triangles(self._dense)
 
     def four_cliques(self) -> int:
@@ -124,7 +124,7 @@ class Machines:
             process.describe(self._description)
 
     def envs(self) -> list[Any]:
-        """What each process works with, once it has the graph."""
+        """Return the environment of each process, once it has the graph."""
         for process in self.processes:
             wait_until(lambda process=process: process._run is not None or process._failed is not None)
         return [process._run.env for process in self.processes if process._run is not None]
@@ -165,7 +165,7 @@ def test_ranges_of_several_processes_add_up(place: Place, workload: str, engine_
 
 
 def test_every_answer_has_counts_of_its_own_ranges(place: Place, engine_kind: str) -> None:
-    """Also where a process does several ranges in one opened phase: an answer may be lost, and done by another."""
+    """A lost answer is done again by another process, so sums of an opened phase must not mix several ranges."""
     number = 2 if engine_kind == "cpu" else 1
     with Machines(place, "triangles of vertices", stored=True, number=number, engine=engine_kind) as machines:
         machines.describe()
@@ -203,7 +203,7 @@ def test_processes_of_a_machine_stream_each_for_itself(place: Place) -> None:
         assert [type(env.graph) for env in envs] == [StoredGraph] * 2
 
 
-def test_a_process_without_room_waits_to_hear_of_the_plan(place: Place) -> None:
+def test_a_process_that_the_graph_does_not_fit_waits_for_the_plan(place: Place) -> None:
     with Machines(place, "triangles", stored=True, number=1) as machines:
         (process,) = machines.processes
         process._thread.join(0.5)
@@ -212,7 +212,7 @@ def test_a_process_without_room_waits_to_hear_of_the_plan(place: Place) -> None:
         machines.describe()
         assert isinstance(machines.envs()[0].graph, StoredGraph)
     with Machines(place, "triangles", stored=True, number=1) as machines:
-        pass  # and ends where it hears nothing
+        pass  # and ends if no plan comes
 
 
 @contextmanager
@@ -223,7 +223,7 @@ def graph_of_coordinator(spec: RunSpec, processes: int, *, at_address: bool = Tr
 
 
 def test_the_coordinator_plans_for_what_its_workers_hold(place: Place) -> None:
-    """It has all of memory.host; a worker, with nobody to share a graph with, has half of it."""
+    """The coordinator has all of memory.host; a worker that shares its graph with no other has half of it."""
     assert OWN < place.graph.nbytes < 2 * OWN
     spec = load_config(place.config("triangles", 2 * OWN))
     with graph_of_coordinator(spec, 2) as graph:
@@ -268,7 +268,7 @@ def short_rig(folder: Path, workers: int, environment: dict[str, str] | None = N
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A graph that all workers of a machine together have no room for."""
+    """A graph that does not fit the memory of all workers of a machine together."""
     with short_chunks(CHUNK):
         yield Place(
             tmp_path_factory.mktemp("large"), generate("barabasi-albert", vertices=2000, edges_per_vertex=30, seed=3)
@@ -282,7 +282,7 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
 
 
 def answer(result: Any) -> tuple[list[Any], dict[str, Any]]:
-    """Return what a run found, and what its manifest says of memory."""
+    """Return the answers of a run, and the memory figures of its manifest."""
     vertices = result.path / "results" / "vertices.parquet"
     rows = pq.read_table(vertices).to_pylist() if vertices.exists() else []
     facts = json.loads((result.path / "manifest.json").read_text())["memory"]
@@ -292,7 +292,7 @@ def answer(result: Any) -> tuple[list[Any], dict[str, Any]]:
 @pytest.mark.cluster
 @pytest.mark.slow
 @pytest.mark.parametrize("workload", WORKLOADS)
-def test_a_cluster_finds_what_memory_does(large: Place, rig: Rig, workload: str) -> None:
+def test_a_cluster_answers_as_a_run_in_memory(large: Place, rig: Rig, workload: str) -> None:
     host = SHARED if "vertices" not in workload else large.graph.nbytes - 1
     host = large.graph.nbytes - 1
     expected, memory = answer(longwall.run(large.config(workload, PLENTY)))
@@ -311,7 +311,7 @@ def test_a_cluster_finds_what_memory_does(large: Place, rig: Rig, workload: str)
 
 @pytest.mark.cluster
 @pytest.mark.slow
-def test_other_workloads_map_what_the_machine_has_no_room_for(large: Place, rig: Rig) -> None:
+def test_other_workloads_map_a_graph_that_does_not_fit_the_machine(large: Place, rig: Rig) -> None:
     expected, _ = answer(longwall.run(large.config("diamond", PLENTY)))
     scheduler = {"kind": "dask", "address": rig.address}
     found, memory = answer(longwall.run(large.config("diamond", large.graph.nbytes - 1, scheduler=scheduler)))

@@ -81,7 +81,7 @@ def test_what_is_cancelled_ends(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_parts_that_cost_as_much_as_the_whole_are_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every slice reads the same lists: those of a slow disk would be read again and again."""
+    """Every slice reads the same lists, so short slices would read them from a slow disk again and again."""
     worker = Clocked(lambda roots: 10.0, monkeypatch)
     tasks, cancel = equal_tasks(1000, 10), threading.Event()
     for seconds, upto in ((0.01, 100), (5.0, 100), (25.0, 300), (1e3, 1000)):

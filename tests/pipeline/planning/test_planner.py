@@ -183,7 +183,7 @@ def test_explain_lists_all_methods(tmp_path: Path) -> None:
     (taken,) = (line.split() for line in edges if line.endswith(" taken"))
     assert taken[0] == "counts-of-edges"
     others = "no: it does not count per edge", "no: it answers for all patterns of a size"
-    others += ("no: it answers for cliques of any size, and of each vertex",)
+    others += ("no: it answers for cliques of any size, also per vertex",)
     assert sum(line.endswith(others) for line in edges) == len(NAMES) - 1
     alone = config(tmp_path, "") | {"workload": {"kind": "maximal-cliques"}}
     assert "methods      one alone" in explain(alone, methods=True)

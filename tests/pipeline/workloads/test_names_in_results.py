@@ -79,7 +79,7 @@ def test_columns_have_the_names_of_the_vertices_of_the_pattern(tmp_path, network
     assert {tuple(row.values()) for row in asked.to_arrow().to_pylist()} == expected
 
 
-def test_a_listing_that_a_version_with_numbered_columns_began_is_not_gone_on_with(tmp_path, network):
+def test_a_listing_that_began_with_numbered_columns_is_not_resumed(tmp_path, network):
     config = {
         "graph": {"path": str(tmp_path / "g.csv")},
         "workload": {"kind": "match", "pattern": "(a)-(b)-(c)-(d)-(a)", "output": "embeddings"},

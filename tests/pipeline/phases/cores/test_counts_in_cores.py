@@ -85,7 +85,7 @@ def test_a_budget_without_room_for_a_core_changes_nothing(lab: Any, engine_kind:
 
 
 @pytest.mark.parametrize("labels", [None, [0, 1, 2, 3]])
-def test_a_count_has_a_core_where_many_edges_go(
+def test_a_count_has_a_core_if_it_lacks_many_edges(
     lab: Any, labels: list[int] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worth, "worth_making", lambda *_: True)

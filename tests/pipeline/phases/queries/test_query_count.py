@@ -64,7 +64,7 @@ def test_counts_are_those_of_networkx(tmp_path: Path, engine_kind: str, seed: in
 
 @pytest.fixture
 def phases(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The phases that threads of this process have run."""
+    """Record the phases that threads of this process run."""
     run, seen = ThreadExecutor.run, list[Any]()
 
     def noted(self: Any, phase: Any, env: Any) -> Any:
@@ -76,7 +76,7 @@ def phases(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 @pytest.mark.parametrize("induced", [False, True])
-def test_a_limit_is_reached_among_the_vertices_of_most_neighbours_or_in_the_whole_graph(
+def test_a_limit_is_reached_among_the_vertices_of_highest_degree_or_in_the_whole_graph(
     tmp_path: Path, engine_kind: str, monkeypatch: pytest.MonkeyPatch, phases: list[Any], induced: bool
 ) -> None:
     monkeypatch.setattr(candidates, "densest_parts", lambda _: iter([20, 50]))
