@@ -272,7 +272,7 @@ class EmbeddingWriter:
     open_sink
         Makes the sink for rows of a schema.
     names
-        The name of the column of each pattern vertex.
+        The column name of each pattern vertex.
     order
         Matching order: the pattern vertex of each level.
     graph

@@ -103,7 +103,7 @@ class CountRanges(Stage):
 
     @property
     def kernels(self) -> tuple[Callable[..., Any] | Call, ...]:
-        """The functions of `Kernels` that make its workspace, with the arguments that their sources depend on."""
+        """The functions of `Kernels` that make its workspace, with the arguments that determine their sources."""
         return ()
 
     @property

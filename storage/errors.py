@@ -24,7 +24,7 @@ class InputError(Exception):
 
 
 class StillNeeded(InputError):
-    """An input is refused for now, and read otherwise: a copy of one at a URL stays until the spill folder goes."""
+    """One way to read an input failed and another follows, so the copy of an input at a URL must stay on disk."""
 
 
 class RunError(Exception):

@@ -146,7 +146,7 @@ def make_tables(
 
 
 def table_kernels(program: TableProgram) -> list[Callable[..., Any] | Call]:
-    """Return the functions of `Kernels` that `make_tables` calls, with the arguments that their sources depend on."""
+    """Return the functions of `Kernels` that `make_tables` calls, with the arguments that determine their sources."""
     makes = {step.make for step in program.steps}
     called: dict[Callable[..., Any], bool] = {
         Kernels.reverse_arcs: program.needs_reverse,

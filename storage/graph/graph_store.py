@@ -88,7 +88,7 @@ def open_store(
     files
         Makes all arrays, if given: then `host` pays only for reading the graph.
     most
-        Most bytes of the graph, where other processes have less memory than `host` says; None: as `host` allows.
+        Most bytes of the graph, if other processes have less memory than `host`; None: as many as `host` allows.
 
     Raises
     ------

@@ -33,9 +33,9 @@ def is_url(address: str | Path) -> bool:
 
 @contextmanager
 def on_disk(address: str | Path, resources: Resources) -> Iterator[Path]:
-    """Yield the path of an input: its own, or, of a URL of another machine, that of a copy.
+    """Yield the path of an input: its own, or that of a copy if it is at a URL of another machine.
 
-    The copy is removed in the end, unless `StillNeeded` is raised: then the spill folder takes it away.
+    The copy is removed in the end. If `StillNeeded` is raised, it stays until the spill folder is removed.
 
     Parameters
     ----------

@@ -118,7 +118,7 @@ def texts_of(where: object, name: str, column: Any, start: int | Int64s, drop: s
     Parameters
     ----------
     where, name, column, start, drop
-        As of `integers_of`.
+        See `integers_of`.
 
     Raises
     ------
@@ -175,9 +175,9 @@ def integers_of(where: object, name: str, column: Any, start: int | Int64s, drop
     column : pyarrow.Array
         Integers, or a dictionary of some.
     start
-        Rows ahead of these, or the number of each, from 0.
+        The number of rows before this block, or the number of each row, from 0.
     drop
-        How to leave out rows that lack a value, for the message.
+        Advice on how to leave out rows that lack a value, for the message.
 
     Raises
     ------
@@ -231,7 +231,7 @@ def labels_of(where: object, name: str, column: Any, start: int | Int64s) -> Int
 
 
 def without_empty(batch: Any, columns: list[str], start: int) -> tuple[Any, int | Int64s]:
-    """Return the rows in which no column is null or an empty text, and where they stand: see `place_of`."""
+    """Return the rows in which no column is null or an empty text, and their `start` as `place_of` takes it."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -247,7 +247,7 @@ def without_empty(batch: Any, columns: list[str], start: int) -> tuple[Any, int 
 
 
 def _has_letters(column: Any) -> Any:
-    """Return whether each text of a column is not empty; null and UUIDs are not."""
+    """Return for each value of a column whether it is no empty text; True for null and for UUIDs."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -260,5 +260,5 @@ def _has_letters(column: Any) -> Any:
 
 
 def place_of(start: int | Int64s, row: int) -> str:
-    """Say where a row stands, with `start` rows ahead of its block; or if `start` has the rows, the number of each."""
+    """Say where a row of a block stands; `start` is the number of rows before the block, or the number of each row."""
     return f"row {(start + row if isinstance(start, int) else int(start[row])) + 1}"

@@ -33,7 +33,7 @@ class Rows(NamedTuple):
     where: object
     """What is read, for messages."""
     start: int | Int64s
-    """Rows ahead of these, or the number of each, from 0."""
+    """The number of rows before these, or the number of each row, from 0."""
     vertices: list[Int64s] | HashedTexts
     """One or two columns of ids; or the names of the vertices, row by row."""
     labels: Int64s | HashedTexts | None
@@ -41,7 +41,7 @@ class Rows(NamedTuple):
     unsigned: bool = False
     """Whether ids below 0 stand for those from 2^63 on."""
     dropped: int = 0
-    """Rows that were dropped among these."""
+    """The number of rows among these that were dropped."""
 
     def edges(self, names: LabelNames) -> EdgeBlock:
         """Return the rows as edges; labels that are texts get their numbers from `names`."""
@@ -101,7 +101,7 @@ def rows_of(
     as_written
         Whether integers may be names, as they are in a text.
     drops
-        Whether rows without a vertex are dropped; None: messages do not say that this can be asked for.
+        Whether to drop rows that lack a vertex; None: the format has no such option, and messages do not name it.
 
     Raises
     ------

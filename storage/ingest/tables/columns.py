@@ -85,7 +85,7 @@ class TableOptions:
     vertex_name: str | None = None
     """The attribute of nodes with the names of the vertices."""
     empty: Literal["refuse", "drop"] = "refuse"
-    """What becomes of rows without one of their ends."""
+    """Whether rows that lack one of their ends are refused or dropped."""
 
     @property
     def given(self) -> list[str]:
@@ -115,7 +115,7 @@ class ColumnRequest:
     vertex_name: str | None = None
     """The attribute of nodes with the names of the vertices."""
     drops: bool | None = None
-    """Whether rows without one of their ends are dropped and counted; None: that cannot be asked for."""
+    """Whether to drop and count rows that lack one of their ends; None: the format has no such option."""
     notes: DataNotes = field(default_factory=DataNotes)
     """Receives the choice of columns, if the table has others or names them, and counts of dropped data."""
 

@@ -14,7 +14,7 @@ MISSING = (
 
 
 def table_of(words: Sequence[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """Return words for a kernel: uint8[words, longest], padded with blanks, and their lengths."""
+    """Return words as a kernel takes them: uint8[words, longest], padded with blanks, and their lengths."""
     longest = max(map(len, words), default=0)
     letters = np.frombuffer("".join(word.ljust(longest) for word in words).encode(), np.uint8)
     return letters.reshape(len(words), longest), np.array([len(word) for word in words], np.int64)

@@ -56,7 +56,7 @@ class Rows:
     wide: int = 0
     """The number of leading columns that may hold integers below 0, or from 2^63 on."""
     drops: bool | None = None
-    """Whether rows without a value in one of these columns are dropped; None: that cannot be asked for."""
+    """Whether to drop rows without a value in one of these columns; None: the format has no such option."""
     missing: Sequence[str] = ()
     """Words that stand for a missing value."""
 

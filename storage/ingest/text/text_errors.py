@@ -49,7 +49,7 @@ def explain(
     more
         How many of the rows behind this one lack a value, too, and the last line that was looked at.
     advice
-        How to leave out rows that lack an end of an edge.
+        Advice on how to leave out rows that lack an end of an edge.
     """
     line = line_of(text, line_at, end)
     token = _TOKEN.match(text, token_at, end)

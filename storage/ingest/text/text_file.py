@@ -233,10 +233,10 @@ class TextFile:
         roles
             The names of the columns in messages; by default all are ends of edges.
         drops
-            Whether rows are dropped, and counted, that lack a value in a wide column; None: messages do not say that
-            this can be asked for.
+            Whether to drop and count rows that lack a value in a wide column; None: the format has no such option, and
+            messages do not name it.
         missing
-            Words that stand for a missing value then.
+            Words that stand for a missing value, if rows are dropped.
 
         Yields
         ------

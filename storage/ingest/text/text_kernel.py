@@ -108,13 +108,13 @@ def parse_lines(
         Receives the line of each row, counted from 0 within the block.
     beyond : int64[5]
         Receives the first row with an integer below 0, and the first one with an integer from 2^63 on, where they are
-        -1; added to it are the number of comments, of wide integers that begin with a zero and have further digits, and
-        of rows that are dropped.
+        -1. The kernel adds the numbers of comments, of wide integers that begin with a zero and have further digits,
+        and of dropped rows.
     row, line
         Rows and lines of the block ahead of `start`.
     words : (uint8[w, longest], int64[w]) or None
-        Words for a missing value, and their lengths, if rows are dropped in which a wide column is empty or one of
-        them, without quotes.
+        Words for a missing value, and their lengths: rows are dropped in which a wide column is empty or, without
+        quotes, one of these words. None: no rows are dropped.
 
     Returns
     -------
@@ -343,7 +343,7 @@ def _lacking(
 ) -> tuple[bool, int]:
     """Return whether the field that begins at a byte lacks its value, and the separator behind it.
 
-    It is empty, two quotes, or one of some words; `between` is the separator if that is known.
+    Such a field is empty, two quotes, or one of `words`; `between` is the separator if that is known.
     """
     letters, lengths = words
     value = at

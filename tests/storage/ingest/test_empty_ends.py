@@ -25,14 +25,14 @@ Pair = frozenset[str]
 
 
 def call(*words: str, code: int = 0) -> Any:
-    """What a command prints."""
+    """Return the result of a command."""
     result = CliRunner().invoke(app, words)
     assert result.exit_code == code, result.output
     return result
 
 
 def opened(path: Path, **options: Any) -> tuple[set[Pair], int]:
-    """The edges of a graph without its empty rows, and the number of rows that the warning names."""
+    """Return the edges of a graph without its empty rows, and the number of rows that the warning names."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         graph = longwall.open_graph(path, empty="drop", **options)
@@ -44,7 +44,7 @@ def opened(path: Path, **options: Any) -> tuple[set[Pair], int]:
 
 
 def expected(content: str, separator: str, header: bool, words: tuple[str, ...]) -> tuple[set[Pair], int]:
-    """The same by Python's reader, of rows with the ends in the first and the last column."""
+    """Return the same by Python's reader, for rows whose ends are in the first and the last column."""
     rows = [
         [cell.strip() for cell in row]
         for row in csv.reader(content.splitlines(), delimiter=separator, skipinitialspace=True)
@@ -58,7 +58,7 @@ def expected(content: str, separator: str, header: bool, words: tuple[str, ...])
 @each_case("width", [2, 3])
 @each_case("header", [False, True])
 @each_case("seed", range(3))
-def test_what_is_left_is_the_graph_of_the_whole_rows(
+def test_the_other_rows_make_the_graph(
     tmp_path: Path, ends: str, separator: str, width: int, header: bool, seed: int
 ) -> None:
     draw = random.Random(seed)
@@ -166,7 +166,7 @@ def test_all_blocks_of_a_file_are_counted(tmp_path: Path, monkeypatch: pytest.Mo
     assert opened(tmp_path / "g.csv") == expected(content, ",", True, ())
 
 
-def test_what_else_is_wrong_with_a_row_is_still_refused(tmp_path: Path) -> None:
+def test_rows_with_other_faults_are_still_refused(tmp_path: Path) -> None:
     for text, says in (
         ("1,2\n,3\n4,x\n", "line 3: 'x' is not an integer"),
         ("1,2\n,3,4\n4,1\n", "line 2: the number of fields changes from 2 to 3"),
@@ -238,5 +238,5 @@ def test_a_run_and_a_store_say_how_many(tmp_path: Path, monkeypatch: pytest.Monk
 )
 def test_other_formats_have_no_empty_rows(tmp_path: Path, name: str, content: str) -> None:
     (tmp_path / name).write_text(content)
-    with pytest.raises(InputError, match="leave out empty"):
+    with pytest.raises(InputError, match=r"no rows that can be dropped; remove empty \(--empty\)"):
         longwall.open_graph(tmp_path / name, empty="drop")

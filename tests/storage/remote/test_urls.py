@@ -235,7 +235,7 @@ def test_workers_read_the_graph_from_its_url(store: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("pattern", ["triangle", "diamond"])
 def test_a_store_at_a_url_may_be_larger_than_the_memory(tmp_path: Path, memory: Any, pattern: str) -> None:
-    """Its copy is streamed or mapped, and gone with the run."""
+    """The run streams or maps the copy, and removes it in the end."""
     with short_chunks(1 << 14):
         graph = generate("barabasi-albert", vertices=60_000, edges_per_vertex=9, seed=3)
         graph.save(tmp_path / "graph.zarr")
