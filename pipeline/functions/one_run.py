@@ -44,8 +44,8 @@ class Options(TypedDict, total=False):
     spill: str | Path
     """Folder for these files and for what the function works with, ``"spill"`` by default; nothing is left in it."""
     progress: bool | Observer
-    """True: show the progress as the command line does; or an observer of one's own. By default a call shows nothing but
-    one line if it compiles kernels for some seconds, and one if it takes half a minute."""
+    """True: show the progress as the command line does; or an observer of one's own. By default a call shows one line
+    if it compiles kernels for some seconds, and one if it takes half a minute."""
 
 
 DEFAULTS: Options = {
