@@ -336,7 +336,7 @@ def _reader(path: Path, asked: _Asked, memory: int, workers: int, progress: Prog
             raise InputError(f"{path}: {chosen} files have no columns; leave out columns and header")
         attribute = table.vertex_label if asked.labels is None else None
         if chosen not in _WITH_COLUMNS and table.empty == "drop":
-            raise InputError(f"{path}: {chosen} files have no rows that can be dropped; remove empty (--empty)")
+            raise InputError(f"{path}: {chosen} files have no rows that can be dropped; leave out empty")
         if chosen not in _WITH_NODES and attribute is not None:
             raise InputError(
                 f"{path}: vertex_label names an attribute of nodes, which this format has not; give the table whose "

@@ -238,5 +238,5 @@ def test_a_run_and_a_store_say_how_many(tmp_path: Path, monkeypatch: pytest.Monk
 )
 def test_other_formats_have_no_empty_rows(tmp_path: Path, name: str, content: str) -> None:
     (tmp_path / name).write_text(content)
-    with pytest.raises(InputError, match=r"no rows that can be dropped; remove empty \(--empty\)"):
+    with pytest.raises(InputError, match="leave out empty"):
         longwall.open_graph(tmp_path / name, empty="drop")
