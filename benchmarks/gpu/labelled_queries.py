@@ -1,19 +1,19 @@
-"""Measure labelled queries of 12 to 24 vertices, to the first 100,000 embeddings and to the last, after a check.
+"""Measure labelled queries of 12 to 24 vertices, up to 100,000 embeddings and up to the last, after a check.
 
     python -m benchmarks.gpu.labelled_queries --json queries.json                  # on a machine with a GPU
-    python -m benchmarks.gpu.labelled_queries --engine cpu --counts queries.json   # compares with what that one found
+    python -m benchmarks.gpu.labelled_queries --engine cpu --counts queries.json   # compares the counts with those
 
-Queries are drawn by random walks (`benchmarks.lib.drawn_queries`): dense ones have all edges of the graph between their
-vertices, and 3 or more for each 2 vertices, where walks lead to such; sparse ones a spanning tree and a few more. So
-each occurs in its graph: hprd and yeast with their labels, from the folder that LONGWALL_DATA names, or an R-MAT graph
-with 8 random ones. First, small queries on the first graph are compared with VF2 of networkx and of igraph, and LAD.
+Random walks in the graph draw the queries (`benchmarks.lib.drawn_queries`), so each query occurs there. A dense query
+has all edges of the graph between its vertices, at least 3 for every 2 vertices; walks that find fewer are dropped.
+A sparse query has a spanning tree and a few more edges. The graphs are hprd and yeast with their labels, from the
+folder that LONGWALL_DATA names, or an R-MAT graph with 8 random labels. First, counts of small queries on the first
+graph are compared with those of VF2 in networkx and in igraph, and of LAD.
 
-Embeddings are mappings, as papers on such queries count them. One process counts all, with the graph kept in memory;
-a short count is repeated, and its time is the median but for the first one. "mining" is the time from planned to
-counted, with the candidates and without compiling; what does not end in `--seconds` counts as that, and is listed.
-Embeddings per second are those of all queries of a row over the seconds of all. A count that differs from that of
-`--counts`, a query that does not occur, or a count to the last that is smaller than one to the first makes the exit
-status 1.
+Embeddings are mappings, as papers on such queries count them. One process counts all queries, with the graph in memory.
+A short count is repeated, and its time is the median without the first one. "mine" is the time from the end of planning
+to the count: it includes finding the candidates, but no compiling. A count that does not end in `--seconds` counts as
+that time, and is listed. Embeddings per second are the embeddings of all queries of a row over their seconds. The
+exit status is 1 if a count differs from that in `--counts`, if a query does not occur, or if its two counts disagree.
 """
 
 import argparse
@@ -40,10 +40,10 @@ _ROOT = Path(__file__).resolve().parents[2]
 _DATA = Path(os.environ.get("LONGWALL_DATA", _ROOT.parent / "shared" / "data"))
 _LABELS = 8  # of R-MAT graphs
 _DENSE = 1.5  # edges for each vertex, at least
-_TRIES = 50  # walks for one query
-_CHECK_SIZE, _CHECKED, _MOST_CHECKED = 9, 6, 20_000  # vertices of queries that others count, queries, mappings
-_WARM = 120.0  # seconds of the first count in a graph, which may compile
-_AGAIN = 0.5  # seconds of a count that is made once
+_TRIES = 50  # walks for each wanted query, at most
+_CHECK_SIZE, _CHECKED, _MOST_CHECKED = 9, 6, 20_000  # of checked queries: vertices, their number, most mappings
+_WARM = 120.0  # seconds for the first count in a graph, which may compile
+_AGAIN = 0.5  # a count that takes fewer seconds is repeated
 
 Record = dict[str, Any]
 
@@ -58,7 +58,7 @@ def opened(name: str) -> Any:
 
 
 def drawn(graph: Any, size: int, dense: bool, number: int) -> list[DrawnQuery]:
-    """Draw queries; the same ones for the same arguments."""
+    """Draw queries; the same arguments give the same queries."""
     near, choose = GraphNeighbours(graph), random.Random(f"{size} {dense}")
     found: list[DrawnQuery] = []
     for _ in range(number * _TRIES):
@@ -72,7 +72,7 @@ def drawn(graph: Any, size: int, dense: bool, number: int) -> list[DrawnQuery]:
 
 @contextmanager
 def _at_most(seconds: float) -> Iterator[None]:
-    """Interrupt what takes longer."""
+    """Interrupt the block if it takes longer."""
     timer = threading.Timer(seconds, signal.raise_signal, [signal.SIGINT])
     timer.start()
     try:
@@ -83,7 +83,7 @@ def _at_most(seconds: float) -> Iterator[None]:
 
 
 def counted(graph: Any, query: DrawnQuery, engine: Record, limit: int | None, work: Path, seconds: float) -> Record:
-    """Count a query once; return what was found, and the milliseconds of its parts."""
+    """Count a query once; return the count, and the milliseconds of the run's parts."""
     workload: Record = {"kind": "match", "pattern": query.pattern, "pattern_labels": query.labels, "count": "mappings"}
     if limit is not None:
         workload["limit"] = limit
@@ -130,7 +130,7 @@ def measure(name: str, settings: argparse.Namespace, work: Path, wrong: list[str
 
 
 def _repeated(graph: Any, query: DrawnQuery, settings: argparse.Namespace, limit: int | None, work: Path) -> Record:
-    """Count a query, and a few times more if that is short: kernels are compiled and loaded then."""
+    """Count a query, and a few times more if the count is short; by then all kernels are compiled and loaded."""
     engine: Record = {"kind": settings.engine}
     if settings.threads:
         engine["threads"] = settings.threads
@@ -169,7 +169,7 @@ def _name(record: Record) -> str:
 
 
 def compared(records: Sequence[Record], before: Sequence[Record]) -> tuple[int, list[str]]:
-    """Compare counts with those of another measurement; return how many are equal, and what is not."""
+    """Compare counts with those of another measurement; return how many are equal, and the differences."""
     known = {_name(one): one for one in before}
     equal, wrong = 0, []
     for record in records:
@@ -217,11 +217,11 @@ def main() -> int:
     parser.add_argument("--sizes", nargs="+", type=int, default=[12, 16, 20, 24], help="vertices of a query")
     parser.add_argument("--each", type=int, default=5, help="queries of each size and kind")
     parser.add_argument("--asked", nargs="+", choices=("first", "all"), default=["first", "all"])
-    parser.add_argument("--limit", type=int, default=100_000, help="embeddings of `first`")
+    parser.add_argument("--limit", type=int, default=100_000, help="embeddings that `first` counts, at most")
     parser.add_argument("--seconds", type=float, default=10.0, help="a count that takes longer is a time-out")
-    parser.add_argument("--runs", type=int, default=3, help="counts of a query, besides a first one")
+    parser.add_argument("--runs", type=int, default=3, help="counts of a query after the first one, if it is short")
     parser.add_argument("--threads", type=int, help="by default one for each core")
-    parser.add_argument("--unchecked", action="store_true", help="without the small queries")
+    parser.add_argument("--unchecked", action="store_true", help="do not compare small queries with other programs")
     parser.add_argument("--counts", type=Path, metavar="FILE", help="a file of --json to compare with")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write queries, counts and times to a file")
     settings = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Labelled queries that are drawn from a graph, so that each occurs there, and counts of them by other programs."""
+"""Labelled queries that are drawn from a graph, so that each occurs there, and their counts by other programs."""
 
 import gzip
 import random
@@ -19,7 +19,7 @@ class Neighbours(Protocol):
     """The neighbours of each vertex."""
 
     def __getitem__(self, vertex: int, /) -> Iterable[int]:
-        """Return those of a vertex."""
+        """Return the neighbours of a vertex."""
 
 
 class GraphNeighbours:
@@ -35,7 +35,7 @@ class GraphNeighbours:
         self._graph = graph
 
     def __getitem__(self, vertex: int) -> list[int]:
-        """Return those of a vertex."""
+        """Return the neighbours of a vertex."""
         begin, end = self._graph.indptr[vertex : vertex + 2]
         found: list[int] = np.asarray(self._graph.indices[begin:end]).tolist()
         return found
@@ -67,7 +67,7 @@ def read(data: Path, name: str) -> tuple[Adjacency, Labels]:
 
 
 def draw(near: Neighbours, vertices: Sequence[int], size: int, dense: bool, choose: random.Random) -> Edges | None:
-    """Return the edges of a query between vertices of a random walk, which is as long as it takes; None: too long.
+    """Return the edges of a query between the vertices of a random walk; None if the walk does not find enough.
 
     A dense query has all edges of the graph between its vertices, a sparse one a spanning tree and a few others.
     """
@@ -126,7 +126,7 @@ def by_igraph(edges: Edges, labels: Sequence[int], query: DrawnQuery) -> tuple[i
 
 
 def by_networkx(edges: Edges, labels: Sequence[int], query: DrawnQuery) -> int:
-    """Count the mappings of a query by the VF2 of networkx, which is Python."""
+    """Count the mappings of a query by the VF2 of networkx, which is written in Python."""
     from networkx import Graph
     from networkx.algorithms.isomorphism import GraphMatcher, categorical_node_match
 

@@ -44,14 +44,14 @@ def kernel_time(
     limit
         Seconds after which a run is stopped; a third of them is the time for all runs.
     runs
-        How many there are at most, 2 or more.
+        The most runs, 2 or more.
     prepare
         Called before each run, outside its time.
 
     Returns
     -------
     milliseconds : float
-        The median, without the first run, which compiles.
+        The median of the runs after the first, which compiles.
     found : Any
         What the last run found.
     None

@@ -1,4 +1,4 @@
-"""A Dask cluster on this machine whose workers pass for machines of their own, and how much memory each takes."""
+"""A Dask cluster on this machine whose workers pass for machines of their own, and the memory that each takes."""
 
 import json
 import subprocess
@@ -17,19 +17,19 @@ _KIB = 1024
 class SmallMachines:
     """A scheduler, and workers that each listen at a loopback address of their own; a context manager.
 
-    Longwall takes workers at different addresses for those of different machines: each opens the graph by itself.
+    Longwall takes workers at different addresses for workers of different machines: each opens the graph by itself.
 
     Parameters
     ----------
     folder
-        For their files.
+        The folder for files of the scheduler and the workers.
     workers, threads
-        How many, and the threads of each.
+        The number of workers, and of the threads of each.
 
     Attributes
     ----------
     address
-        Of the scheduler.
+        The address of the scheduler.
     """
 
     def __init__(self, folder: Path, workers: int, threads: int):
@@ -57,14 +57,14 @@ class SmallMachines:
         self._looking.start()
 
     def most(self) -> list[dict[str, int]]:
-        """Return the most bytes of each worker: all that was resident, what was its own, and pages of files.
+        """Return the most bytes of each worker: its resident memory, its anonymous memory, and its pages of files.
 
         Returns
         -------
         list of dict
-            ``"VmHWM"``, ``"RssAnon"`` and ``"RssFile"`` (the last two as they were seen every 20 ms); ``"read"``: bytes
-            that it has read from files, the page cache's included; and ``"ticks"`` of the processor, so many a second
-            as ``os.sysconf("SC_CLK_TCK")`` says.
+            ``"VmHWM"``, ``"RssAnon"`` and ``"RssFile"`` (the last two sampled every 20 ms); ``"read"``: bytes that the
+            worker has read from files, also from the page cache; and ``"ticks"`` of the processor, of which a second
+            has ``os.sysconf("SC_CLK_TCK")``.
         """
         return [dict(one) for one in self._most.values()]
 

@@ -7,10 +7,10 @@ method (`benchmarks.lib.floor`), counted on R-MAT 14 to 18 here, and go on growi
 many a GPU does a second is what one H200 did of R-MAT 22. All else is computed by `longwall.pipeline.prediction`, as
 for `longwall explain`; FILE replaces the rates below.
 
-A second table is of 100 billion edges on machines whose memory does not hold them: each reads the store over its
-network, writes the lists of smaller neighbours, 4 bytes an edge, to its own disk, and reads them from there. For the
-windows of roots W, at least three for each worker, all workers together read the lists 2 + W / 2 times
-(`storage.streaming.estimate`); W is that of R-MAT 18 with the same share of its bytes. Steps follow each other.
+A second table predicts 100 billion edges on machines whose memory does not hold the graph. Each machine reads the store
+over its network, writes the lists of smaller neighbours, 4 bytes an edge, to its own disk, and reads them from there.
+With W windows of roots, at least three for each worker, all workers together read the lists 2 + W / 2 times
+(`storage.streaming.estimate`); W is that of R-MAT 18 with the same share of its bytes. No two steps overlap.
 """
 
 from __future__ import annotations
@@ -102,14 +102,14 @@ def predict(edges: float, rates: Rates, machines: int, steps_of_edge: tuple[floa
 
 
 def windows_of(graph: StoredGraph, share: float, *, split: bool) -> int:
-    """Return how many windows of roots a worker makes whose budget is a share of the graph's bytes."""
+    """Return the number of windows of roots of a worker whose budget is a share of the graph's bytes."""
     vertices, memory = graph.num_vertices, share * graph.nbytes
     part = _PART_SHARE * (memory - ARC_BYTES * 2 * vertices - set_bytes(vertices))
     return estimate_reads(graph, int(part), 1, split=split).windows
 
 
 def print_streamed(folder: Path, steps_of_edge: tuple[float, float]) -> None:
-    """Print what workers with less memory than the graph would take, each alone on its machine."""
+    """Print the predicted times of workers with less memory than the graph, each alone on its machine."""
     like = open_stored(folder / f"beyond-{_SCALES[-1]}.zarr", MemoryBudget("memory", 1 << 30), "")
     factor, power = steps_of_edge
     lists, store, arrays = ARC_BYTES * _LARGE, STORE_BYTES * _LARGE, ARRAY_BYTES * _LARGE

@@ -10,11 +10,11 @@ Both runs of a pair must find the same. Where lists are not streamed, the graph 
 store is in the page cache. The floor is the
 run in memory plus what reading the lists takes alone: from a file, with checksums, on all cores.
 
-With `--workers` the runs from the store are on Dask clusters besides: of one worker, and of so many, each of one thread
-and with `--budget` for itself. They listen at addresses of their own, so each passes for a machine, opens the store and
-keeps its own lists; all share the cores, the disk and the page cache of this machine. With `--mapped` they map the
-graph, as workloads do whose lists are not streamed. Processor seconds are of all threads, less
-those of the run of a tiny graph: they change little where others use the machine.
+With `--workers N` Dask clusters of one worker and of N workers, too, mine from the store; each worker has one thread,
+and `--budget` for itself. Workers listen at addresses of their own, so each passes for a machine, opens the store and
+keeps its own lists; all share the cores, the disk and the page cache of this machine. With `--mapped` the workers map
+the graph, as workloads do that do not stream it. Processor seconds are of all threads, less those of the run of a tiny
+graph: they change little if others use the machine.
 """
 
 import argparse
@@ -79,10 +79,10 @@ def mine(store: str, workload: dict[str, Any], memory: dict[str, Any], engine: s
 def mine_on_workers(
     store: str, workload: dict[str, Any], budget: str, work: str, workers: int, mapped: bool
 ) -> dict[str, Any]:
-    """Run a workload on workers that pass for machines; return what `mine` does, and the most that each worker took."""
+    """Run a workload on workers that pass for machines; return the facts of `mine`, and the memory of each worker."""
     from longwall.storage.memory.sizes import parse_size
 
-    # The coordinator counts among the processes of a machine: a worker alone on it has half of the memory.
+    # The coordinator counts as a process of each machine, so a worker that is alone there has half of the memory.
     memory = {"host": 2 * parse_size(budget)}
     with tempfile.TemporaryDirectory(dir=work) as folder:
         config = _config(store, workload, memory, "cpu", folder)
@@ -279,8 +279,8 @@ def main() -> None:
     parser.add_argument("--device", help="memory.device of all runs")
     parser.add_argument("--engine", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--repeat", type=int, default=1)
-    parser.add_argument("--workers", type=int, default=0, help="also on clusters of one worker, and of so many")
-    parser.add_argument("--mapped", action="store_true", help="these map the graph, and do not stream it")
+    parser.add_argument("--workers", type=int, default=0, help="mine also on clusters of one worker, and of this many")
+    parser.add_argument("--mapped", action="store_true", help="the workers map the graph, and do not stream it")
     sys.exit(HostTier(parser.parse_args()).run())
 
 
