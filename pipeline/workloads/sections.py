@@ -407,7 +407,7 @@ class SchedulerSection(Section):
         address = self.address
         if address is not None and not re.fullmatch(r"(tcp|tls)://[^\s/]+:\d+", address):
             yield "address", f'expected an address such as "tcp://10.0.0.1:8786", not {quote(address)}'
-        if self.security is not None and not (address or "tls://").startswith("tls://"):
+        if self.kind != "local" and self.security is not None and not (address or "").startswith("tls://"):
             text = 'certificates are for an address that begins with "tls://": give such an address, or remove this'
             yield "security", text
 

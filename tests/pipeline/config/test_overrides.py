@@ -86,6 +86,11 @@ def test_another_cluster_replaces_the_one_before(scheduler, overrides, left):
     assert spec.to_dict()["scheduler"] == {"order": "depth"} | left
 
 
+def test_certificates_are_refused_without_an_address_for_them():
+    (said,) = faults(TRIANGLES | {"scheduler": {"kind": "dask", "security": SECURITY}})
+    assert said.startswith('config: scheduler.security: certificates are for an address that begins with "tls://"')
+
+
 def test_overrides_that_contradict_each_other_are_refused():
     config = TRIANGLES | {"scheduler": {"kind": "dask"}}
     said = faults(config, ["scheduler.workers=2", "scheduler.address=tcp://a:1"])
