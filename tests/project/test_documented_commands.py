@@ -121,7 +121,8 @@ NOT_RUN = {
     "python -m benchmarks.suites.store FOLDER --scale 22": _LONG,
     "python -m benchmarks.suites.memory --scratch FOLDER": _LONG,
     "python -m benchmarks.suites.host_tier --work FOLDER --scale 22 --budget 128MiB": _LONG,
-    "python -m benchmarks.suites.host_tier triangles 4-cliques --work FOLDER --scale 22 --budget 128MiB --workers 4": _LONG,
+    "python -m benchmarks.suites.host_tier triangles 4-cliques --work FOLDER --scale 22 --budget 128MiB "
+    "--workers 4": _LONG,
     "python -m benchmarks.suites.spill": _LONG,
     "python -m benchmarks.suites.calls --steps": _LONG,
     "python -m benchmarks.suites.motifs --scales 14 --sizes 3,4 --real ca-AstroPh.edges.gz --real-sizes 4,5": _LONG,
