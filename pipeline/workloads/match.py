@@ -159,8 +159,9 @@ class Match(Workload):
         least = min(map(len, query.neighbours))
         if query.num_vertices < 4 or (query.num_vertices == 4 and least > 1 and not self.induced):
             return ()  # cliques, cycles and diamonds have kernels of their own
-        searched = query.num_vertices == 4 and query.labels is not None
-        return (canonical_codes,) if query.is_clique or searched else (canonical_codes, Kernels.row_counter)
+        # Labelled patterns are searched, or counted by sums whose kernels the plan names.
+        alone = query.is_clique or query.labels is not None
+        return (canonical_codes,) if alone else (canonical_codes, Kernels.row_counter)
 
     def with_absolute_paths(self) -> Match:
         """Return the section with absolute paths of the patterns that are in files, or in a folder."""
