@@ -52,7 +52,7 @@ class SlowNotice(NullObserver):
             name, total, unit = self._phase
             text = progress_text(name, self._done, total, unit, now - self._of_phase)
         line = f"longwall: after {now - self._began:.0f} s: {text}; {self._hint}progress=True shows how far a call is"
-        with suppress(OSError, ValueError, AttributeError):  # nobody reads it
+        with suppress(OSError, ValueError, AttributeError):  # standard error is closed
             print(line, file=sys.stderr, flush=True)
 
     def _now(self) -> float:

@@ -202,7 +202,7 @@ def _two_rows(text: TextFile, comments: bool) -> list[str]:
     try:
         _, second = text.peek(comments)
     except InputError:
-        second = ""  # what is wrong is said when it is read
+        second = ""  # reading the row raises the error again, for the user
     else:
         second = _with_its_lines(text, second)
     return [row for row in (first, second) if row]
@@ -219,7 +219,7 @@ def _with_its_lines(text: TextFile, row: str) -> str:
             if whole.count('"') % 2 == 0:
                 return row if separator_of(whole, True) == BLANKS else whole
     except InputError:
-        pass  # what is wrong is said when it is read
+        pass  # reading the row raises the error again, for the user
     return row
 
 
@@ -254,7 +254,7 @@ def _later_ends(
     text: TextFile, comments: bool, wanted: tuple[int, ...], separator: int, request: ColumnRequest
 ) -> list[list[str]]:
     """Return the ends of the first row behind the first two that has one; [] if none of many has."""
-    with suppress(InputError):  # what is wrong is said when it is read
+    with suppress(InputError):  # reading the row raises the error again, for the user
         for _ in range(_MOST_LINES):
             text.take()
             _, row = text.peek(comments)

@@ -196,18 +196,18 @@ def test_workers_are_told_of_the_graph_while_the_coordinator_plans(
     early: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As soon as the graph is read, and they are there."""
-    told: list[Any] = []
-    monkeypatch.setattr(connect, "describe_on_workers", lambda *told_of: told.append(told_of))
+    calls: list[Any] = []
+    monkeypatch.setattr(connect, "describe_on_workers", lambda *described: calls.append(described))
     header: Any = {"id": "1"}
     graph, there = longwall.graph([(0, 1), (1, 2)]), Future[connect.Cluster]()
     coming = connect.ComingCluster(there, GraphSharer(), 2)
     if early:
         there.set_result(connect.Cluster("client", header, on_devices=early))
     coming.share(graph, MemoryBudget("memory.host", 1 << 20))
-    assert bool(told) == early
+    assert bool(calls) == early
     if not early:
         there.set_result(connect.Cluster("client", header, on_devices=early))
-    ((client, run),) = told
+    ((client, run),) = calls
     assert (client, run["graph"]) == ("client", graph.content_hash)
     assert np.array_equal(map_graph(run["shared"]).indices, graph.indices)
     assert coming.wait(graph.content_hash) == (client, run)

@@ -192,7 +192,7 @@ def test_processes_of_a_machine_map_one_copy(place: Place) -> None:
         assert len(envs) == 2
         for env in envs:
             assert np.array_equal(env.graph.indices, place.graph.indices)
-            assert env.resources.host.used < place.graph.nbytes // 30, "what is mapped is not in memory"
+            assert env.resources.host.used < place.graph.nbytes // 30, "a mapped graph takes no memory of the budget"
         assert sorted(env.graph.files is None for env in envs) == [False, True]
 
 
