@@ -26,6 +26,7 @@ _ABOUT: dict[About, Refusal] = {
     "pattern": Refusal("it answers for one pattern"),
     "motifs": Refusal("it answers for all patterns of a size"),
     "cliques": Refusal("it answers for cliques of any size, also per vertex"),
+    "maximal cliques": Refusal("it answers for maximal cliques"),
 }
 
 

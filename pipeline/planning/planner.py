@@ -21,6 +21,7 @@ from longwall.pipeline.planning.methods.diamonds import Diamonds, DiamondsByArcs
 from longwall.pipeline.planning.methods.from_triangles import FromTriangles
 from longwall.pipeline.planning.methods.homomorphisms import Homomorphisms, HomomorphismsWithoutLists
 from longwall.pipeline.planning.methods.inclusion_exclusion import InclusionExclusion
+from longwall.pipeline.planning.methods.maximal_cliques import MaximalCliques
 from longwall.pipeline.planning.methods.motifs import MotifCounting, MotifEnumeration, MotifsOfThree
 from longwall.pipeline.planning.methods.orbits import OrbitCounting, OrbitEnumeration
 from longwall.pipeline.planning.methods.search import Listing, Search
@@ -52,6 +53,7 @@ METHODS: tuple[Method, ...] = (
     TrianglesOfVertices(),
     CountsOfEdges(),
     CliqueLeaves(),  # cliques that are too large for a pattern, of every size, and per vertex
+    MaximalCliques(),
     MotifEnumeration(),  # from here on: all patterns of a size; first, as planning a count of each takes time
     MotifsOfThree(),
     MotifCounting(),

@@ -10,8 +10,10 @@ from longwall.pipeline.patterns.pattern import MAX_FAMILY, Pattern
 
 Join = Literal["vertices", "edges"]
 Want = Literal["count", "rows", "per_vertex", "per_edge"]
-About = Literal["pattern", "motifs", "cliques"]
+About = Literal["pattern", "motifs", "cliques", "maximal cliques"]
 
+WEIGHED = 6
+"""Vertices of the cliques whose estimated number stands for the work of finding larger ones."""
 MAX_ENUMERATED, MAX_COUNTED, MAX_ORBITS, MAX_ENUMERATED_ORBITS = 8, 6, 5, 4
 """Most vertices of motifs that are enumerated, and counted; and the same of orbits, counted and enumerated."""
 
@@ -34,10 +36,11 @@ class Query:
         Their number, the embeddings themselves, or how many contain each vertex or each edge.
     about
         The patterns of the question: `pattern` alone; "motifs", all connected patterns with the vertices of `pattern`,
-        which is the clique; or "cliques".
+        which is the clique; "cliques"; or "maximal cliques".
     size
         Vertices of the cliques, if the question is about cliques; None: every size. `pattern` is a clique of this size,
-        or the largest clique that a pattern can be.
+        or the largest clique that a pattern can be. Of maximal cliques, the least number of vertices; `pattern` is a
+        clique that stands for the work of finding them.
     """
 
     pattern: Pattern
@@ -59,6 +62,12 @@ class Query:
         shown = min(size or MAX_FAMILY, MAX_FAMILY)
         return cls(parse_pattern(f"clique-{shown}"), want=want, about="cliques", size=size)
 
+    @classmethod
+    def of_maximal_cliques(cls, min_size: int, want: Want, limit: int | None = None) -> Query:
+        """Return the question about all maximal cliques of at least `min_size` vertices."""
+        weighed = parse_pattern(f"clique-{WEIGHED}")
+        return cls(weighed, limit=limit, want=want, about="maximal cliques", size=min_size)
+
     def counted(self, limit: int | None) -> Query:
         """Return the same question with a count, up to a limit, as its answer."""
         query = replace(self, want="count", limit=limit)
@@ -70,6 +79,8 @@ class Query:
         """What the question is about."""
         if self.about == "cliques":
             return "cliques of every size" if self.size is None else f"cliques of {self.size} vertices"
+        if self.about == "maximal cliques":
+            return f"maximal cliques of at least {self.size} vertices"
         if self.about == "motifs":
             return f"all patterns of {self.pattern.num_vertices} vertices"
         return self.pattern.name or self.pattern.edge_text
@@ -78,6 +89,8 @@ class Query:
         """The question as JSON-able data: a resumed run must have the same."""
         pattern = self.pattern
         extra: dict[str, Any] = {"columns": pattern.names} if self.want == "rows" and pattern.names else {}
+        if self.about == "maximal cliques":
+            extra["maximal cliques"] = self.size
         if self.about == "cliques":
             extra["cliques"] = self.size or "all"
         return extra | {

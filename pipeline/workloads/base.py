@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 Output = Literal["count", "embeddings", "vertices", "edges"]
 
-_WANTS: dict[Output, Want] = {"count": "count", "embeddings": "rows", "vertices": "per_vertex", "edges": "per_edge"}
+WANTS: dict[Output, Want] = {"count": "count", "embeddings": "rows", "vertices": "per_vertex", "edges": "per_edge"}
+"""What of the embeddings each output asks for."""
 
 
 class Workload(Section, ABC):
@@ -128,7 +129,7 @@ def plan_pattern(
     from longwall.pipeline.planning.planner import PLANNER
     from longwall.pipeline.planning.query import Query
 
-    query = Query(pattern, induced, limit if output == "count" else None, join, _WANTS[output])
+    query = Query(pattern, induced, limit if output == "count" else None, join, WANTS[output])
     return (planner or PLANNER).plan(query, Facts.of(graph))
 
 

@@ -18,7 +18,7 @@ import pytest
 import longwall
 from longwall.pipeline.execution.rows import row_sink
 from longwall.pipeline.execution.rows.row_sink import writing_threads
-from longwall.pipeline.workloads.maximal_cliques import listing
+from longwall.pipeline.phases.maximal_cliques import listing
 from longwall.stages import export
 from longwall.stages.export import PartFiles, WriterMemory, bytes_per_row
 from longwall.stages.writing_threads import WritingThreads

@@ -16,11 +16,9 @@ from longwall.pipeline.phases.range_count import RangeCount, RangePhase
 from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.method import Method
 from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal
-from longwall.pipeline.planning.query import About, Query, Want
+from longwall.pipeline.planning.query import WEIGHED, About, Query, Want
 from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.stages.cliques.leaves import CountCliqueSizes, CountCliquesOfVertices, CountLargeCliques
-
-_WEIGHED = 6  # vertices of the cliques whose estimated number stands for the work
 
 
 @dataclass(frozen=True)
@@ -134,6 +132,6 @@ class CliqueLeaves(Method):
             if facts.graph is None:
                 return Refusal("the degrees are not known")
             limbs = limbs_needed(*facts.graph.out_degrees(), k)
-        weighed = parse_pattern(f"clique-{min(k or _WEIGHED, _WEIGHED)}")
+        weighed = parse_pattern(f"clique-{min(k or WEIGHED, WEIGHED)}")
         cost = float(sum(plan_match(weighed, facts.stats).rows))
         return CliqueLeavesPlan(query.pattern, cost, query, limbs, possible, method=self.name)

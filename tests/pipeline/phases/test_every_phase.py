@@ -47,6 +47,9 @@ from longwall.pipeline.phases.derived_graph import OnDerivedGraph
 from longwall.pipeline.phases.homomorphisms.count import WORD, HomomorphismCount, RowCount
 from longwall.pipeline.phases.hubs.hub_free import WithoutHubs
 from longwall.pipeline.phases.list_by_levels import ListLastLevel, WriteLevel
+from longwall.pipeline.phases.maximal_cliques.counting import CliqueSizes, CliquesPerVertex
+from longwall.pipeline.phases.maximal_cliques.limited import CliquesUpTo
+from longwall.pipeline.phases.maximal_cliques.listing import CliqueList
 from longwall.pipeline.phases.queries.search import QueryCount
 from longwall.pipeline.phases.queries.sums import QueryTerms
 from longwall.pipeline.phases.range_count import RangeCount
@@ -63,9 +66,6 @@ from longwall.pipeline.run_store.commit_log import PhaseRecord, checkpoint_bytes
 from longwall.pipeline.run_store.run_files import RunFiles
 from longwall.pipeline.workloads.custom.loading import AlgorithmClass, find_class
 from longwall.pipeline.workloads.custom.phase import RunAlgorithm, stages_of
-from longwall.pipeline.workloads.maximal_cliques.limited import CliquesUpTo
-from longwall.pipeline.workloads.maximal_cliques.listing import CliqueList
-from longwall.pipeline.workloads.maximal_cliques.results import CliqueSizes, CliquesPerVertex
 from longwall.stages.cliques.leaves import (
     CountCliquesByPivots,
     CountCliqueSizes,

@@ -113,7 +113,7 @@ def test_a_wrong_count_fails_the_run_that_verifies_it(tmp_path: Path, monkeypatc
 
 
 def test_the_notes_say_if_one_method_alone_answers(tmp_path: Path) -> None:
-    workload = {"kind": "maximal-cliques"}
+    workload = {"kind": "frequent", "min_support": 2, "max_edges": 2}
     observer, sections = Notes(), config(tmp_path, "", run={"verify": True})
     longwall.run(sections | {"workload": workload}, observer=observer)
     (note,) = (note for note in observer.notes if "verified" in note)
@@ -183,9 +183,9 @@ def test_explain_lists_all_methods(tmp_path: Path) -> None:
     (taken,) = (line.split() for line in edges if line.endswith(" taken"))
     assert taken[0] == "counts-of-edges"
     others = "no: it does not count per edge", "no: it answers for all patterns of a size"
-    others += ("no: it answers for cliques of any size, also per vertex",)
+    others += ("no: it answers for cliques of any size, also per vertex", "no: it answers for maximal cliques")
     assert sum(line.endswith(others) for line in edges) == len(NAMES) - 1
-    alone = config(tmp_path, "") | {"workload": {"kind": "maximal-cliques"}}
+    alone = config(tmp_path, "") | {"workload": {"kind": "frequent", "min_support": 2, "max_edges": 2}}
     assert "methods      one alone" in explain(alone, methods=True)
 
 
@@ -198,6 +198,25 @@ def test_explain_lists_the_methods_of_cliques(tmp_path: Path, k: int | str, of: 
     assert taken[0] == "clique-leaves"
     with pytest.raises(longwall.InputError, match=f"no method answers for {of}: take some out of engine.without"):
         longwall.run(sections | {"engine": {"without": ["clique-leaves"]}})
+
+
+@pytest.mark.parametrize("output", ["count", "vertices", "embeddings"])
+def test_maximal_cliques_have_one_method(tmp_path: Path, output: str) -> None:
+    """The karate club has 25 maximal cliques of three vertices and more."""
+    observer, of = Notes(), "maximal cliques of at least 3 vertices"
+    workload = {"kind": "maximal-cliques", "min_size": 3, "output": output}
+    sections = config(tmp_path, "", run={"verify": True}) | {"workload": workload}
+    lines = explain(sections, methods=True).splitlines()
+    assert f"methods      for {of}, in the order in which they are tried:" in lines
+    (taken,) = (line.split() for line in lines if line.endswith(" taken"))
+    assert taken[0] == "maximal-cliques"
+    assert sum(" no: " in line for line in lines) == len(NAMES) - 1
+    result = longwall.run(sections, observer=observer)
+    assert {one.method for one in result.patterns} == {"maximal-cliques"}
+    assert result.count == 25
+    assert f"not verified: no method of another family than maximal-cliques answers for {of}" in observer.notes
+    with pytest.raises(longwall.InputError, match=f"no method answers for {of}: take some out of engine.without"):
+        longwall.run(sections | {"engine": {"without": ["maximal-cliques"]}})
 
 
 @pytest.mark.parametrize("k", [3, 5])

@@ -23,9 +23,13 @@ import longwall
 from longwall.kernels.interface.maximal_cliques import order_bytes
 from longwall.pipeline.cli import main
 from longwall.pipeline.execution.phase import equal_tasks
+from longwall.pipeline.phases.maximal_cliques import limited
+from longwall.pipeline.phases.maximal_cliques.order import ordered_graph
+from longwall.pipeline.planning.facts import Facts
+from longwall.pipeline.planning.plan import CountPlan
+from longwall.pipeline.planning.planner import PLANNER
+from longwall.pipeline.planning.query import Query
 from longwall.pipeline.run_store.commit_log import PhaseRecord
-from longwall.pipeline.workloads.maximal_cliques import limited
-from longwall.pipeline.workloads.maximal_cliques.order import ordered_graph
 from longwall.stages.cliques import maximal as clique_counting
 
 DENSE = [(u + 10, v + 10) for u, v in combinations(range(40), 2) if (u * 7 + v * 5) % 4]
@@ -52,13 +56,19 @@ def listed(result: longwall.Result) -> set[frozenset[int]]:
 @settings(deadline=None, max_examples=25)
 @given(small=graphs(max_vertices=12), min_size=st.integers(2, 4))
 def test_as_many_as_networkx_finds(lab: Any, engine_kind: str, small: Any, min_size: int) -> None:
-    section = {"kind": "maximal-cliques", "min_size": min_size}
-    context = lab.context(lab.graph(small.edges), engine=engine_kind, threads=2, workload=section)
-    workload = context.spec.workload
-    found = workload.execute(workload.plan(context.graph), context)
+    """Every method counts them by size and per vertex, and lists them."""
     edges = [edge for edge in small.edges if edge[0] != edge[1]]
-    sizes = naive_cliques.sizes(found_by_networkx(edges, min_size))
-    assert [one.count for one in found] == [count for _, count in sorted(sizes.items())]
+    sizes = sorted(naive_cliques.sizes(found_by_networkx(edges, min_size)).items())
+    for output, want in (("count", "count"), ("vertices", "per_vertex"), ("embeddings", "rows")):
+        section = {"kind": "maximal-cliques", "min_size": min_size, "output": output}
+        context = lab.context(lab.graph(small.edges), engine=engine_kind, threads=2, workload=section)
+        query = Query.of_maximal_cliques(min_size, want)
+        plans = [one for _, one in PLANNER.proposals(query, Facts.of(context.graph)) if isinstance(one, CountPlan)]
+        assert plans
+        for plan in plans:
+            found = [(size, count) for size, count in enumerate(plan.counts(context)) if count]
+            total = sum(count for _, count in sizes)
+            assert found == (sizes if want != "rows" else [(0, total)] if total else [])
 
 
 @pytest.mark.parametrize("min_size", [2, 8, 100])

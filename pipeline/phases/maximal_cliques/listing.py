@@ -20,8 +20,8 @@ from longwall.pipeline.execution.phase import MakeWorker, Phase, Task
 from longwall.pipeline.execution.rows.row_sink import row_sink, writer_memory
 from longwall.pipeline.execution.stage_workers import StageWorker
 from longwall.pipeline.execution.task_ranges import range_memory, root_tasks
+from longwall.pipeline.phases.maximal_cliques.order import ordered_graph
 from longwall.pipeline.run_store.commit_log import PartialResult
-from longwall.pipeline.workloads.maximal_cliques.order import ordered_graph
 from longwall.stages.base import Stage
 from longwall.stages.cliques.maximal import SEARCH
 from longwall.stages.export import RowLimit, WriterMemory, bytes_per_row

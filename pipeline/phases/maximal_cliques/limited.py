@@ -17,9 +17,9 @@ from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task
 from longwall.pipeline.execution.stage_workers import StageWorker
 from longwall.pipeline.execution.task_ranges import root_tasks
+from longwall.pipeline.phases.maximal_cliques.listing import SCAN, clique_lister
+from longwall.pipeline.phases.maximal_cliques.order import ordered_graph
 from longwall.pipeline.run_store.commit_log import PartialResult
-from longwall.pipeline.workloads.maximal_cliques.listing import SCAN, clique_lister
-from longwall.pipeline.workloads.maximal_cliques.order import ordered_graph
 from longwall.stages.base import Aggregation, Stage
 from longwall.stages.cliques.maximal import SEARCH, add_sizes
 from longwall.stages.export import RowLimit

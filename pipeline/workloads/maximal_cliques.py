@@ -3,50 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from longwall.pipeline.execution.environment import PatternCount
-from longwall.pipeline.workloads.base import Output, Workload
+from longwall.pipeline.workloads.base import WANTS, Workload, answer_several
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.coordinator import Coordinator
+    from longwall.pipeline.planning.plan import Choice
     from longwall.pipeline.planning.planner import Planner
     from longwall.storage.graph.graph import Graph
 
 _MOST_VERTICES = 1 << 32  # of a graph
-
-
-@dataclass(frozen=True)
-class MaximalCliquePlan:
-    """A search below every vertex.
-
-    Attributes
-    ----------
-    min_size
-        Vertices of the smallest cliques that are wanted.
-    output
-        What is wanted of them.
-    limit
-        How many are wanted; None: all.
-    """
-
-    min_size: int
-    output: Output
-    limit: int | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The plan as JSON-able data."""
-        limit = {} if self.limit is None else {"limit": self.limit}
-        return {"kind": "maximal cliques", "min_size": self.min_size, "output": self.output} | limit
-
-    def describe(self) -> str:
-        """The plan as text: the stages that run."""
-        from longwall.pipeline.workloads.maximal_cliques.results import stages_of
-
-        return "\n".join(stage.describe() for stage in stages_of(self.output, self.min_size, self.limit))
 
 
 class MaximalCliques(Workload):
@@ -91,14 +61,25 @@ class MaximalCliques(Workload):
         counted = self.limit is None
         return (Kernels.degeneracy_order, Kernels.maximal_clique_counter if counted else Kernels.maximal_clique_lister)
 
-    def plan(self, graph: Graph, planner: Planner | None = None) -> MaximalCliquePlan:  # noqa: ARG002 - every graph has the same plan
+    def plan(self, graph: Graph, planner: Planner | None = None) -> Choice:
         """Plan the search."""
-        return MaximalCliquePlan(self.min_size, self.output, self.limit)
+        from longwall.pipeline.planning.facts import Facts
+        from longwall.pipeline.planning.planner import PLANNER
+        from longwall.pipeline.planning.query import Query
 
-    def execute(self, plan: MaximalCliquePlan, env: Coordinator) -> list[PatternCount]:
+        query = Query.of_maximal_cliques(self.min_size, WANTS[self.output], self.limit)
+        return (planner or PLANNER).plan(query, Facts.of(graph))
+
+    def execute(self, plan: Choice, env: Coordinator) -> list[PatternCount]:
         """Count or list the cliques; without a list there is a count for each size, in ``sizes.parquet``, too."""
-        from longwall.pipeline.workloads.maximal_cliques.results import count_by_size, count_per_vertex, list_cliques
-
-        if plan.output == "embeddings":
-            return [list_cliques(plan.min_size, env)]
-        return (count_by_size if plan.output == "count" else count_per_vertex)(plan.min_size, env)
+        counts, method = answer_several(plan, env)
+        limit = env.spec.limit
+        ended = limit is not None and sum(counts) >= limit
+        name = "maximal clique"
+        if self.output == "embeddings":
+            return [PatternCount(name, None, sum(counts), lower_bound=ended, method=method)]
+        return [
+            PatternCount(f"{name} of {size} vertices", None, count, lower_bound=ended, method=method)
+            for size, count in enumerate(counts)
+            if count
+        ]
