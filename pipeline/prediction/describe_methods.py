@@ -105,15 +105,16 @@ def _table(choice: Choice, sampler: _Sampler) -> tuple[list[str], dict[str, Any]
             sizes = [_size(*of) for of in zip((sample.host, sample.device), budgets, strict=False)]
         rows.append((plan.method, steps, seconds, *sizes, end))
         found.append(_facts(plan, sample, facts, sampler) | ({"state": end} if end else {}))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for name, *numbers, end in rows:
-        columns = "  ".join(f"{text:>{width}}" for text, width in zip(numbers, widths[1:-1], strict=True))
-        lines.append(f"{_INDENT}{name:<{widths[0]}}  {columns}  {end}".rstrip())
     unsuited = [(name, reason) for name, plan in plans.items() if (reason := plan.unsuited(facts))]
     refused = [(name, one.reason) for name, one in proposals.items() if isinstance(one, Refusal)]
     refused += [(name, "engine.without switches it off") for name in without]
-    lines += [f"{_INDENT}{name:<{widths[0]}}  not here: {reason}" for name, reason in unsuited]
-    lines += [f"{_INDENT}{name:<{widths[0]}}  no: {reason}" for name, reason in refused]
+    _, *widths, _ = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    longest = max(len(name) for name, *_ in (*rows, *unsuited, *refused))
+    for name, *numbers, end in rows:
+        columns = "  ".join(f"{text:>{width}}" for text, width in zip(numbers, widths, strict=True))
+        lines.append(f"{_INDENT}{name:<{longest}}  {columns}  {end}".rstrip())
+    lines += [f"{_INDENT}{name:<{longest}}  not here: {reason}" for name, reason in unsuited]
+    lines += [f"{_INDENT}{name:<{longest}}  no: {reason}" for name, reason in refused]
     found += [{"method": name, "reason": reason} for name, reason in unsuited + refused]
     return lines, {"pattern": choice.query.text, "methods": found}
 
