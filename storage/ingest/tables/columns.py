@@ -55,7 +55,7 @@ EDGES = PairNames(
         ("head", "tail"),
     ),
     'say which two to read: graph.columns = ["A", "B"] in a config, --columns A,B on the command line, or '
-    'columns=("A", "B") in Python',
+    'columns=("A", "B") of longwall.graph or longwall.open_graph in Python',
 )
 LABELS = PairNames(
     tuple((name, "label") for name in _VERTEX_NAMES),
