@@ -25,6 +25,11 @@ def skew_of(loads: list[Load]) -> float:
     return max(busy) * len(busy) / sum(busy) if busy and sum(busy) > 0 else 1.0
 
 
+def _uneven(loads: list[Load]) -> bool:
+    """Return whether one worker was busy for long, and much longer than the mean of all."""
+    return len(loads) > 1 and skew_of(loads) > _SKEWED and max(load.seconds for load in loads) > _LEAST_SECONDS
+
+
 def warnings_of(facts: Facts) -> list[str]:
     """Return what a reader should know before the figures are taken at their word."""
     return [*_memory_warnings(facts), *_work_warnings(facts)]
@@ -55,12 +60,11 @@ def _memory_warnings(facts: Facts) -> Iterator[str]:
 
 
 def _work_warnings(facts: Facts) -> Iterator[str]:
-    skew, busy = skew_of(facts.loads), max((load.seconds for load in facts.loads), default=0)
-    if len(facts.loads) > 1 and skew > _SKEWED and busy > _LEAST_SECONDS:
-        worker = max(facts.loads, key=lambda load: load.seconds).worker
+    if _uneven(facts.loads):
+        busiest = max(facts.loads, key=lambda load: load.seconds)
         yield (
-            f"Skew: {worker} was busy for {numbers.seconds(busy)}, {skew:.1f} times as long as the mean of all: "
-            "the others waited for it."
+            f"Skew: {busiest.worker} was busy for {numbers.seconds(busiest.seconds)}, {skew_of(facts.loads):.1f} times "
+            "as long as the mean of all: the others waited for it."
         )
     degrees, vertices = facts.graph.get("degrees") or [], facts.graph.get("vertices") or 0
     if vertices > 1000 and degrees and degrees[-1][0] > _HUB * vertices:
@@ -124,7 +128,7 @@ def _part_advice(facts: Facts) -> Iterator[str]:
         yield "Kernels were compiled, which takes seconds: later runs of this kind on this machine load them."
     if parts.get("mine", 0) < 0.5 * total and total < 5:
         yield "Less than half of the time was mining: many small runs are quicker in one Python process (longwall.run)."
-    if len(facts.loads) > 1 and skew_of(facts.loads) > _SKEWED:
+    if _uneven(facts.loads):
         yield (
             "The work is uneven: fewer, faster workers finish sooner than many that wait, and on a GPU hubs are shared "
             "by all of its warps."

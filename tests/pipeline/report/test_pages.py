@@ -370,3 +370,11 @@ def test_scales() -> None:
 )
 def test_times_in_words(value: float, text: str) -> None:
     assert numbers.seconds(value) == text
+
+
+@each_case(("seconds", "said"), [(9.0, True), (0.9, False)])
+def test_uneven_work_is_worth_advice_only_if_a_worker_was_busy_for_long(seconds: float, said: bool) -> None:
+    rows = [_row(f"ranges of tcp://10.0.0.{i}:1", 0, 5, 0, seconds=seconds / i**4, tasks=1) for i in (1, 2, 3)]
+    uneven = facts(metrics=rows)
+    assert any("Skew" in text for text in warnings_of(uneven)) == said
+    assert any("uneven" in text for text in advice_of(uneven)) == said
