@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 
 from longwall.kernels.interface.maximal_cliques import CliqueLister
 from longwall.pipeline.execution.coordinator import Coordinator
-from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.execution.phase import MakeWorker, Phase, Task
+from longwall.pipeline.execution.phase import MakeWorker
 from longwall.pipeline.execution.stage_workers import StageWorker
-from longwall.pipeline.execution.task_ranges import root_tasks
-from longwall.pipeline.phases.maximal_cliques.listing import SCAN, clique_lister
+from longwall.pipeline.phases.maximal_cliques.listing import SCAN, FetchCliques, clique_lister
 from longwall.pipeline.phases.maximal_cliques.order import ordered_graph
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.base import Aggregation, Stage
@@ -51,40 +49,18 @@ class CountSomeCliques(Stage):
 
 
 @dataclass(frozen=True)
-class CliquesUpTo(Phase):
-    """Count maximal cliques by size up to a limit: place s of a value has the number of those of s vertices.
+class CliquesUpTo(FetchCliques):
+    """Count maximal cliques by size up to a limit: place s of a value has the number of those of s vertices."""
 
-    Attributes
-    ----------
-    min_size
-        Vertices of the smallest cliques that are wanted.
-    limit
-        Cliques that are still wanted.
-    """
-
-    min_size: int
     limit: int
     name = "count maximal cliques up to a limit"
     activity = "counting"
     aggregation = Aggregation(list, add_sizes, list)
 
     @property
-    def wanted_rows(self) -> int | None:
-        """See `Phase`."""
-        return self.limit
-
-    @property
     def stages(self) -> tuple[Stage, ...]:
         """What the ranges go through."""
         return SCAN, CountSomeCliques(self.min_size, self.limit)
-
-    def prepare(self, env: Environment) -> None:
-        """Bring the graph to the engine."""
-        load_graph(env)
-
-    def tasks(self, env: Environment) -> Sequence[Task]:
-        """Return tasks over the vertices."""
-        return root_tasks(env, SCAN, 0.0)
 
     @contextmanager
     def open(self, env: Environment) -> Iterator[MakeWorker]:

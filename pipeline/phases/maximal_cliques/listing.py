@@ -97,31 +97,24 @@ class ListMaximalCliques(Stage):
 
 
 @dataclass(frozen=True)
-class CliqueList(Phase):
-    """Write maximal cliques; the values of partial results are the rows of their files.
+class FetchCliques(Phase):
+    """Fetch maximal cliques below ranges of vertices, until there are enough.
 
     Attributes
     ----------
     min_size
         Vertices of the smallest cliques that are wanted.
     limit
-        Rows that are still wanted, None: all.
+        Cliques that are still wanted; None: all.
     """
 
     min_size: int
     limit: int | None
-    name = "list maximal cliques"
-    activity = "listing"
 
     @property
     def wanted_rows(self) -> int | None:
         """See `Phase`."""
         return self.limit
-
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        """What the ranges go through."""
-        return SCAN, ListMaximalCliques(self.min_size)
 
     def prepare(self, env: Environment) -> None:
         """Bring the graph to the engine."""
@@ -130,6 +123,19 @@ class CliqueList(Phase):
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return tasks over the vertices."""
         return root_tasks(env, SCAN, 0.0)
+
+
+@dataclass(frozen=True)
+class CliqueList(FetchCliques):
+    """Write maximal cliques; the values of partial results are the rows of their files."""
+
+    name = "list maximal cliques"
+    activity = "listing"
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """What the ranges go through."""
+        return SCAN, ListMaximalCliques(self.min_size)
 
     @contextmanager
     def open(self, env: Environment) -> Iterator[MakeWorker]:

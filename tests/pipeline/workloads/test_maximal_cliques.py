@@ -23,7 +23,7 @@ import longwall
 from longwall.kernels.interface.maximal_cliques import order_bytes
 from longwall.pipeline.cli import main
 from longwall.pipeline.execution.phase import equal_tasks
-from longwall.pipeline.phases.maximal_cliques import limited
+from longwall.pipeline.phases.maximal_cliques import listing
 from longwall.pipeline.phases.maximal_cliques.order import ordered_graph
 from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.plan import CountPlan
@@ -140,7 +140,7 @@ def test_a_limited_count_goes_on_where_it_was_interrupted(tmp_path: Path, monkey
         commit(self, *arguments, **options | {"may_wait": False})
 
     monkeypatch.setattr("longwall.pipeline.run_store.commit_log.COMMIT_SECONDS", 0.0)
-    monkeypatch.setattr(limited, "root_tasks", lambda *_: equal_tasks(40, 2))
+    monkeypatch.setattr(listing, "root_tasks", lambda *_: equal_tasks(40, 2))
     monkeypatch.setattr(PhaseRecord, "commit", interrupted)
     with pytest.raises(KeyboardInterrupt) as stopped:
         longwall.run(config(tmp_path, limit=wanted - 1), overrides=["engine.threads=1"])
