@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,16 +19,18 @@ from longwall.storage.ingest.build import build_in_memory, build_store
 from longwall.storage.ingest.data_notes import DataNotes, counts_line
 from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.readers.dimacs import open_dimacs
-from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
+from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream, FileRequest
 from longwall.storage.ingest.readers.gml import open_gml
 from longwall.storage.ingest.readers.gspan import open_transactions
+from longwall.storage.ingest.readers.json_elements import NODE_LINK
 from longwall.storage.ingest.readers.matrix_market import open_matrix_market
 from longwall.storage.ingest.readers.metis import is_metis, open_metis
-from longwall.storage.ingest.readers.network_edges import open_gexf, open_graphml, open_node_link
+from longwall.storage.ingest.readers.network_edges import open_network
 from longwall.storage.ingest.readers.pajek import open_pajek
 from longwall.storage.ingest.readers.sif import open_sif
 from longwall.storage.ingest.readers.tu_data_set import is_tu_data_set, open_tu_data_set
 from longwall.storage.ingest.readers.vertex_edge_lines import open_graph, open_lg
+from longwall.storage.ingest.readers.xml_elements import GEXF_NETWORK, GRAPHML_NETWORK
 from longwall.storage.ingest.sources import Source, files_of, source_list
 from longwall.storage.ingest.tables.columns import (
     EDGES,
@@ -37,8 +40,8 @@ from longwall.storage.ingest.tables.columns import (
     TableOptions,
     require_pair,
 )
-from longwall.storage.ingest.tables.edge_list import open_edge_list, open_label_list
-from longwall.storage.ingest.tables.parquet import open_parquet, open_parquet_labels
+from longwall.storage.ingest.tables.edge_list import LabelList, open_edge_list
+from longwall.storage.ingest.tables.parquet import ParquetLabels, open_parquet
 from longwall.storage.ingest.text.input_file import Progress, format_suffix, open_input
 from longwall.storage.ingest.transactions import TransactionList
 from longwall.storage.ingest.vertex_labels import LabelSource
@@ -53,19 +56,15 @@ from longwall.storage.system.paths import user_path
 
 _FOUND = TableOptions()
 Note = Callable[[str], None]
-_TABLES: dict[str, Callable[[Path, int, int, Progress | None, ColumnRequest], EdgeStream]] = {
+_READERS: dict[str, Callable[[FileRequest], EdgeStream]] = {
     "edge-list": open_edge_list,
     "parquet": open_parquet,
-    "graphml": open_graphml,
-    "gexf": open_gexf,
+    "graphml": partial(open_network, GRAPHML_NETWORK),
+    "gexf": partial(open_network, GEXF_NETWORK),
     "gml": open_gml,
-    "node-link": open_node_link,
+    "node-link": partial(open_network, NODE_LINK),
     "pajek": open_pajek,
     "sif": open_sif,
-}
-_WITH_COLUMNS = ("edge-list", "parquet")
-_WITH_NODES = ("graphml", "gexf", "gml", "node-link")
-_READERS: dict[str, Callable[[Path, int, int, Progress | None, DataNotes], EdgeStream]] = {
     "matrix-market": open_matrix_market,
     "lg": open_lg,
     "graph": open_graph,
@@ -74,7 +73,10 @@ _READERS: dict[str, Callable[[Path, int, int, Progress | None, DataNotes], EdgeS
     "metis": open_metis,
     "tu": open_tu_data_set,
 }
-FORMATS = (*_TABLES, *_READERS)
+FORMATS = (*_READERS,)
+_TABLES = ("edge-list", "parquet", "graphml", "gexf", "gml", "node-link", "pajek", "sif")
+_WITH_COLUMNS = ("edge-list", "parquet")
+_WITH_NODES = ("graphml", "gexf", "gml", "node-link")
 _SUFFIXES = {
     ".mtx": "matrix-market",
     ".parquet": "parquet",
@@ -295,32 +297,30 @@ class _Asked:
 @contextmanager
 def _open(files: Sequence[Path], asked: _Asked, progress: Progress, host: MemoryBudget) -> Iterator[EdgeStream]:
     """Begin to read files; a quarter of the free memory, within bounds, is the reader's until it ends."""
-    workers = core_count()
-    memory, path = min(host.free // 4, _MOST_READING * (workers + 1)), files[0]
-    with host.reserve(memory, f"reading {path}") as reserved:
-        if len(files) == 1:
-            stream = _reader(path, asked, memory, workers, progress)
-        else:
-            stream = _joined(files, asked, memory, workers, progress)
+    workers, path = core_count(), files[0]
+    file = FileRequest(path, min(host.free // 4, _MOST_READING * (workers + 1)), workers, progress)
+    with host.reserve(file.memory, f"reading {path}") as reserved:
+        stream = _reader(file, asked) if len(files) == 1 else _joined(files, file, asked, progress)
         if asked.labels is not None:
             if stream.vertex_labels is not None:
                 raise InputError(f"{path}: the file has vertex labels of its own; leave out {asked.labels}")
-            request = ColumnRequest(LABELS, value=asked.table.vertex_label, notes=asked.notes)
-            stream.vertex_labels = _open_pairs(asked.labels, memory, workers, request)
+            columns = ColumnRequest(LABELS, value=asked.table.vertex_label, notes=asked.notes)
+            stream.vertex_labels = _pairs(replace(file, path=asked.labels, progress=None, columns=columns))
             stream.declared.may_be_empty = True  # it lists the vertices
         if asked.transactions is not None:
             if stream.transactions is not None:
                 raise InputError(f"{path}: the file has transactions of its own; leave out {asked.transactions}")
-            request = ColumnRequest(TRANSACTIONS, notes=asked.notes)
-            stream.transactions = TransactionList(_open_pairs(asked.transactions, memory, workers, request))
+            columns = ColumnRequest(TRANSACTIONS, notes=asked.notes)
+            pairs = _pairs(replace(file, path=asked.transactions, progress=None, columns=columns))
+            stream.transactions = TransactionList(pairs)
         if stream.vertex_labels is None and stream.transactions is None:
             stream.blocks = _then(stream.blocks, reserved.release)
         with stream:
             yield stream
 
 
-def _reader(path: Path, asked: _Asked, memory: int, workers: int, progress: Progress) -> EdgeStream:
-    chosen = asked.file_format or detect_format(path)
+def _reader(file: FileRequest, asked: _Asked) -> EdgeStream:
+    path, chosen = file.path, asked.file_format or detect_format(file.path)
     if chosen == "graph" and asked.file_format is None and is_metis(path):
         chosen = "metis"
     if chosen == "transactions" and is_tu_data_set(path):
@@ -346,7 +346,7 @@ def _reader(path: Path, asked: _Asked, memory: int, workers: int, progress: Prog
             raise InputError(
                 f"{path}: vertex_name names an attribute of nodes, which this format has not; leave it out"
             )
-        request = ColumnRequest(
+        columns = ColumnRequest(
             EDGES,
             table.columns,
             table.edge_label,
@@ -358,19 +358,19 @@ def _reader(path: Path, asked: _Asked, memory: int, workers: int, progress: Prog
             drops=table.empty == "drop" if chosen in _WITH_COLUMNS else None,
             notes=asked.notes,
         )
-        return _TABLES[chosen](path, memory, workers, progress, request)
+        return _READERS[chosen](replace(file, columns=columns))
     for name in table.given:
         if name == "vertex_label" and asked.labels is not None:
             continue  # a column of theirs
         raise InputError(
             f"{path}: columns are chosen in edge lists and Parquet files, not in the format {chosen}; leave out {name}"
         )
-    return _READERS[chosen](path, memory, workers, progress, asked.notes)
+    return _READERS[chosen](replace(file, columns=ColumnRequest(EDGES, notes=asked.notes)))
 
 
-def _joined(files: Sequence[Path], asked: _Asked, memory: int, workers: int, progress: Progress) -> EdgeStream:
-    """Read tables one after the other, as one graph."""
-    formats = {asked.file_format or detect_format(file): file for file in files}
+def _joined(paths: Sequence[Path], file: FileRequest, asked: _Asked, progress: Progress) -> EdgeStream:
+    """Read tables one after the other, as one graph; `file` is the first of them."""
+    formats = {asked.file_format or detect_format(one): one for one in paths}
     chosen, path = next(iter(formats.items()))
     if chosen not in _TABLES or len(formats) > 1:
         others = f"{', '.join(map(str, formats.values()))}: files of several formats" if len(formats) > 1 else ""
@@ -381,11 +381,11 @@ def _joined(files: Sequence[Path], asked: _Asked, memory: int, workers: int, pro
     if asked.table.vertex_label is not None and asked.labels is None:
         raise InputError(f"{path}: vertex_label is read from one file; give a table of all vertices as graph.vertices")
     labels, declared = LabelNames(str(path)), Declared()
-    sizes = [_size(file) for file in files]
+    sizes = [_size(one) for one in paths]
 
     def blocks() -> Iterator[EdgeBlock]:
         ids, read, texts = asked.table.ids, 0, None
-        for at, (file, size) in enumerate(zip(files, sizes, strict=True)):
+        for at, (here, size) in enumerate(zip(paths, sizes, strict=True)):
 
             def report(done: int, total: int | None, read: int = read) -> None:  # noqa: ARG001 - a reader's
                 progress(read + done, sum(sizes))
@@ -396,14 +396,14 @@ def _joined(files: Sequence[Path], asked: _Asked, memory: int, workers: int, pro
                 label_names=labels,
                 notes=asked.notes if at == 0 else DataNotes(),  # the choices are like those of the first file
             )
-            with _reader(file, one, memory, workers, report) as stream:
+            with _reader(replace(file, path=here, progress=report), one) as stream:
                 for block in stream.blocks:
                     if len(block.src) == 0:
                         continue
                     ids = "integers" if block.names is None else "names"
                     if block.edge_labels is not None:
                         texts = labels.used if texts is None else texts
-                        _require_same_labels(file, texts, labels)
+                        _require_same_labels(here, texts, labels)
                     yield block
             declared.directed |= stream.declared.directed
             declared.directions += stream.declared.directions
@@ -438,10 +438,9 @@ def _check_kind(path: Path, file_format: str | None) -> None:
             raise InputError(f"{path}: {suffix} files are not read; {_WHAT_IS_READ}")
 
 
-def _open_pairs(path: Path, memory: int, workers: int, request: ColumnRequest) -> LabelSource:
-    _check_kind(path, None)
-    open_pairs = open_parquet_labels if detect_format(path) == "parquet" else open_label_list
-    return open_pairs(path, memory, workers, request)
+def _pairs(file: FileRequest) -> LabelSource:
+    _check_kind(file.path, None)
+    return ParquetLabels(file) if detect_format(file.path) == "parquet" else LabelList(file)
 
 
 def _then(blocks: Iterator[EdgeBlock], end: Callable[[], None]) -> Iterator[EdgeBlock]:

@@ -30,9 +30,9 @@ from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.ingest import load_graph
-from longwall.storage.ingest.readers.edge_stream import EdgeStream
+from longwall.storage.ingest.readers.edge_stream import EdgeStream, FileRequest
 from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest, TableOptions
-from longwall.storage.ingest.tables.edge_list import open_edge_list, open_label_list
+from longwall.storage.ingest.tables.edge_list import LabelList, open_edge_list
 from longwall.storage.ingest.text import text_file
 from longwall.storage.memory.spill_folder import SpillFolder
 
@@ -457,7 +457,7 @@ def _compare(graph: Graph, pairs: Pairs) -> None:
 
 def _edges_of(path: Path) -> Pairs:
     raw: EdgeStream
-    with open_edge_list(path, _READER, 2, None, _INTEGERS) as raw:
+    with open_edge_list(FileRequest(path, _READER, 2, columns=_INTEGERS)) as raw:
         return [
             pair
             for block in raw.blocks
@@ -466,7 +466,7 @@ def _edges_of(path: Path) -> Pairs:
 
 
 def _labels_of(path: Path) -> Pairs:
-    blocks: Any = open_label_list(path, _READER, 2, _INTEGERS).blocks()
+    blocks: Any = LabelList(FileRequest(path, _READER, 2, columns=_INTEGERS)).blocks()
     return [pair for block in blocks for pair in zip(_ids(block, block.ids), block.values.tolist(), strict=True)]
 
 

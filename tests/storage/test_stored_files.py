@@ -11,13 +11,14 @@ import pytest
 from longwall.pipeline.config.raw import read_toml
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.readers.edge_stream import FileRequest
 from longwall.storage.ingest.tables.edge_list import open_edge_list
 from longwall.storage.ingest.tables.parquet import open_parquet
 from longwall.storage.stored_files import Damage, SpecialFile, open_regular, plain_file
 
 READERS: list[Callable[[Path], Any]] = [
-    lambda path: list(open_edge_list(path, 2**24, 1).blocks),
-    lambda path: list(open_parquet(path, 2**24, 1).blocks),
+    lambda path: list(open_edge_list(FileRequest(path, 2**24, 1)).blocks),
+    lambda path: list(open_parquet(FileRequest(path, 2**24, 1)).blocks),
     lambda path: parse_pattern(str(path)),
     read_toml,
 ]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.tables.columns import (
-    EDGE_COLUMNS,
+    EDGES,
     ColumnRequest,
     choose_columns,
     header_names,
@@ -17,6 +17,7 @@ Rows = list[tuple[int, int, int]]
 """Two ids and the number of their line."""
 
 
+_EDGES = ColumnRequest(EDGES)
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\r]")
 
 
@@ -28,7 +29,7 @@ class BadLine(Exception):
         self.number, self.text = number, text
 
 
-def read_rows(content: bytes, name: str = "g.txt", request: ColumnRequest = EDGE_COLUMNS, wide: int = 0) -> Rows:
+def read_rows(content: bytes, name: str = "g.txt", request: ColumnRequest = _EDGES, wide: int = 0) -> Rows:
     """Read a list of edges (`wide` = 2), of labels (1), or of entries (0): so many columns hold any 64-bit integers.
 
     Raises

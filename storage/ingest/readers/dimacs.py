@@ -2,13 +2,10 @@
 
 import re
 from collections.abc import Generator
-from pathlib import Path
 
 import numpy as np
 
-from longwall.storage.ingest.data_notes import DataNotes
-from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
-from longwall.storage.ingest.text.input_file import Progress
+from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream, FileRequest
 from longwall.storage.ingest.text.text_file import TextFile, whole_number
 
 _NODE = ord("n")
@@ -17,13 +14,11 @@ BEGINNING = re.compile(rb"(?:[ \t]*c(?:[ \t][^\n]*)?\r?\n)*+[ \t]*p[ \t]+[a-z]+(
 """The beginning of a DIMACS file."""
 
 
-def open_dimacs(
-    path: Path, memory: int, workers: int, progress: Progress | None = None, notes: DataNotes | None = None
-) -> EdgeStream:
+def open_dimacs(file: FileRequest) -> EdgeStream:
     """Read `e U V` lines, or the arcs `a U V LENGTH` of shortest paths.
 
     The arcs U V and V U are one edge; one arc alone is an edge with a direction. Values of vertices (`n` lines) and
-    lengths are ignored. See `edge_stream` for the parameters.
+    lengths are ignored.
 
     Raises
     ------
@@ -31,16 +26,12 @@ def open_dimacs(
         From the iteration, with file and line: no line `p edge`, `p col` or `p sp`, a vertex out of range, another
         line.
     """
-    declared, notes = Declared(), notes or DataNotes()
-    return EdgeStream(
-        str(path), _blocks(path, memory, workers, progress, declared, notes), declared=declared, notes=notes
-    )
+    declared = Declared()
+    return EdgeStream(str(file.path), _blocks(file, declared), declared=declared, notes=file.columns.notes)
 
 
-def _blocks(
-    path: Path, memory: int, workers: int, progress: Progress | None, declared: Declared, notes: DataNotes
-) -> Generator[EdgeBlock, None, None]:
-    with TextFile(path, memory, workers, progress) as text:
+def _blocks(file: FileRequest, declared: Declared) -> Generator[EdgeBlock, None, None]:
+    with TextFile(*file.opening, file.progress) as text:
         kind, size, announced, comments = _sizes(text)
         declared.matrix = kind == "sp"
         declared.id_range, declared.vertices, declared.may_be_empty = (1, size), size, size > announced == 0
@@ -57,8 +48,8 @@ def _blocks(
             yield EdgeBlock(ends[0].copy(), ends[1].copy())
         if found != announced:
             what = "arcs" if declared.matrix else "edges"
-            notes.guess(f"{path}: {announced:,} {what} are announced, and the file has {found:,}")
-        notes.add("comments", comments + text.comments)
+            file.columns.notes.guess(f"{file.path}: {announced:,} {what} are announced, and the file has {found:,}")
+        file.columns.notes.add("comments", comments + text.comments)
 
 
 def _sizes(text: TextFile) -> tuple[str, int, int, int]:

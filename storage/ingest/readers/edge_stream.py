@@ -1,20 +1,13 @@
 """What every reader hands over: a stream of edges as they stand in the input, nothing cleaned.
 
-The readers, one function per format, all with the same parameters:
-
-- `edge_list.open_edge_list`, `matrix_market.open_matrix_market`, `parquet.open_parquet`, `tagged.open_lg` and
-  `tagged.open_graph`, `transactions.open_transactions`: `(path, memory, workers, progress=None) -> EdgeStream`;
-- `edge_list.open_label_list` and `parquet.open_parquet_labels`: `(path, memory, workers) -> LabelSource`.
-
-`memory` is the bytes that a reader may hold while it is iterated: buffers, text that waits to be parsed, parsed
-blocks up to the one that it has yielded last. The caller reserves them. Readers need 2 MiB in any case, 9 MiB more for
-Zstandard and 8 MiB for Parquet. `workers` is the number of parser threads; one more thread reads and decompresses.
-`progress` is called with the bytes of the file that are consumed and the bytes of the file, by the
-thread that iterates. Nothing is opened before the iteration begins, and all errors come out of it.
+A reader is a function, one for each format, from a `FileRequest` to an `EdgeStream`; `edge_list.LabelList` and
+`parquet.ParquetLabels` are made of one, too. Nothing is opened before the iteration begins, and all errors come out of
+it.
 """
 
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +16,31 @@ from longwall.storage.errors import InputError
 from longwall.storage.ingest.data_notes import DataNotes
 from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.names.texts import HashedTexts
+from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest
+from longwall.storage.ingest.text.input_file import Progress
 from longwall.storage.ingest.transactions import TransactionSource
 from longwall.storage.ingest.vertex_labels import LabelSource
+
+
+@dataclass(frozen=True)
+class FileRequest:
+    """A file that is to be read, and what reading it may take."""
+
+    path: Path
+    memory: int
+    """Bytes that a reader may hold while it is iterated: buffers, text that waits to be parsed, parsed blocks up to the
+    one that it has yielded last. The caller reserves them. Readers need 2 MiB in any case, 9 MiB more for Zstandard and
+    8 MiB for Parquet."""
+    workers: int
+    """The number of parser threads; one more thread reads and decompresses."""
+    progress: Progress | None = None
+    """Called with the bytes of the file that are consumed and the bytes of the file, by the thread that iterates."""
+    columns: ColumnRequest = field(default_factory=lambda: ColumnRequest(EDGES))
+
+    @property
+    def opening(self) -> tuple[Path, int, int]:
+        """The first arguments of a `TextFile`."""
+        return self.path, self.memory, self.workers
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,9 @@ from longwall.storage.errors import InputError
 from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.names.vertex_names import note_of_nodes
 from longwall.storage.ingest.objects.networks import networkx_blocks, networkx_labels
-from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
+from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream, FileRequest
 from longwall.storage.ingest.tables.columns import ColumnRequest
-from longwall.storage.ingest.text.input_file import Progress, Source
+from longwall.storage.ingest.text.input_file import Source
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
 from longwall.storage.memory.sizes import round_size
 from longwall.storage.system.plain_text import visible
@@ -22,7 +22,7 @@ _GRAPH, _MULTIGRAPH = re.compile(r"\bgraph\s*\["), re.compile(r"^\s*multigraph\s
 _BYTES_PER_BYTE = 72
 
 
-def open_gml(path: Path, memory: int, workers: int, progress: Progress | None, request: ColumnRequest) -> EdgeStream:  # noqa: ARG001
+def open_gml(file: FileRequest) -> EdgeStream:
     """Read a GML file: vertices have the names of their labels or, where these are missing or the same, integers.
 
     Raises
@@ -30,11 +30,12 @@ def open_gml(path: Path, memory: int, workers: int, progress: Progress | None, r
     InputError
         From the iteration: the file is too large, or networkx cannot read it.
     """
-    labels = request.label_names or LabelNames(str(path))
-    nodes = None if request.value is None else _NodeLabels(path, request.value)
+    request = file.columns
+    labels = request.label_names or LabelNames(str(file.path))
+    nodes = None if request.value is None else _NodeLabels(file.path, request.value)
     declared = Declared()
-    blocks = _blocks(path, memory, progress, request, labels, nodes, declared)
-    return EdgeStream(str(path), blocks, nodes, declared, edge_label_names=labels, notes=request.notes)
+    blocks = _blocks(file, labels, nodes, declared)
+    return EdgeStream(str(file.path), blocks, nodes, declared, edge_label_names=labels, notes=request.notes)
 
 
 class _NodeLabels(LabelSource):
@@ -62,15 +63,9 @@ class _NodeLabels(LabelSource):
 
 
 def _blocks(
-    path: Path,
-    memory: int,
-    progress: Progress | None,
-    request: ColumnRequest,
-    labels: LabelNames,
-    nodes: "_NodeLabels | None",
-    declared: Declared,
+    file: FileRequest, labels: LabelNames, nodes: "_NodeLabels | None", declared: Declared
 ) -> Iterator[EdgeBlock]:
-    most = memory // _BYTES_PER_BYTE
+    path, request, most = file.path, file.columns, file.memory // _BYTES_PER_BYTE
     buffer = bytearray(most + 1)
     source = Source(path)
     try:
@@ -81,8 +76,8 @@ def _blocks(
                 f"{path}: GML is read as a whole, which memory.host has room for up to {round_size(most)}; write the "
                 "graph as GraphML or as an edge list"
             )
-        if progress is not None:
-            progress(source.position, source.size)
+        if file.progress is not None:
+            file.progress(source.position, source.size)
     finally:
         source.close()
     graph = _parse(path, bytes(buffer[:size]), request)

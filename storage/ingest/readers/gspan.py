@@ -5,17 +5,14 @@ for its edges first, and again for labels and transactions of its vertices, so t
 """
 
 from collections.abc import Generator
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from longwall.kernels.jit.compile import compiled
 from longwall.storage.errors import InputError
-from longwall.storage.ingest.data_notes import DataNotes
-from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
+from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream, FileRequest
 from longwall.storage.ingest.readers.line_labels import LineLabels
-from longwall.storage.ingest.text.input_file import Progress
 from longwall.storage.ingest.text.text_file import Lines, TextFile
 from longwall.storage.ingest.transactions import TransactionSource
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
@@ -34,10 +31,8 @@ _ID, _FIRST, _SIZE = range(3)  # of the transaction being read: its id, its firs
 Int64s = npt.NDArray[np.int64]
 
 
-def open_transactions(
-    path: Path, memory: int, workers: int, progress: Progress | None = None, notes: DataNotes | None = None
-) -> EdgeStream:
-    """Read a database of graphs, called transactions; see `edge_stream` for the parameters.
+def open_transactions(request: FileRequest) -> EdgeStream:
+    """Read a database of graphs, called transactions.
 
     Every transaction begins with `t # id`, whatever follows in the line; no two have the same id. Its vertices are
     numbered 0, 1, 2, ... in the order of their `v number label` lines, which stand ahead of the edges that use them,
@@ -50,28 +45,28 @@ def open_transactions(
         With file and line. From the iteration over the edges: a malformed line, a vertex twice or out of order, an edge
         of an undeclared vertex, a loop, an edge without a label. From building a graph: an edge or a transaction twice.
     """
-    file, notes = _Database(path, memory, workers), notes or DataNotes()
+    file = _Database(request)
     return EdgeStream(
         file.source,
-        file.edges(progress, notes),
+        file.edges(),
         vertex_labels=_Labels(file),
         declared=file.declared,
         transactions=file,
         repeated=file.repeated,
         edge_label_names=file.labels.of_edges,
-        notes=notes,
+        notes=request.columns.notes,
     )
 
 
 class _Database(TransactionSource):
     """A file, opened anew by every method that reads it; its own labels are the transactions of the vertices."""
 
-    def __init__(self, path: Path, memory: int, workers: int) -> None:
-        self.source = str(path)
+    def __init__(self, request: FileRequest) -> None:
+        self.source = str(request.path)
         self.declared = Declared()
-        self.labels = LineLabels(path, memory, workers, b"tve", "t # -1", self._check_beginning)
+        self.labels = LineLabels(request, b"tve", "t # -1", self._check_beginning)
 
-    def lines(self, progress: Progress | None = None, notes: DataNotes | None = None) -> Generator[Lines, None, None]:
+    def lines(self, *, reports: bool = False) -> Generator[Lines, None, None]:
         """Read the file, with numbers of vertices replaced by ids.
 
         Yields
@@ -81,7 +76,7 @@ class _Database(TransactionSource):
             both ends, its label.
         """
         state = np.array([-1, 0, 0], np.int64)
-        for lines in self.labels.lines(progress, notes):
+        for lines in self.labels.lines(reports=reports):
             code, row = _number(lines.tags, lines.columns, state)
             if code != _OK:
                 raise self._error(lines.number(row), _explain(code, lines.columns[:, row].tolist(), state.tolist()))
@@ -97,9 +92,9 @@ class _Database(TransactionSource):
         if line[:1].isdigit():
             raise self._error(first, f"{line[:_SHOWN]!r} {_OTHER_FORMAT}")
 
-    def edges(self, progress: Progress | None, notes: DataNotes) -> Generator[EdgeBlock, None, None]:
+    def edges(self) -> Generator[EdgeBlock, None, None]:
         """Read the edges."""
-        for lines in self.lines(progress, notes):
+        for lines in self.lines(reports=True):
             src, dst, labels = lines.select(lines.tags == _EDGE).columns
             if src.size:
                 yield EdgeBlock(src, dst, labels.astype(np.int32))

@@ -1,16 +1,14 @@
 """Labels of `v` and `e` lines: texts if one at the beginning of the file is no integer, else integers."""
 
 from collections.abc import Callable, Generator, Sequence
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.ingest.data_notes import DataNotes
 from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.names.texts import HashedTexts, gather_spans, hash_texts
+from longwall.storage.ingest.readers.edge_stream import FileRequest
 from longwall.storage.ingest.tables.named_rows import BYTES_PER_BYTE
-from longwall.storage.ingest.text.input_file import Progress
 from longwall.storage.ingest.text.text_file import BYTES_OF_INTEGERS, Lines, TextFile
 
 _VERTEX, _EDGE = b"ve"
@@ -24,19 +22,17 @@ class LineLabels:
 
     Parameters
     ----------
-    path, memory, workers
-        See `edge_stream`.
+    file
+        The file.
     letters, end
         See `TextFile.parse_tagged`.
     take_header
         Consumes the header lines.
     """
 
-    def __init__(
-        self, path: Path, memory: int, workers: int, letters: bytes, end: str, take_header: Callable[[TextFile], None]
-    ) -> None:
-        self._opening, self._letters, self._end, self._take_header = (path, memory, workers), letters, end, take_header
-        self.of_vertices, self.of_edges = LabelNames(str(path)), LabelNames(str(path))
+    def __init__(self, file: FileRequest, letters: bytes, end: str, take_header: Callable[[TextFile], None]) -> None:
+        self._file, self._letters, self._end, self._take_header = file, letters, end, take_header
+        self.of_vertices, self.of_edges = LabelNames(str(file.path)), LabelNames(str(file.path))
         self._texts: list[int] | None = None
 
     @property
@@ -53,15 +49,17 @@ class LineLabels:
         of_vertices, of_edges = (hash_texts(gather_spans(text, spans)) for spans in labels)
         return of_vertices, of_edges
 
-    def lines(self, progress: Progress | None = None, notes: DataNotes | None = None) -> Generator[Lines, None, None]:
-        """Read the file from the beginning, with numbers for labels; `notes` takes the number of comments."""
+    def lines(self, *, reports: bool = False) -> Generator[Lines, None, None]:
+        """Read the file from the beginning, with numbers for labels; if it `reports`, with progress and notes."""
+        file = self._file
         if self._texts is None:
-            with TextFile(*self._opening) as text:
+            with TextFile(*file.opening) as text:
                 self._take_header(text)
                 found = text.tagged_texts(self._letters)
             self._texts = [column for column, texts in zip((_OF_VERTICES, _OF_EDGES), found, strict=True) if texts]
         convert = self if self._texts else None
-        with TextFile(*self._opening, progress, BYTES_PER_BYTE if convert else BYTES_OF_INTEGERS) as text:
+        progress, bytes_per_byte = file.progress if reports else None, BYTES_PER_BYTE if convert else BYTES_OF_INTEGERS
+        with TextFile(*file.opening, progress, bytes_per_byte) as text:
             self._take_header(text)
             for lines in text.parse_tagged(self._letters, self._end.encode(), convert):
                 if convert is not None:
@@ -70,8 +68,8 @@ class LineLabels:
                     lines.columns[_OF_VERTICES, vertices] = self.of_vertices.numbers(of_vertices)
                     lines.columns[_OF_EDGES, edges] = self.of_edges.numbers(of_edges)
                 yield lines
-            if notes is not None:
-                notes.add("comments", text.comments)
+            if reports:
+                file.columns.notes.add("comments", text.comments)
 
     def _labelled(self, columns: Int64s, tags: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.bool_], ...]:
         """Return the rows of vertices, and of edges, that have a text as label."""

@@ -1,13 +1,10 @@
 """Matrix Market coordinate files: one entry a line, indices from 1, which stay the vertices' ids."""
 
 from collections.abc import Generator
-from pathlib import Path
 
 import numpy as np
 
-from longwall.storage.ingest.data_notes import DataNotes
-from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
-from longwall.storage.ingest.text.input_file import Progress
+from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream, FileRequest
 from longwall.storage.ingest.text.text_file import Lines, TextFile, whole_number
 
 _SHOWN = 40
@@ -15,12 +12,8 @@ _FIELDS = ("pattern", "real", "integer")
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
 
 
-def open_matrix_market(
-    path: Path, memory: int, workers: int, progress: Progress | None = None, notes: DataNotes | None = None
-) -> EdgeStream:
+def open_matrix_market(file: FileRequest) -> EdgeStream:
     """Read the entries of a square sparse matrix as edges; their values are ignored.
-
-    See `edge_stream` for the parameters.
 
     Raises
     ------
@@ -28,15 +21,12 @@ def open_matrix_market(
         From the iteration, with file and line: a header other than `matrix coordinate` with field pattern, real or
         integer; a matrix that is not square; an index out of range; more or fewer entries than announced.
     """
-    declared, notes = Declared(), notes or DataNotes()
-    blocks = _blocks(path, memory, workers, progress, declared, notes)
-    return EdgeStream(str(path), blocks, declared=declared, notes=notes)
+    declared = Declared()
+    return EdgeStream(str(file.path), _blocks(file, declared), declared=declared, notes=file.columns.notes)
 
 
-def _blocks(
-    path: Path, memory: int, workers: int, progress: Progress | None, declared: Declared, notes: DataNotes
-) -> Generator[EdgeBlock, None, None]:
-    with TextFile(path, memory, workers, progress) as text:
+def _blocks(file: FileRequest, declared: Declared) -> Generator[EdgeBlock, None, None]:
+    with TextFile(*file.opening, file.progress) as text:
         declared.matrix = _check_header(text) == "general"
         line, sizes = text.peek()
         size, entries = _sizes(text, line, sizes)
@@ -52,7 +42,7 @@ def _blocks(
             raise text.error(
                 line, f"{entries} entries are announced but the file has {found}; restore the file or its header"
             )
-        notes.add("comments", text.comments)
+        file.columns.notes.add("comments", text.comments)
 
 
 def _check_range(text: TextFile, lines: Lines, size: int) -> None:

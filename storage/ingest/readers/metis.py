@@ -8,9 +8,7 @@ import numpy.typing as npt
 
 from longwall.kernels.jit.compile import compiled
 from longwall.storage.errors import InputError
-from longwall.storage.ingest.data_notes import DataNotes
-from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
-from longwall.storage.ingest.text.input_file import Progress
+from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream, FileRequest
 from longwall.storage.ingest.text.raw_blocks import RawBlocks, word_at
 from longwall.storage.ingest.text.text_file import LEAST_BLOCK, TextFile
 
@@ -33,17 +31,10 @@ def is_metis(path: Path) -> bool:
         return False  # the reader says what is wrong
 
 
-def open_metis(
-    path: Path,
-    memory: int,
-    workers: int,  # noqa: ARG001 - all readers have it
-    progress: Progress | None = None,
-    notes: DataNotes | None = None,
-) -> EdgeStream:
+def open_metis(file: FileRequest) -> EdgeStream:
     """Read lists of neighbours; sizes and weights are ignored.
 
-    An edge stands in the lines of both of its ends; in one alone, it has a direction. See `edge_stream` for the
-    parameters.
+    An edge stands in the lines of both of its ends; in one alone, it has a direction.
 
     Raises
     ------
@@ -51,14 +42,12 @@ def open_metis(
         From the iteration, with file and line: a header that is none, a neighbour out of range, a line without its
         weights, more or fewer lines than vertices.
     """
-    declared, notes = Declared(matrix=True), notes or DataNotes()
-    return EdgeStream(str(path), _blocks(path, memory, progress, declared, notes), declared=declared, notes=notes)
+    declared = Declared(matrix=True)
+    return EdgeStream(str(file.path), _blocks(file, declared), declared=declared, notes=file.columns.notes)
 
 
-def _blocks(
-    path: Path, memory: int, progress: Progress | None, declared: Declared, notes: DataNotes
-) -> Generator[EdgeBlock, None, None]:
-    text = RawBlocks(path, memory, _BYTES_PER_BYTE, b" \t\n", progress)
+def _blocks(file: FileRequest, declared: Declared) -> Generator[EdgeBlock, None, None]:
+    text, notes = RawBlocks(file.path, file.memory, _BYTES_PER_BYTE, b" \t\n", file.progress), file.columns.notes
     state = np.zeros(_NUMBERS + _MOST_NUMBERS, np.int64)
     state[_VERTEX], state[_LINE] = -1, 1
     size = announced = skipped = 0
@@ -92,7 +81,7 @@ def _blocks(
         )
     if entries != 2 * announced:
         notes.guess(
-            f"{path}: {announced:,} edges are announced; the file has {entries:,} neighbours, not twice as many"
+            f"{file.path}: {announced:,} edges are announced; the file has {entries:,} neighbours, not twice as many"
         )
     notes.add("comments", int(state[_COMMENTS]))
 

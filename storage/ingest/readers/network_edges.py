@@ -7,13 +7,9 @@ from pathlib import Path
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.objects.listed_values import edges_between, label_numbers, vertex_block
-from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
+from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream, FileRequest
 from longwall.storage.ingest.readers.elements import Element, Elements, Network, unknown_attribute
-from longwall.storage.ingest.readers.json_elements import NODE_LINK
 from longwall.storage.ingest.readers.node_names import NodeNames
-from longwall.storage.ingest.readers.xml_elements import GEXF_NETWORK, GRAPHML_NETWORK
-from longwall.storage.ingest.tables.columns import ColumnRequest
-from longwall.storage.ingest.text.input_file import Progress
 from longwall.storage.ingest.vertex_labels import Int64s, LabelBlock, LabelSource
 from longwall.storage.system.arguments import brief
 
@@ -21,46 +17,22 @@ _EDGES, _LEAST_EDGES = 2**16, 2**10  # of a block
 _EDGE_BYTES = 1000  # both ends as texts of Python, a label, the element, and their arrays
 
 
-def open_graphml(
-    path: Path, memory: int, workers: int, progress: Progress | None, request: ColumnRequest
-) -> EdgeStream:
-    """Read the edges of a GraphML file; `request` may name the attributes that label edges and nodes.
+def open_network(network: Network, file: FileRequest) -> EdgeStream:
+    """Read the edges of a file with attributes; the request may name those that label edges and nodes.
 
     Raises
     ------
     InputError
-        From the iteration, with file and line: no XML, no GraphML, or an edge without its ends or its label.
+        From the iteration, with file and line: another format, or an edge without its ends or its label.
     """
-    return _open(path, memory, workers, progress, request, GRAPHML_NETWORK)
-
-
-def open_gexf(path: Path, memory: int, workers: int, progress: Progress | None, request: ColumnRequest) -> EdgeStream:
-    """Read the edges of a GEXF file; parameters and errors are those of `open_graphml`."""
-    return _open(path, memory, workers, progress, request, GEXF_NETWORK)
-
-
-def open_node_link(
-    path: Path, memory: int, workers: int, progress: Progress | None, request: ColumnRequest
-) -> EdgeStream:
-    """Read the links of a node-link JSON file; parameters and errors are those of `open_graphml`."""
-    return _open(path, memory, workers, progress, request, NODE_LINK)
-
-
-def _open(
-    path: Path,
-    memory: int,
-    workers: int,  # noqa: ARG001 - all readers have it
-    progress: Progress | None,
-    request: ColumnRequest,
-    network: Network,
-) -> EdgeStream:
+    path, memory, request = file.path, file.memory, file.columns
     labels = request.label_names or LabelNames(str(path))
     if request.vertex_name is not None:
         memory //= 2  # one half for the names, the other for edges
     most = max(_LEAST_EDGES, min(_EDGES, memory // _EDGE_BYTES))
     reader = network.open(path, "edge", None if request.label is None else str(request.label), most)
     declared, names = Declared(), NodeNames(path, network, request.vertex_name, most, memory)
-    blocks = _blocks(path, reader, progress, request, labels, declared, names)
+    blocks = _blocks(file, reader, labels, declared, names)
     stream = EdgeStream(str(path), blocks, None, declared, edge_label_names=labels, notes=request.notes)
     if request.value is not None:
         stream.vertex_labels = _NodeLabels(path, network, request.value, most, names)
@@ -68,18 +40,13 @@ def _open(
 
 
 def _blocks(
-    path: Path,
-    reader: Elements,
-    progress: Progress | None,
-    request: ColumnRequest,
-    label_names: LabelNames,
-    declared: Declared,
-    names: NodeNames,
+    file: FileRequest, reader: Elements, label_names: LabelNames, declared: Declared, names: NodeNames
 ) -> Generator[EdgeBlock, None, None]:
     names.read()
+    request = file.columns
     kind: type | None = {"integers": int, "names": str}.get(request.ids)
     labels = _ElementLabels("edges", label_names)
-    for edges in reader.read(progress):
+    for edges in reader.read(file.progress):
         ends = [name for edge in edges for name in names.of_ends(_ends(edge, reader), edge.line)]
         if kind is None:
             texts = reader.texts and request.vertex_name is None
@@ -98,7 +65,7 @@ def _blocks(
                 raise reader.error(f"an edge without {request.label!s:.40}, its label; complete it", bare.line)
             numbers = labels.numbers(edges, reader.error)
         declared.directions += sum(edge.directed and edge.names[0] != edge.names[1] for edge in edges)
-        yield from edges_between(str(path), list(map(kind, ends)), numbers)
+        yield from edges_between(str(file.path), list(map(kind, ends)), numbers)
     declared.directed |= reader.directed
     if reader.nodes:
         declared.vertices, declared.may_be_empty = reader.nodes, True

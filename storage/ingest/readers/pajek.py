@@ -10,9 +10,8 @@ import numpy.typing as npt
 from longwall.kernels.jit.compile import compiled
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.names.texts import HashedTexts, Texts, hash_texts
-from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeNames, EdgeStream
+from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeNames, EdgeStream, FileRequest
 from longwall.storage.ingest.tables.columns import ColumnRequest
-from longwall.storage.ingest.text.input_file import Progress
 from longwall.storage.ingest.text.raw_blocks import RawBlocks, word_at
 from longwall.storage.ingest.text.text_file import whole_number
 from longwall.storage.memory.sizes import round_size
@@ -30,13 +29,7 @@ Bytes = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
 
 
-def open_pajek(
-    path: Path,
-    memory: int,
-    workers: int,  # noqa: ARG001 - all readers have it
-    progress: Progress | None,
-    request: ColumnRequest,
-) -> EdgeStream:
+def open_pajek(file: FileRequest) -> EdgeStream:
     """Read a network: vertices have their labels as names, or else their numbers; values of lines are ignored.
 
     Arcs are edges with a direction. Labels that are integers are ids.
@@ -47,22 +40,19 @@ def open_pajek(
         From the iteration, with file and line: no vertices, a vertex out of range, a quote that is not closed, another
         kind of data.
     """
-    if request.label is not None:
-        raise InputError(f"{path}: values of lines are not read from Pajek files; leave out edge_label")
+    if file.columns.label is not None:
+        raise InputError(f"{file.path}: values of lines are not read from Pajek files; leave out edge_label")
     declared = Declared()
-    file = _Network(path, memory, progress, request, declared)
-    return EdgeStream(str(path), file.blocks(), declared=declared, notes=request.notes)
+    return EdgeStream(str(file.path), _Network(file, declared).blocks(), declared=declared, notes=file.columns.notes)
 
 
 class _Network:
     """A file that is being read."""
 
-    def __init__(
-        self, path: Path, memory: int, progress: Progress | None, request: ColumnRequest, declared: Declared
-    ) -> None:
-        self._path, self._request, self._declared = path, request, declared
-        self._labels = _Labels(path, memory // 2, request)
-        self._text = RawBlocks(path, memory // 2, _BYTES_PER_BYTE, b"\n", progress)
+    def __init__(self, file: FileRequest, declared: Declared) -> None:
+        self._notes, self._declared = file.columns.notes, declared
+        self._labels = _Labels(file.path, file.memory // 2, file.columns)
+        self._text = RawBlocks(file.path, file.memory // 2, _BYTES_PER_BYTE, b"\n", file.progress)
         self._size: int | None = None
         self._section = ""
 
@@ -97,7 +87,7 @@ class _Network:
                 raise text.error(self._explain(code, block, at))
         if self._size is None:
             raise text.error("there are no vertices; begin the file with '*Vertices N'")
-        self._request.notes.add("comments", int(state[_COMMENTS]))
+        self._notes.add("comments", int(state[_COMMENTS]))
 
     def _begin(self, kind: str, rest: str) -> None:
         """Begin a section."""

@@ -1,20 +1,17 @@
 """Simple interaction format (SIF) of Cytoscape: a vertex, a type of interaction and a vertex in each row."""
 
 from dataclasses import replace
-from pathlib import Path
 
-from longwall.storage.ingest.readers.edge_stream import EdgeStream
-from longwall.storage.ingest.tables.columns import ColumnRequest
+from longwall.storage.ingest.readers.edge_stream import EdgeStream, FileRequest
 from longwall.storage.ingest.tables.edge_list import open_edge_list
-from longwall.storage.ingest.text.input_file import Progress
 
 
-def open_sif(path: Path, memory: int, workers: int, progress: Progress | None, request: ColumnRequest) -> EdgeStream:
-    """Read the first and the third field of each row as an edge; see `edge_stream` for the parameters.
+def open_sif(file: FileRequest) -> EdgeStream:
+    """Read the first and the third field of each row as an edge.
 
     Raises
     ------
     InputError
         From the iteration: as of `open_edge_list`; or a row has another number of fields.
     """
-    return open_edge_list(path, memory, workers, progress, replace(request, chosen=(1, 3), header=False, fields=3))
+    return open_edge_list(replace(file, columns=replace(file.columns, chosen=(1, 3), header=False, fields=3)))

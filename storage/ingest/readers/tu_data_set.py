@@ -5,15 +5,15 @@ Line i of the indicator is the graph of vertex i; the graphs are transactions of
 """
 
 from collections.abc import Generator, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.errors import InputError
-from longwall.storage.ingest.data_notes import DataNotes
-from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
-from longwall.storage.ingest.text.input_file import Progress, paths_within, within_zip
+from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream, FileRequest
+from longwall.storage.ingest.text.input_file import paths_within, within_zip
 from longwall.storage.ingest.text.text_file import Lines, TextFile
 from longwall.storage.ingest.transactions import TransactionList
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
@@ -42,12 +42,8 @@ def _exists(path: Path) -> bool:
     return path in paths_within(archive) if name else path.is_file()
 
 
-def open_tu_data_set(
-    path: Path, memory: int, workers: int, progress: Progress | None = None, notes: DataNotes | None = None
-) -> EdgeStream:
+def open_tu_data_set(file: FileRequest) -> EdgeStream:
     """Read a data set by the file of its entries; attributes, and labels of graphs, are ignored.
-
-    See `edge_stream` for the parameters.
 
     Raises
     ------
@@ -55,16 +51,16 @@ def open_tu_data_set(
         From the iteration, with file and line: a vertex that the indicator has not, a label that is none, another
         number of labels than of vertices or entries.
     """
-    declared, notes = Declared(matrix=True, may_be_empty=True), notes or DataNotes()
-    indicator = _Column(_beside(path, _INDICATOR), memory, workers)
-    nodes = _beside(path, _NODE_LABELS)
+    declared = Declared(matrix=True, may_be_empty=True)
+    indicator = _Column(_beside(file.path, _INDICATOR), file)
+    nodes = _beside(file.path, _NODE_LABELS)
     return EdgeStream(
-        str(path),
-        _blocks(path, memory, workers, progress, declared, indicator),
-        vertex_labels=_Column(nodes, memory, workers, indicator) if _exists(nodes) else None,
+        str(file.path),
+        _blocks(file, declared, indicator),
+        vertex_labels=_Column(nodes, file, indicator) if _exists(nodes) else None,
         declared=declared,
         transactions=TransactionList(indicator),
-        notes=notes,
+        notes=file.columns.notes,
     )
 
 
@@ -75,9 +71,9 @@ def _beside(path: Path, ending: str) -> Path:
 class _Column(LabelSource):
     """A file with one integer for each vertex, or entry; opened anew by every method that reads it."""
 
-    def __init__(self, path: Path, memory: int, workers: int, vertices: "_Column | None" = None) -> None:
+    def __init__(self, path: Path, entries: FileRequest, vertices: "_Column | None" = None) -> None:
         self.source = str(path)
-        self._opening, self._vertices = (path, memory, workers), vertices
+        self._opening, self._vertices = (path, entries.memory, entries.workers), vertices
         self.rows = 0
         """Lines of the file; known once it has been read."""
 
@@ -115,16 +111,16 @@ class _Column(LabelSource):
             )
 
 
-def _blocks(
-    path: Path, memory: int, workers: int, progress: Progress | None, declared: Declared, indicator: _Column
-) -> Generator[EdgeBlock, None, None]:
+def _blocks(file: FileRequest, declared: Declared, indicator: _Column) -> Generator[EdgeBlock, None, None]:
     size = indicator.count()
     declared.id_range, declared.vertices = (1, size), size
-    labels = _beside(path, _EDGE_LABELS)
-    column = _Column(labels, memory := memory // 2, workers) if _exists(labels) else None
+    labels, column = _beside(file.path, _EDGE_LABELS), None
+    if _exists(labels):
+        file = replace(file, memory=file.memory // 2)
+        column = _Column(labels, file)
     following = _InOrder(column) if column is not None else None
     entries = 0
-    with TextFile(path, memory, workers, progress) as text:
+    with TextFile(*file.opening, file.progress) as text:
         for lines in text.parse(fields=2):
             ends = lines.columns
             bad = ((ends < 1) | (ends > size)).any(axis=0)

@@ -13,10 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.errors import InputError
-from longwall.storage.ingest.data_notes import DataNotes
-from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
+from longwall.storage.ingest.names.label_names import LabelNames
+from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream, FileRequest
 from longwall.storage.ingest.readers.line_labels import LineLabels
-from longwall.storage.ingest.text.input_file import Progress
 from longwall.storage.ingest.text.text_file import Lines, TextFile, whole_number
 from longwall.storage.ingest.vertex_labels import Int64s, LabelBlock, LabelSource
 
@@ -28,12 +27,8 @@ _WHOLE_MEMORY = 2**24
 _SHOWN = 40
 
 
-def open_lg(
-    path: Path, memory: int, workers: int, progress: Progress | None = None, notes: DataNotes | None = None
-) -> EdgeStream:
+def open_lg(file: FileRequest) -> EdgeStream:
     """Read `t # 1`, then `v id label` and `e u v label` lines; edge labels stand on all edges or on none.
-
-    See `edge_stream` for the parameters.
 
     Raises
     ------
@@ -41,23 +36,21 @@ def open_lg(
         With file and line. From the iteration over the edges: a malformed line, a second graph. From `place_labels`:
         a vertex twice, an edge of an unknown vertex; vertices without an edge to another one are not looked at.
     """
-    return _open(_LgFile(path, memory, workers), progress, notes)
+    opened = _LgFile(file)
+    return opened.stream(opened.labels.of_edges)
 
 
-def open_graph(
-    path: Path, memory: int, workers: int, progress: Progress | None = None, notes: DataNotes | None = None
-) -> EdgeStream:
+def open_graph(file: FileRequest) -> EdgeStream:
     """Read `t n m`, then n lines `v id label degree` and m lines `e u v`; further columns are ignored.
 
-    The header may be `t id n` or `t # id` as well, where `id` is the number of the graph. See `edge_stream` for the
-    parameters.
+    The header may be `t id n` or `t # id` as well, where `id` is the number of the graph.
 
     Raises
     ------
     InputError
         With file and line: as `open_lg`, or more or fewer vertices or edges than announced.
     """
-    return _open(_GraphFile(path, memory, workers), progress, notes)
+    return _GraphFile(file).stream()
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,9 +73,9 @@ def read_graph(path: Path) -> WholeGraph:
     InputError
         With file and line: as `open_graph`, or any vertex twice, or an edge of an undeclared vertex.
     """
-    file = _GraphFile(path, _WHOLE_MEMORY, workers=1)
+    file = _GraphFile(FileRequest(path, _WHOLE_MEMORY, workers=1))
     none = np.empty(0, np.int64)
-    edges = [EdgeBlock(none, none), *file.edges(None, DataNotes())]
+    edges = [EdgeBlock(none, none), *file.edges()]
     src, dst = np.concatenate([block.src for block in edges]), np.concatenate([block.dst for block in edges])
     blocks = [LabelBlock(none, none, str), *file.blocks()]
     ids, values = np.concatenate([block.ids for block in blocks]), np.concatenate([block.values for block in blocks])
@@ -105,27 +98,20 @@ def read_graph(path: Path) -> WholeGraph:
     return WholeGraph(src, dst, LabelBlock(ids, values, place))
 
 
-def _open(file: "_TaggedFile", progress: Progress | None, notes: DataNotes | None) -> EdgeStream:
-    notes = notes or DataNotes()
-    edges = file.edges(progress, notes)
-    return EdgeStream(
-        file.source,
-        edges,
-        vertex_labels=file,
-        declared=file.declared,
-        edge_label_names=file.labels.of_edges if isinstance(file, _LgFile) else None,
-        notes=notes,
-    )
-
-
 class _TaggedFile(LabelSource):
     """A file, opened anew by every method that reads it."""
 
-    def __init__(self, path: Path, memory: int, workers: int) -> None:
-        self.source = str(path)
+    def __init__(self, request: FileRequest) -> None:
+        self.source, self._notes = str(request.path), request.columns.notes
         self.declared = Declared()
-        self.labels = LineLabels(path, memory, workers, b"ve", _END, self._check_header)
+        self.labels = LineLabels(request, b"ve", _END, self._check_header)
         self._vertices: int | None = None
+
+    def stream(self, edge_labels: LabelNames | None = None) -> EdgeStream:
+        """Return the edges, and this as the labels of the vertices; `edge_labels` collects labels that are texts."""
+        return EdgeStream(
+            self.source, self.edges(), self, self.declared, edge_label_names=edge_labels, notes=self._notes
+        )
 
     @property
     def label_names(self) -> tuple[str, ...] | None:
@@ -137,19 +123,16 @@ class _TaggedFile(LabelSource):
         return True
 
     @abstractmethod
-    def edges(self, progress: Progress | None, notes: DataNotes) -> Generator[EdgeBlock, None, None]:
+    def edges(self) -> Generator[EdgeBlock, None, None]:
         """Read the edges, and learn the number and the range of the vertices on the way."""
 
     @abstractmethod
     def _check_header(self, text: TextFile) -> None:
         """Take the header, or raise its error."""
 
-    def _lines(self, progress: Progress | None = None, notes: DataNotes | None = None) -> Generator[Lines, None, None]:
-        yield from self.labels.lines(progress, notes)
-
-    def _edge_lines(self, progress: Progress | None, notes: DataNotes) -> Generator[Lines, None, None]:
+    def _edge_lines(self) -> Generator[Lines, None, None]:
         vertices = 0
-        for lines in self._lines(progress, notes):
+        for lines in self.labels.lines(reports=True):
             is_edge = lines.tags == _EDGE
             ids = lines.columns[0][~is_edge]
             if ids.size:
@@ -164,7 +147,7 @@ class _TaggedFile(LabelSource):
     def blocks(self) -> Generator[LabelBlock, None, None]:
         """Read the vertices; the file's end is not read if only edges follow."""
         missing = self._vertices
-        for lines in self._lines():
+        for lines in self.labels.lines():
             vertices = lines.select(lines.tags != _EDGE)
             yield LabelBlock(vertices.columns[0], vertices.columns[1], vertices.place)
             if missing is not None:
@@ -175,7 +158,7 @@ class _TaggedFile(LabelSource):
     def unlabelled(self, vertex: str, lacks: Callable[[Int64s], npt.NDArray[np.bool_]]) -> InputError:
         """Find the first edge of an undeclared vertex."""
         where = self.source
-        for lines in self._lines():
+        for lines in self.labels.lines():
             edges = lines.select(lines.tags == _EDGE)
             src, dst = edges.columns[:2]
             of_src = lacks(src)
@@ -199,10 +182,10 @@ class _LgFile(_TaggedFile):
                 raise self._error(line, f"{header[:_SHOWN]!r} is not the header of a .lg file; write 't # 1'")
             text.take()
 
-    def edges(self, progress: Progress | None, notes: DataNotes) -> Generator[EdgeBlock, None, None]:
+    def edges(self) -> Generator[EdgeBlock, None, None]:
         """Read the edges and their labels; the first one says whether all have labels."""
         first, labelled = 0, False
-        for edges in self._edge_lines(progress, notes):
+        for edges in self._edge_lines():
             src, dst, given = edges.columns
             lacks = given == _ABSENT
             if first == 0:
@@ -241,10 +224,10 @@ class _GraphFile(_TaggedFile):
         text.take()
         self._header = None if only_id else (line, numbers)
 
-    def edges(self, progress: Progress | None, notes: DataNotes) -> Generator[EdgeBlock, None, None]:
+    def edges(self) -> Generator[EdgeBlock, None, None]:
         """Read the edges; compare the counts with the header's."""
         count = 0
-        for edges in self._edge_lines(progress, notes):
+        for edges in self._edge_lines():
             count += edges.tags.size
             yield EdgeBlock(edges.columns[0], edges.columns[1])
         if self._header is None:

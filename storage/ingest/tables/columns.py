@@ -120,9 +120,6 @@ class ColumnRequest:
     """Receives the choice of columns, if the table has others or names them, and counts of dropped data."""
 
 
-EDGE_COLUMNS, LABEL_COLUMNS = ColumnRequest(EDGES), ColumnRequest(LABELS)
-
-
 def require_pair(columns: object, where: str = "") -> None:
     """Refuse columns that are not two different ones (InputError); `where` begins the message."""
     if isinstance(columns, list | tuple):

@@ -13,16 +13,10 @@ from longwall.storage.ingest.data_notes import DataNotes
 from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.names.texts import HashedTexts
 from longwall.storage.ingest.readers.dimacs import BEGINNING
-from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeNames, EdgeStream
-from longwall.storage.ingest.tables.columns import (
-    EDGE_COLUMNS,
-    EDGES,
-    LABEL_COLUMNS,
-    ColumnRequest,
-)
+from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeNames, EdgeStream, FileRequest
+from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest
 from longwall.storage.ingest.tables.named_rows import BYTES_PER_BYTE, NamedColumns, NamedRows
 from longwall.storage.ingest.tables.text_layout import TextLayout, dropping, look_at_rows, with_text_labels
-from longwall.storage.ingest.text.input_file import Progress
 from longwall.storage.ingest.text.missing_rows import DROP, DROP_ENDS, MISSING, and_more
 from longwall.storage.ingest.text.parsed_rows import COMMENTS
 from longwall.storage.ingest.text.text_file import BYTES_OF_INTEGERS, Lines, TextFile
@@ -38,17 +32,11 @@ _SECTION = re.compile(r"\[[a-z]+\]\s*(?:#.*)?")  # of TOML
 _OTHER_FORMATS = {"<": "XML", "{": "JSON", "[": "JSON"}
 
 
-def open_edge_list(
-    path: Path,
-    memory: int,
-    workers: int,
-    progress: Progress | None = None,
-    request: ColumnRequest = EDGE_COLUMNS,
-) -> EdgeStream:
-    """Read one edge a line; see `edge_stream` for the parameters.
+def open_edge_list(file: FileRequest) -> EdgeStream:
+    """Read one edge a line.
 
     The first line that is neither blank nor a comment (`#`, `%`) may name the columns: a known pair of names (such as
-    source and target), the two that `request` chooses, or the only two columns are the edge then. Without names the
+    source and target), the two that the request chooses, or the only two columns are the edge then. Without names the
     first two columns are. All rows have the same number of fields, those that are read are not empty; see
     `text_kernel.parse_lines` for separators and line ends. Below names of columns each line is a row: there are no
     comments. A file whose first line is KONECT's, `% bip ...`, has two sets of vertices: those of the second column
@@ -60,34 +48,32 @@ def open_edge_list(
         From the iteration, with file and line: the file cannot be read, it is not clear which columns are the edge, or
         a line is not an edge or differs from the others.
     """
-    labels, declared = request.label_names or LabelNames(str(path)), Declared()
-    blocks = _edges(path, memory, workers, progress, request, labels, declared)
-    return EdgeStream(str(path), blocks, declared=declared, edge_label_names=labels, notes=request.notes)
+    labels, declared = file.columns.label_names or LabelNames(str(file.path)), Declared()
+    blocks = _edges(file, labels, declared)
+    return EdgeStream(str(file.path), blocks, declared=declared, edge_label_names=labels, notes=file.columns.notes)
 
 
-def open_label_list(path: Path, memory: int, workers: int, request: ColumnRequest = LABEL_COLUMNS) -> LabelSource:
-    """Read one vertex a line: its id, its label; written as edge lists are, see `edge_stream` for the parameters.
+class LabelList(LabelSource):
+    """One vertex a line: its id, its label; written as edge lists are.
 
     Raises
     ------
     InputError
         From the iteration, with file and line: the file cannot be read, or a line is not a vertex and a label.
     """
-    return _LabelList(path, memory, workers, request)
 
-
-class _LabelList(LabelSource):
-    def __init__(self, path: Path, memory: int, workers: int, request: ColumnRequest) -> None:
-        self.source = str(path)
-        self._labels = LabelNames(self.source)
-        self._opening, self._request = (path, memory, workers, None), request
+    def __init__(self, file: FileRequest) -> None:
+        self.source = str(file.path)
+        self._labels, self._file = LabelNames(self.source), file
 
     @property
     def label_names(self) -> tuple[str, ...] | None:
+        """See `LabelSource`."""
         return self._labels.names
 
     def blocks(self) -> Generator[LabelBlock, None, None]:
-        for lines, layout in _rows(*self._opening, self._request, 1, self.named):
+        """See `LabelSource`."""
+        for lines, layout in _rows(self._file, 1, self.named):
             named: NamedColumns = lines.converted
             vertices = named.vertices if layout.texts[0] else None
             values = lines.columns[1] if not layout.texts[1] else self._labels.numbers(_given(named.labels))
@@ -95,22 +81,15 @@ class _LabelList(LabelSource):
                 yield LabelBlock(lines.columns[0], values, lines.place, unsigned=lines.unsigned)
             else:
                 yield LabelBlock(vertices.ids, values, lines.place, vertices.show)
-        self._request = replace(self._request, notes=DataNotes())  # lists are read more than once, and noted once
+        # Lists are read more than once, and noted once.
+        self._file = replace(self._file, columns=replace(self._file.columns, notes=DataNotes()))
 
 
-def _edges(
-    path: Path,
-    memory: int,
-    workers: int,
-    progress: Progress | None,
-    request: ColumnRequest,
-    labels: LabelNames,
-    declared: Declared,
-) -> Generator[EdgeBlock, None, None]:
-    konect = _konect_kind(path, memory, workers)
+def _edges(file: FileRequest, labels: LabelNames, declared: Declared) -> Generator[EdgeBlock, None, None]:
+    path, request, konect = file.path, file.columns, _konect_kind(file)
     declared.directed |= konect == "asym"
-    request = replace(request, ids="integers") if konect == "bip" and request.ids == "auto" else request
     if konect == "bip":
+        file = replace(file, columns=replace(request, ids="integers"))
         if request.ids == "names":
             raise InputError(
                 f'{path}: the ids of a bipartite graph of KONECT are integers; leave out graph.ids = "names"'
@@ -118,7 +97,7 @@ def _edges(
         request.notes.guess(
             f"{path}: two sets of vertices, as its first line has it (bip): vertex 7 of the second column is -7"
         )
-    for lines, layout in _rows(path, memory, workers, progress, request, 2, None):
+    for lines, layout in _rows(file, 2, None):
         if konect == "bip":
             _part_sides(path, lines, layout)
         named: NamedColumns = lines.converted
@@ -132,9 +111,9 @@ def _edges(
             yield EdgeBlock(lines.columns[0], lines.columns[1], edge_labels, unsigned=lines.unsigned)
 
 
-def _konect_kind(path: Path, memory: int, workers: int) -> str:
+def _konect_kind(file: FileRequest) -> str:
     """Return "bip", "asym" or "sym", if the first line says so as KONECT's do; else ""."""
-    with TextFile(path, memory, workers) as text:
+    with TextFile(*file.opening) as text:
         found = _KONECT.match(text.look())
     return found[1] if found else ""
 
@@ -168,17 +147,10 @@ def _checked_labels(path: Path, lines: Lines, labels: Int64s) -> npt.NDArray[np.
     return labels.astype(np.int32)
 
 
-def _rows(
-    path: Path,
-    memory: int,
-    workers: int,
-    progress: Progress | None,
-    request: ColumnRequest,
-    ends: int,
-    named: bool | None,
-) -> Generator[tuple[Lines, TextLayout], None, None]:
+def _rows(file: FileRequest, ends: int, named: bool | None) -> Generator[tuple[Lines, TextLayout], None, None]:
     """Yield rows whose first columns, one or two, are vertices."""
-    with TextFile(path, memory, workers, is_table=True) as text:
+    request = file.columns
+    with TextFile(*file.opening, is_table=True) as text:
         number, line = text.peek()
         layout = _layout(text, number, line, request, named)
         layout = with_text_labels(text, line, layout, request, ends)
@@ -187,7 +159,7 @@ def _rows(
         raise text.error(number, f"{shown}; this format has {request.fields} a row, one row for each edge")
     texts = any(layout.texts)
     bytes_per_byte = BYTES_PER_BYTE if texts else BYTES_OF_INTEGERS
-    with TextFile(path, memory, workers, progress, bytes_per_byte, is_table=True) as text:
+    with TextFile(*file.opening, file.progress, bytes_per_byte, is_table=True) as text:
         if layout.header:
             text.peek()
             text.take()
@@ -207,7 +179,7 @@ def _rows(
             missing=missing,
         ):
             if lines.converted is not None and lines.converted.missing[0] >= 0:
-                raise _missing(path, lines, DROP if drops is None else DROP_ENDS)
+                raise _missing(file.path, lines, DROP if drops is None else DROP_ENDS)
             yield lines, layout
         request.notes.add("rows", text.dropped)
         request.notes.add("comments", text.comments)

@@ -2,15 +2,13 @@
 
 import os
 from collections.abc import Callable, Generator, Iterator
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.names.label_names import LabelNames
-from longwall.storage.ingest.readers.edge_stream import EdgeStream
+from longwall.storage.ingest.readers.edge_stream import EdgeStream, FileRequest
 from longwall.storage.ingest.tables.arrow_columns import choose_pair, is_text
 from longwall.storage.ingest.tables.arrow_rows import Rows, rows_of
-from longwall.storage.ingest.tables.columns import EDGE_COLUMNS, LABEL_COLUMNS, ColumnRequest
 from longwall.storage.ingest.tables.parquet_pages import (
     Damaged,
     TooLarge,
@@ -20,7 +18,7 @@ from longwall.storage.ingest.tables.parquet_pages import (
     thrift_limits,
 )
 from longwall.storage.ingest.tables.row_groups import decode, pieces_of, readers_for
-from longwall.storage.ingest.text.input_file import Progress, input_errors, open_input
+from longwall.storage.ingest.text.input_file import input_errors, open_input
 from longwall.storage.ingest.text.parallel_parse import blocks_in_flight, in_order
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
 from longwall.storage.memory.sizes import round_size
@@ -33,16 +31,10 @@ _CHECKING = 3  # threads that check and copy, which is faster than decoding
 _ARROW_BYTES = 8 * 2**20  # pages and dictionaries of both columns, compressed and decoded
 
 
-def open_parquet(
-    path: Path,
-    memory: int,
-    workers: int,
-    progress: Progress | None = None,
-    request: ColumnRequest = EDGE_COLUMNS,
-) -> EdgeStream:
+def open_parquet(file: FileRequest) -> EdgeStream:
     """Read edges from two columns of integers or texts: those with known names, or that are chosen, or the only two.
 
-    See `edge_stream` for the parameters. Integers are names where the request says that ids are. Columns are decoded
+    Integers are names where the request says that ids are. Columns are decoded
     page by page, so row groups may be of any size. What the footer, pages and dictionaries take is found beforehand,
     see `parquet_pages`. A batch has 4096 rows at least.
 
@@ -52,62 +44,50 @@ def open_parquet(
         From the iteration: the file is not Parquet, or damaged; it is not clear which columns are meant; a page needs
         more than `memory`; or a value (its row is named) is not an id.
     """
-    labels = request.label_names or LabelNames(str(path))
-    named = None if request.ids == "auto" else request.ids == "names"
-    rows = _rows(path, memory, workers, progress, request, 2, named)
-    return EdgeStream(str(path), (part.edges(labels) for part in rows), edge_label_names=labels, notes=request.notes)
+    path, request = str(file.path), file.columns
+    labels = request.label_names or LabelNames(path)
+    rows = _rows(file, 2, None if request.ids == "auto" else request.ids == "names")
+    return EdgeStream(path, (part.edges(labels) for part in rows), edge_label_names=labels, notes=request.notes)
 
 
-def open_parquet_labels(path: Path, memory: int, workers: int, request: ColumnRequest = LABEL_COLUMNS) -> LabelSource:
-    """Read labels from columns vertex (or id, node, v) and label, or the only two columns.
+class ParquetLabels(LabelSource):
+    """Labels in columns vertex (or id, node, v) and label, or the only two columns; errors are as of `open_parquet`."""
 
-    Parameters and errors are those of `open_parquet`.
-    """
-    return _ParquetLabels(path, memory, workers, request)
-
-
-class _ParquetLabels(LabelSource):
-    def __init__(self, path: Path, memory: int, workers: int, request: ColumnRequest) -> None:
-        self.source = str(path)
-        self._labels = LabelNames(self.source)
-        self._opening = path, memory, workers, None, request, 1
+    def __init__(self, file: FileRequest) -> None:
+        self.source = str(file.path)
+        self._labels, self._file = LabelNames(self.source), file
 
     @property
     def label_names(self) -> tuple[str, ...] | None:
+        """See `LabelSource`."""
         return self._labels.names
 
     def blocks(self) -> Generator[LabelBlock, None, None]:
-        for part in _rows(*self._opening, self.named):
+        """See `LabelSource`."""
+        for part in _rows(self._file, 1, self.named):
             yield part.labelled(self._labels)
 
 
-def _rows(
-    path: Path,
-    memory: int,
-    workers: int,
-    progress: Progress | None,
-    request: ColumnRequest,
-    ends: int,
-    named: bool | None = None,
-) -> Generator[Rows, None, None]:
+def _rows(file: FileRequest, ends: int, named: bool | None) -> Generator[Rows, None, None]:
     """Yield consecutive rows, whose first columns, one or two, are vertices."""
     import pyarrow as pa
 
-    with input_errors(path), open_input(path) as file:
-        size = os.fstat(file.fileno()).st_size
+    path, request = file.path, file.columns
+    with input_errors(path), open_input(path) as source:
+        size = os.fstat(source.fileno()).st_size
         try:
-            parquet, columns, leaves, needed, texts = _open(path, file, size, memory, request)
+            parquet, columns, leaves, needed, texts = _open(file, source, size)
             texts |= named is True
             total, start = parquet.metadata.num_rows, 0
 
             def convert(start: int, batch: Any) -> Rows:
                 return rows_of(path, columns, ends, start, batch, named, as_written=True, drops=request.drops)
 
-            for rows, start in _batches(path, parquet, leaves, texts, memory, needed, workers, convert):
+            for rows, start in _batches(file, parquet, leaves, texts, needed, convert):
                 request.notes.add("rows", rows.dropped)
                 yield rows
-                if progress is not None:
-                    progress(size * start // total, size)
+                if file.progress is not None:
+                    file.progress(size * start // total, size)
             if start != total:
                 raise Damaged
         except TooLarge as error:
@@ -126,16 +106,10 @@ def _rows(
 
 
 def _batches(
-    path: Path,
-    parquet: Any,
-    leaves: list[int],
-    texts: bool,
-    memory: int,
-    needed: int,
-    workers: int,
-    convert: Callable[[int, Any], Rows],
+    file: FileRequest, parquet: Any, leaves: list[int], texts: bool, needed: int, convert: Callable[[int, Any], Rows]
 ) -> Generator[tuple[Rows, int], None, None]:
     """Yield rows, and how many there were up to their end: of several row groups at a time, where memory has room."""
+    path, memory, workers = file.opening
     pieces = pieces_of(parquet.metadata, LARGEST_BATCH)
     readers = readers_for(pieces, needed + _BYTES_A_ROW * LARGEST_BATCH, memory, workers)
     if readers > 1 and not texts:
@@ -152,20 +126,18 @@ def _batches(
         yield rows, start + batch.num_rows
 
 
-def _open(
-    path: Path, file: BinaryIO, size: int, memory: int, request: ColumnRequest
-) -> tuple[Any, list[str], list[int], int, bool]:
+def _open(request: FileRequest, file: BinaryIO, size: int) -> tuple[Any, list[str], list[int], int, bool]:
     """Return the opened file, the columns to read, their places among the leaves, what pages take, if one has texts."""
     import pyarrow.parquet as pq
 
-    memory = max(memory, _ARROW_BYTES)
+    memory = max(request.memory, _ARROW_BYTES)
     # Without read-ahead and with small buffers a column is read page by page, not whole.
     footer = read_footer(file, size, memory)
     limits = thrift_limits(footer, memory)
     parquet = pq.ParquetFile(
         file, buffer_size=_PAGE_BUFFER, pre_buffer=False, page_checksum_verification=True, **limits
     )
-    places = choose_pair(path, parquet.schema_arrow, request)
+    places = choose_pair(request.path, parquet.schema_arrow, request.columns)
     texts = [parquet.schema_arrow.names[place] for place in places if is_text(parquet.schema_arrow.field(place).type)]
     if texts:
         # As dictionaries, or a long text that is repeated would take its length for every row.

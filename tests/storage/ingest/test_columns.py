@@ -13,10 +13,12 @@ import longwall
 from longwall.pipeline.cli import app
 from longwall.pipeline.config import load_config
 from longwall.storage.errors import InputError
-from longwall.storage.ingest.tables.columns import EDGE_COLUMNS, EDGES, ColumnRequest, choose_columns, header_names
+from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest, choose_columns, header_names
 from longwall.storage.observer import NullObserver
 
 TABLE = "source,target,a,b\n9,8,1,2\n9,8,2,3\n9,8,1,3\n"
+
+REQUEST = ColumnRequest(EDGES)
 
 
 class Notes(NullObserver):
@@ -50,18 +52,21 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_lines_that_name_columns(line: str, names: list[str]) -> None:
-    found = header_names(line, False, EDGE_COLUMNS, InputError)
+    found = header_names(line, False, REQUEST, InputError)
     assert found is not None
     assert found[0] == names
 
 
 @each_case("line", ["", "1 2", "a 1", "1,b", "1.5 a", "- -", "--- ---", ", ,", "a\0b c", "a \ufffd", "-7,x"])
 def test_lines_that_are_rows(line: str) -> None:
-    assert header_names(line, False, EDGE_COLUMNS, InputError) is None
+    assert header_names(line, False, REQUEST, InputError) is None
 
 
 def test_in_a_tsv_file_only_tabs_separate_names() -> None:
-    assert header_names("from node\tto, node\t", True, EDGE_COLUMNS, InputError) == (["from node", "to, node"], 9)
+    assert header_names("from node\tto, node\t", True, REQUEST, InputError) == (
+        ["from node", "to, node"],
+        9,
+    )
 
 
 def test_a_chosen_column_makes_any_line_a_header() -> None:
@@ -72,13 +77,13 @@ def test_a_chosen_column_makes_any_line_a_header() -> None:
 def test_every_known_pair_is_found_among_others_in_any_spelling(pair: tuple[str, str]) -> None:
     first, second = pair
     for names in ([first, "w", second], ["x", second.upper(), f"_{first}"], [f":{first.title()} ", "w", f"{second}."]):
-        chosen = choose_columns(names, EDGE_COLUMNS, InputError)
+        chosen = choose_columns(names, REQUEST, InputError)
         assert [names[at].strip(" _:.").lower() for at in chosen] == [first, second]
 
 
 def test_long_lists_of_columns_are_cut_in_messages() -> None:
     with pytest.raises(InputError, match=r"c0, c1, .*c19, and 480 more; say which two to read: graph\.columns"):
-        choose_columns([f"c{at}" for at in range(500)], EDGE_COLUMNS, InputError)
+        choose_columns([f"c{at}" for at in range(500)], REQUEST, InputError)
 
 
 def test_the_config_chooses_columns_and_the_manifest_says_which(table: Path, tmp_path: Path) -> None:

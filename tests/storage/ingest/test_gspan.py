@@ -23,6 +23,7 @@ from longwall.storage.graph.graph_store import open_store
 from longwall.storage.graph.store_writer import write_graph
 from longwall.storage.ingest.build import build_in_memory
 from longwall.storage.ingest.ingest import detect_format, ingest, load_graph
+from longwall.storage.ingest.readers.edge_stream import FileRequest
 from longwall.storage.ingest.readers.gspan import open_transactions
 from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.memory.spill_folder import SpillFolder
@@ -238,7 +239,7 @@ def test_lines_are_counted_over_many_blocks_of_text(tmp_path: Path, more: str, s
     path = tmp_path / "graphs.gspan"
     path.write_text(long_database(10_000) + more)
     with SpillFolder(tmp_path / "spill") as spill, pytest.raises(InputError) as caught:
-        build_in_memory(open_transactions(path, 2**21, 2), make_budgets(2**26).at(spill))
+        build_in_memory(open_transactions(FileRequest(path, 2**21, 2)), make_budgets(2**26).at(spill))
     assert str(caught.value).startswith(f"{path}{says}")
 
 

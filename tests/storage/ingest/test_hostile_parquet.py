@@ -11,6 +11,7 @@ from cases import each_case
 
 import longwall
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.readers.edge_stream import FileRequest
 from longwall.storage.ingest.tables.parquet import open_parquet
 from longwall.storage.ingest.tables.parquet_pages import Damaged, check_pages, read_footer
 
@@ -150,7 +151,7 @@ def test_indices_into_a_dictionary_take_no_memory(tmp_path: Path, width: int, ru
 def require_little(path: Path, pages: list[bytes]) -> None:
     """Read a file whose two columns have these pages each: its rows come, or it is refused, with little memory."""
     pq.write_table(pa.table({"u": [1], "v": [2]}), path)
-    list(open_parquet(path, 2**24, 1).blocks)  # imports take memory, too
+    list(open_parquet(FileRequest(path, 2**24, 1)).blocks)  # imports take memory, too
     begin = 4 + len(b"".join(pages))
     firsts = [at + len(b"".join(pages[:-1])) for at in (4, begin)]
     dictionaries = (4, begin) if len(pages) > 1 else (0, 0)
@@ -160,7 +161,7 @@ def require_little(path: Path, pages: list[bytes]) -> None:
     path.write_bytes(whole(b"".join(pages) * 2, 1000, group(1000, *columns)))
     before = memory_peak(anew=True)
     with suppress(InputError):
-        assert sum(block.src.size for block in open_parquet(path, 2**24, 1).blocks) == 1000
+        assert sum(block.src.size for block in open_parquet(FileRequest(path, 2**24, 1)).blocks) == 1000
     assert memory_peak() - before < 2**25
 
 

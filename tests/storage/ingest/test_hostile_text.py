@@ -8,24 +8,24 @@ from pathlib import Path
 import pytest
 
 from longwall.storage.errors import InputError
-from longwall.storage.ingest.readers.edge_stream import EdgeStream
+from longwall.storage.ingest.readers.edge_stream import EdgeStream, FileRequest
 from longwall.storage.ingest.readers.gspan import open_transactions
 from longwall.storage.ingest.readers.matrix_market import open_matrix_market
 from longwall.storage.ingest.readers.vertex_edge_lines import open_graph, open_lg
-from longwall.storage.ingest.tables.columns import EDGE_COLUMNS, LABEL_COLUMNS, MOST_COLUMNS, choose_columns
-from longwall.storage.ingest.tables.edge_list import open_edge_list, open_label_list
+from longwall.storage.ingest.tables.columns import EDGES, LABELS, MOST_COLUMNS, ColumnRequest, choose_columns
+from longwall.storage.ingest.tables.edge_list import LabelList, open_edge_list
 from longwall.storage.ingest.text.text_file import TextFile
 
 MEMORY = 2**26
 
 
-def refused(path: Path, read: Callable[[Path, int, int], EdgeStream] = open_edge_list) -> str:
-    with pytest.raises(InputError) as caught, read(path, MEMORY, 1) as stream:
+def refused(path: Path, read: Callable[[FileRequest], EdgeStream] = open_edge_list) -> str:
+    with pytest.raises(InputError) as caught, read(FileRequest(path, MEMORY, 1)) as stream:
         list(stream.blocks)
     return str(caught.value)
 
 
-def peak_of(path: Path, reason: str, read: Callable[[Path, int, int], EdgeStream] = open_edge_list) -> int:
+def peak_of(path: Path, reason: str, read: Callable[[FileRequest], EdgeStream] = open_edge_list) -> int:
     """Return the bytes of Python's objects at their peak, while a file is refused."""
     refused(path, read)  # imports and kernels take memory, too
     tracemalloc.start()
@@ -48,9 +48,12 @@ def test_columns_of_one_name_are_not_paired_one_by_one(tmp_path: Path) -> None:
 def test_columns_that_cannot_be_read_make_no_pair(kinds: tuple[str, str]) -> None:
     names, types = ["u", "v"] * 2000, list(kinds) * 2000
     with pytest.raises(InputError, match="two columns of integers or texts are needed, the columns are u"):
-        choose_columns(names, EDGE_COLUMNS, InputError, types)
-    assert choose_columns([*names, "u", "v"], EDGE_COLUMNS, InputError, [*["string"] * 4000, "", ""]) == (4000, 4001)
-    assert choose_columns(["id", "v", "label"], LABEL_COLUMNS, InputError, ["string", "", ""]) == (1, 2)
+        choose_columns(names, ColumnRequest(EDGES), InputError, types)
+    assert choose_columns([*names, "u", "v"], ColumnRequest(EDGES), InputError, [*["string"] * 4000, "", ""]) == (
+        4000,
+        4001,
+    )
+    assert choose_columns(["id", "v", "label"], ColumnRequest(LABELS), InputError, ["string", "", ""]) == (1, 2)
 
 
 @pytest.mark.quick_cases(1)
@@ -63,10 +66,10 @@ def test_a_table_of_too_many_columns_is_refused_before_they_are_looked_at(
     path.write_text(separator.join([field] * 900_000) + "\n")
     assert peak_of(path, f"{path}, line 1: more than 16,384 columns; write a file with the two columns") < 2**24
     path.write_text(separator.join(["source", "target", *["w"] * (MOST_COLUMNS - 2)]) + "\n")
-    with open_edge_list(path, MEMORY, 1) as stream:
+    with open_edge_list(FileRequest(path, MEMORY, 1)) as stream:
         assert [block.src.size for block in stream.blocks] in ([], [0])
     with pytest.raises(InputError, match="more than 16,384 columns"):
-        choose_columns([field] * (MOST_COLUMNS + 1), EDGE_COLUMNS, InputError)
+        choose_columns([field] * (MOST_COLUMNS + 1), ColumnRequest(EDGES), InputError)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +84,7 @@ def test_a_table_of_too_many_columns_is_refused_before_they_are_looked_at(
     ],
 )
 def test_a_header_of_many_words_is_refused(
-    tmp_path: Path, read: Callable[[Path, int, int], EdgeStream], beginning: str, reason: str
+    tmp_path: Path, read: Callable[[FileRequest], EdgeStream], beginning: str, reason: str
 ) -> None:
     path = tmp_path / "g"
     path.write_text(beginning + " 1" * 900_000 + "\n")
@@ -94,7 +97,7 @@ def test_a_line_of_carriage_returns_is_looked_at_once(tmp_path: Path, ahead: str
     path = tmp_path / "g.txt"
     returns = "\r" * 400_000
     path.write_bytes(f"{ahead}{returns}\n1 2\n".encode())
-    with open_edge_list(path, MEMORY, 1) as stream:
+    with open_edge_list(FileRequest(path, MEMORY, 1)) as stream:
         assert [block.dst.tolist() for block in stream.blocks] == [[2]]
     path.write_bytes(f"{ahead}{returns}1 2\n".encode())
     assert "a carriage return without a newline" in refused(path)
@@ -119,7 +122,10 @@ def test_blank_lines_and_comments_ahead_of_the_rows_are_passed_block_by_block(
         return look(file)
 
     monkeypatch.setattr(TextFile, "_look", counted)
-    for source in (open_edge_list(path, MEMORY, 1).blocks, open_label_list(path, MEMORY, 1).blocks()):
+    for source in (
+        open_edge_list(FileRequest(path, MEMORY, 1)).blocks,
+        LabelList(FileRequest(path, MEMORY, 1, columns=ColumnRequest(LABELS))).blocks(),
+    ):
         assert len(list(source)) >= 1
     assert looks < 100
     for wrong in ("one\t2", "\r3\t4", "\x01"):

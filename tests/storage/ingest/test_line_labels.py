@@ -10,6 +10,7 @@ import longwall
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.ingest import load_graph
+from longwall.storage.ingest.readers.edge_stream import FileRequest
 
 GENES = "t # 0\nv 0 MAP3K1\nv 1 ASXL1\nv 2 JUN\ne 0 1 4\ne 1 2 4\nt # 1\nv 0 ASXL1\nv 1 MAP3K1\ne 0 1 4\n"
 
@@ -82,7 +83,10 @@ def test_a_text_far_behind_integers_is_refused(tmp_path: Path) -> None:
     (tmp_path / "g.lg").write_text(f"t # 1\n{lines}v 200000 C\ne 0 1 1\n")
     from longwall.storage.ingest.readers.vertex_edge_lines import open_lg
 
-    with pytest.raises(InputError, match="the label C is no integer"), open_lg(tmp_path / "g.lg", 2**21, 1) as stream:
+    with (
+        pytest.raises(InputError, match="the label C is no integer"),
+        open_lg(FileRequest(tmp_path / "g.lg", 2**21, 1)) as stream,
+    ):
         list(stream.blocks)
 
 

@@ -11,6 +11,7 @@ from cases import each_case
 import longwall
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.ingest import ingest, load_graph
+from longwall.storage.ingest.readers.edge_stream import FileRequest
 from longwall.storage.ingest.readers.metis import open_metis
 from longwall.storage.ingest.text import raw_blocks
 
@@ -64,7 +65,7 @@ def test_neighbours_of_a_hub_fill_many_blocks(tmp_path: Path, monkeypatch: pytes
     assert (graph.num_vertices, graph.num_edges, graph.stats.max_degree) == (size, size - 1, size - 1)
     tracemalloc.start()
     try:
-        with open_metis(tmp_path / "star.metis", 2**21, 1) as stream:
+        with open_metis(FileRequest(tmp_path / "star.metis", 2**21, 1)) as stream:
             assert sum(len(block.src) for block in stream.blocks) == 2 * (size - 1)
         assert tracemalloc.get_traced_memory()[1] < 2**21 + 2**17
     finally:

@@ -16,6 +16,7 @@ import longwall
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.ingest import ingest, load_graph
 from longwall.storage.ingest.readers import gml
+from longwall.storage.ingest.readers.edge_stream import FileRequest
 from longwall.storage.ingest.readers.json_elements import JsonElements
 from longwall.storage.ingest.readers.xml_elements import GRAPHML, XmlElements
 from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest, TableOptions
@@ -348,7 +349,7 @@ def test_gml_takes_no_more_memory_than_is_counted_for_it(tmp_path: Path, case: s
     request = ColumnRequest(EDGES, ids="integers")
     most = gml._BYTES_PER_BYTE * len(content)
     with pytest.raises(InputError, match=r"GML is read as a whole, which memory\.host has room for up to"):
-        list(gml.open_gml(tmp_path / "g.gml", most - 1, 1, None, request).blocks)
+        list(gml.open_gml(FileRequest(tmp_path / "g.gml", most - 1, 1, columns=request)).blocks)
     gml._parse(tmp_path / "g.gml", b"graph[node[id 0]]", request)  # imports
     tracemalloc.start()
     try:

@@ -13,6 +13,7 @@ from cases import each_case
 import longwall
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.ingest import ingest, load_graph
+from longwall.storage.ingest.readers.edge_stream import FileRequest
 from longwall.storage.ingest.readers.pajek import open_pajek
 from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest, TableOptions
 from longwall.storage.ingest.text import raw_blocks
@@ -195,6 +196,6 @@ def test_labels_are_within_the_memory_of_reading(tmp_path: Path) -> None:
     lines = "\n".join(f'{at} "vertex number {at}"' for at in range(1, count + 1))
     (tmp_path / "g.net").write_text(f"*Vertices {count}\n{lines}\n*Edges\n1 2\n")
     with pytest.raises(InputError, match=r"the labels of the vertices take more than the 1 MiB"):
-        list(open_pajek(tmp_path / "g.net", 2**21, 1, None, ColumnRequest(EDGES)).blocks)
-    numbered = open_pajek(tmp_path / "g.net", 2**21, 1, None, ColumnRequest(EDGES, ids="integers"))
+        list(open_pajek(FileRequest(tmp_path / "g.net", 2**21, 1, columns=ColumnRequest(EDGES))).blocks)
+    numbered = open_pajek(FileRequest(tmp_path / "g.net", 2**21, 1, columns=ColumnRequest(EDGES, ids="integers")))
     assert sum(len(block.src) for block in numbered.blocks) == 1

@@ -13,6 +13,7 @@ import pytest
 from cases import each_case
 
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.readers.edge_stream import FileRequest
 from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest
 from longwall.storage.ingest.tables.parquet import open_parquet
 from longwall.storage.ingest.tables.parquet_pages import (
@@ -109,7 +110,7 @@ def test_a_damaged_file_is_refused_before_its_pages_are_read(
 
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", read)
     with pytest.raises(InputError, match="not a complete Parquet file"):
-        list(open_parquet(path, 2**24, 2).blocks)
+        list(open_parquet(FileRequest(path, 2**24, 2)).blocks)
 
 
 def with_footer(content: bytes, change: Callable[[bytes], bytes]) -> bytes:
@@ -145,8 +146,8 @@ def test_a_footer_that_does_not_fit_is_refused_with_advice(tmp_path: Path) -> No
     with pytest.raises(
         InputError, match=r"list of its row groups and columns takes .* MiB, too much .*raise memory\.host"
     ):
-        list(open_parquet(path, 2**21, 2).blocks)
-    assert [block.dst.tolist() for block in open_parquet(path, 2**26, 2).blocks] == [[2]]
+        list(open_parquet(FileRequest(path, 2**21, 2)).blocks)
+    assert [block.dst.tolist() for block in open_parquet(FileRequest(path, 2**26, 2)).blocks] == [[2]]
 
 
 def test_pages_that_do_not_fit_are_refused_with_advice(tmp_path: Path) -> None:
@@ -154,8 +155,8 @@ def test_pages_that_do_not_fit_are_refused_with_advice(tmp_path: Path) -> None:
     values = np.random.default_rng(1).integers(0, 2**62, 2**20)  # a dictionary of 8 MiB, which is decoded, each
     pq.write_table(pa.table({"u": values, "v": values}), path, dictionary_pagesize_limit=2**26)
     with pytest.raises(InputError, match=r"a page of row group 1 takes 64 MiB, too much .*raise memory\.host"):
-        list(open_parquet(path, 2**24, 2).blocks)
-    assert sum(len(block.src) for block in open_parquet(path, 2**27, 2).blocks) == len(values)
+        list(open_parquet(FileRequest(path, 2**24, 2)).blocks)
+    assert sum(len(block.src) for block in open_parquet(FileRequest(path, 2**27, 2)).blocks) == len(values)
 
 
 def test_rows_that_the_footer_leaves_out_are_missed() -> None:
@@ -171,11 +172,11 @@ def test_names_that_are_not_utf8(tmp_path: Path) -> None:
     content = written(store_schema=False)
     path.write_bytes(with_footer(content, lambda footer: footer.replace(b"name", b"n\xffme")))
     with pytest.raises(InputError, match="a column has a name that is not UTF-8"):
-        list(open_parquet(path, 2**24, 2).blocks)
+        list(open_parquet(FileRequest(path, 2**24, 2)).blocks)
     names = {"a\nb": [1], "b" * 100: [2], "": [3]}
     pq.write_table(pa.table(names), path)
     with pytest.raises(InputError, match=r"'a\\nb', b{40}\.\.\., ''; say which two") as caught:
-        list(open_parquet(path, 2**24, 2).blocks)
+        list(open_parquet(FileRequest(path, 2**24, 2)).blocks)
     assert "\n" not in str(caught.value)
 
 
@@ -196,7 +197,7 @@ def test_columns_are_found_whatever_other_columns_have_their_paths(tmp_path: Pat
     dotted(path, np.arange(50))
     with path.open("rb") as file:
         assert first_leaves(read_footer(file, path.stat().st_size, 2**24)) == [0, 2, 4, 5, 6, 7]
-    (block,) = open_parquet(path, 2**24, 2, None, ColumnRequest(EDGES, columns)).blocks
+    (block,) = open_parquet(FileRequest(path, 2**24, 2, columns=ColumnRequest(EDGES, columns))).blocks
     assert block.src.tolist() == block.dst.tolist() == list(range(50))
 
 
@@ -210,7 +211,7 @@ def test_only_the_columns_that_were_checked_are_read(tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(OSError, match="CRC checksum verification failed"):
         pq.ParquetFile(path, page_checksum_verification=True).read(["a.b"])
-    (block,) = open_parquet(path, 2**24, 2, None, DOTTED).blocks
+    (block,) = open_parquet(FileRequest(path, 2**24, 2, columns=DOTTED)).blocks
     assert block.src.tolist() == list(range(50))
 
 
@@ -219,4 +220,4 @@ def test_the_pages_of_a_column_are_checked_whatever_other_columns_have_its_path(
     one_page = {"data_page_size": 2**30, "max_rows_per_page": 2**31 - 1, "write_batch_size": 2**20}
     dotted(path, np.arange(2**20), use_dictionary=["zeros"], **one_page)
     with pytest.raises(InputError, match=r"a page of row group 1 takes .* MiB, too much"):
-        list(open_parquet(path, 2**24, 2, None, ColumnRequest(EDGES, ("a.b", "zeros"))).blocks)
+        list(open_parquet(FileRequest(path, 2**24, 2, columns=ColumnRequest(EDGES, ("a.b", "zeros")))).blocks)

@@ -9,6 +9,7 @@ import pytest
 from cases import each_case
 
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.readers.edge_stream import FileRequest
 from longwall.storage.ingest.tables import parquet
 from longwall.storage.ingest.tables.parquet import open_parquet
 from longwall.storage.ingest.tables.row_groups import pieces_of, readers_for
@@ -39,7 +40,7 @@ def test_rows_come_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wor
     path = tmp_path / "edges.parquet"
     rows = write(path, GROUPS)
     seen: list[int] = []
-    with open_parquet(path, MEMORY, workers, lambda done, _: seen.append(done)) as stream:
+    with open_parquet(FileRequest(path, MEMORY, workers, lambda done, _: seen.append(done))) as stream:
         blocks = [(block.src, block.dst) for block in stream.blocks]
     np.testing.assert_array_equal(np.concatenate([np.column_stack(block) for block in blocks]), rows)
     assert seen == sorted(seen)
@@ -53,7 +54,7 @@ def test_the_first_bad_row_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     write(path, GROUPS, bad)
     found = []
     for workers in (1, 4):
-        with pytest.raises(InputError) as error, open_parquet(path, MEMORY, workers) as stream:
+        with pytest.raises(InputError) as error, open_parquet(FileRequest(path, MEMORY, workers)) as stream:
             list(stream.blocks)
         found.append(str(error.value))
     assert f"row {bad + 1}" in found[0]
@@ -64,7 +65,7 @@ def test_reading_may_end_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(parquet, "LARGEST_BATCH", 10)
     path = tmp_path / "edges.parquet"
     write(path, [20] * 30)
-    with open_parquet(path, MEMORY, 3) as stream:
+    with open_parquet(FileRequest(path, MEMORY, 3)) as stream:
         assert len(next(iter(stream.blocks)).src) == 10
 
 

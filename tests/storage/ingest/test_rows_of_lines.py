@@ -12,6 +12,7 @@ from cases import each_case
 import longwall
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.ingest import load_graph
+from longwall.storage.ingest.readers.edge_stream import FileRequest
 from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest
 from longwall.storage.ingest.tables.edge_list import open_edge_list
 from longwall.storage.ingest.text import text_file
@@ -40,7 +41,7 @@ def test_rows_are_those_of_csv(tmp_path: Path, seed: int, monkeypatch: pytest.Mo
     block = rng.choice([120, 300, 2**16])
     monkeypatch.setattr(text_file, "LEAST_BLOCK", block)
     monkeypatch.setattr(text_file, "LARGEST_BLOCK", block)
-    with open_edge_list(path, 2**22, 3, None, ColumnRequest(EDGES, ids="integers")) as stream:
+    with open_edge_list(FileRequest(path, 2**22, 3, columns=ColumnRequest(EDGES, ids="integers"))) as stream:
         found = [pair for one in stream.blocks for pair in zip(one.src.tolist(), one.dst.tolist(), strict=True)]
     assert found == [(row[1], row[3]) for row in rows]
 
@@ -82,5 +83,8 @@ def test_a_quote_that_is_never_closed_is_found_in_a_large_file(tmp_path: Path) -
     lines = ["1,2,a"] * 50_000
     lines[30_000] = '1,2,"a'
     (tmp_path / "g.csv").write_text("\n".join(["source,target,note", *lines, ""]))
-    with open_edge_list(tmp_path / "g.csv", 2**21, 1) as stream, pytest.raises(InputError, match="a quote that is not"):
+    with (
+        open_edge_list(FileRequest(tmp_path / "g.csv", 2**21, 1)) as stream,
+        pytest.raises(InputError, match="a quote that is not"),
+    ):
         list(stream.blocks)

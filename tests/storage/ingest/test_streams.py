@@ -21,12 +21,12 @@ from hypothesis import strategies as st
 from naive_lists import BadLine, read_rows
 
 from longwall.storage.errors import InputError
-from longwall.storage.ingest.readers.edge_stream import EdgeStream
+from longwall.storage.ingest.readers.edge_stream import EdgeStream, FileRequest
 from longwall.storage.ingest.readers.matrix_market import open_matrix_market
 from longwall.storage.ingest.readers.vertex_edge_lines import open_graph, open_lg, read_graph
-from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest
-from longwall.storage.ingest.tables.edge_list import open_edge_list, open_label_list
-from longwall.storage.ingest.tables.parquet import open_parquet, open_parquet_labels
+from longwall.storage.ingest.tables.columns import EDGES, LABELS, ColumnRequest
+from longwall.storage.ingest.tables.edge_list import LabelList, open_edge_list
+from longwall.storage.ingest.tables.parquet import ParquetLabels, open_parquet
 from longwall.storage.ingest.text import text_file
 from longwall.storage.ingest.vertex_labels import LabelArrays, LabelSource, place_labels
 from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
@@ -127,9 +127,9 @@ def test_edge_lists_are_read_alike_in_blocks_of_any_size(
     with blocks_of(longest + extra):
         for name in ("g.txt", "g.txt.gz"):
             with file_of(content, name) as path:
-                found = edges_of(open_edge_list(path, MEMORY, workers))
+                found = edges_of(open_edge_list(FileRequest(path, MEMORY, workers)))
                 assert found == [(u, v, None) for u, v, _ in expected]
-                labels = pairs_of(open_label_list(path, MEMORY, workers))
+                labels = pairs_of(LabelList(FileRequest(path, MEMORY, workers, columns=ColumnRequest(LABELS))))
                 assert labels == [(u, v, f"line {number}") for u, v, number in expected]
 
 
@@ -138,7 +138,7 @@ def test_edge_lists_are_read_alike_in_blocks_of_any_size(
 def test_ids_are_any_integers_of_64_bits(edges: list[tuple[int, int]], workers: int) -> None:
     content = "".join(f"{u} {v}\n" for u, v in edges)
     with blocks_of(max(map(len, content.split("\n"))) + 9), file_of(content) as path:
-        assert edges_of(open_edge_list(path, MEMORY, workers)) == [(u, v, None) for u, v in edges]
+        assert edges_of(open_edge_list(FileRequest(path, MEMORY, workers))) == [(u, v, None) for u, v in edges]
 
 
 def rows_or_fault(content: bytes) -> list[tuple[int, int, int]] | int:
@@ -156,9 +156,9 @@ def test_ids_of_two_signs_or_out_of_range_are_refused(edges: list[tuple[int, int
         expected = rows_or_fault(content.encode())
         if isinstance(expected, int):
             with pytest.raises(InputError, match=re.escape(f"{path}, line {expected}: ")):
-                edges_of(open_edge_list(path, MEMORY, 2))
+                edges_of(open_edge_list(FileRequest(path, MEMORY, 2)))
         else:
-            assert edges_of(open_edge_list(path, MEMORY, 2)) == [(u, v, None) for u, v, _ in expected]
+            assert edges_of(open_edge_list(FileRequest(path, MEMORY, 2))) == [(u, v, None) for u, v, _ in expected]
 
 
 @SHORT
@@ -167,15 +167,16 @@ def test_the_first_bad_line_is_named_whatever_follows(good: list[str], bad: str,
     content = end.join([*good, bad, *rest, ""])
     with blocks_of(max(map(len, content.split("\n"))) + 9), file_of(content) as path:
         for workers in (1, 3):
+            file = FileRequest(path, MEMORY, workers, columns=ColumnRequest(EDGES, ids="integers"))
             with pytest.raises(InputError) as caught:
-                edges_of(open_edge_list(path, MEMORY, workers, None, ColumnRequest(EDGES, ids="integers")))
+                edges_of(open_edge_list(file))
             assert str(caught.value).startswith(f"{path}, line {len(good) + 1}: ")
 
 
 @pytest.mark.parametrize("block", [8, 9, 13, 64, 2**20])
 def test_a_csv_header_and_a_byte_order_mark_are_skipped_in_any_block(block: int) -> None:
     with blocks_of(block), file_of("\ufeffa,b\n1,2\n\n3,4\n", "g.csv") as path:
-        assert edges_of(open_edge_list(path, MEMORY, 2)) == [(1, 2, None), (3, 4, None)]
+        assert edges_of(open_edge_list(FileRequest(path, MEMORY, 2))) == [(1, 2, None), (3, 4, None)]
 
 
 @SHORT
@@ -202,7 +203,7 @@ def test_vertices_and_edges_may_be_mixed(
     with blocks_of(block):
         for kind, header in ((open_lg, "t # 1"), (open_graph, f"t {len(labels)} {len(edges)}")):
             with file_of("\n".join([header, *lines, *(["t # -1"] if kind is open_lg else [])])) as path:
-                raw = kind(path, MEMORY, workers)
+                raw = kind(FileRequest(path, MEMORY, workers))
                 has_labels = labelled and kind is open_lg
                 assert edges_of(raw) == [(e[0], e[1], e[2] if has_labels else None) for e in drawn]
                 assert raw.id_range == (vertices[0], vertices[-1])
@@ -217,14 +218,14 @@ def test_matrix_market_entries_are_checked_and_counted_across_blocks() -> None:
     body = "".join(f"{i} {j}\n" for i, j in rows)
     with blocks_of(70):
         with file_of(header.format(500) + body) as path:
-            raw = open_matrix_market(path, MEMORY, 2)
+            raw = open_matrix_market(FileRequest(path, MEMORY, 2))
             assert edges_of(raw) == [(i, j, None) for i, j in rows]
             assert raw.id_range == (1, 90)
         with file_of(header.format(501) + body) as path, pytest.raises(InputError, match="line 3: 501 entries are"):
-            edges_of(open_matrix_market(path, MEMORY, 2))
+            edges_of(open_matrix_market(FileRequest(path, MEMORY, 2)))
         bad = header.format(502) + body + "91 1\n0 1\n"
         with file_of(bad) as path, pytest.raises(InputError, match="line 504: entry 91 1 is outside"):
-            edges_of(open_matrix_market(path, MEMORY, 2))
+            edges_of(open_matrix_market(FileRequest(path, MEMORY, 2)))
 
 
 def random_lines(count: int) -> bytes:
@@ -244,15 +245,18 @@ def test_damage_in_the_middle_comes_after_the_edges_and_the_bad_lines_before_it(
     with blocks_of(4096):
         write(content)
         sizes: list[int] = []
-        with open_edge_list(path, MEMORY, 2) as raw, pytest.raises(InputError, match="truncated or damaged"):
+        with (
+            open_edge_list(FileRequest(path, MEMORY, 2)) as raw,
+            pytest.raises(InputError, match="truncated or damaged"),
+        ):
             sizes.extend(len(block.src) for block in raw.blocks)
         assert sum(sizes) > 10_000
         write(b"1 2\n3\n" + content)
         with pytest.raises(InputError, match="line 2: too few columns"):
-            edges_of(open_edge_list(path, MEMORY, 2))
+            edges_of(open_edge_list(FileRequest(path, MEMORY, 2)))
 
 
-@pytest.mark.parametrize("reading", [open_parquet, open_parquet_labels])
+@pytest.mark.parametrize("reading", [open_parquet, ParquetLabels])
 @pytest.mark.parametrize("kind", [np.int64, np.int32, np.uint64])
 def test_parquet_of_many_row_groups_is_read_in_order(
     tmp_path: Path, reading: Callable[..., EdgeStream | LabelSource], kind: type
@@ -263,7 +267,7 @@ def test_parquet_of_many_row_groups_is_read_in_order(
     names = ("src", "dst") if reading is open_parquet else ("vertex", "label")
     pq.write_table(pa.table({"x": src, names[0]: src, names[1]: dst}), path, row_group_size=700)
     # The smallest batches: 4096 rows, across row groups.
-    opened = reading(path, 1, 2)
+    opened = reading(FileRequest(path, 1, 2, columns=ColumnRequest(EDGES if reading is open_parquet else LABELS)))
     if isinstance(opened, EdgeStream):
         assert edges_of(opened) == list(zip(src.tolist(), dst.tolist(), [None] * len(src), strict=True))
     else:
@@ -279,7 +283,7 @@ def test_the_first_bad_row_of_a_parquet_file_is_named(tmp_path: Path, value: int
     src = pa.array(range(2**63, 2**63 + 9000), pa.uint64())
     pq.write_table(pa.table({"src": src, "dst": column}), path, row_group_size=1000)
     with pytest.raises(InputError, match=f"row 4322: column dst {says}"):
-        edges_of(open_parquet(path, 1, 2))
+        edges_of(open_parquet(FileRequest(path, 1, 2)))
 
 
 def test_parquet_that_is_damaged_in_the_middle_is_refused(tmp_path: Path) -> None:
@@ -287,12 +291,12 @@ def test_parquet_that_is_damaged_in_the_middle_is_refused(tmp_path: Path) -> Non
     values = np.random.default_rng(1).integers(0, 2**40, 50_000)
     table = pa.table({"src": values, "dst": values})
     pq.write_table(table, path, row_group_size=5000, write_page_checksum=True)
-    assert len(edges_of(open_parquet(path, 1, 2))) == len(values)
+    assert len(edges_of(open_parquet(FileRequest(path, 1, 2)))) == len(values)
     data = path.read_bytes()
     middle = len(data) // 2
     path.write_bytes(data[:middle] + bytes(50) + data[middle + 50 :])
     with pytest.raises(InputError, match="not a complete Parquet file"):
-        edges_of(open_parquet(path, 1, 2))
+        edges_of(open_parquet(FileRequest(path, 1, 2)))
 
 
 def test_arrays_of_a_block_belong_to_the_receiver(tmp_path: Path) -> None:
@@ -301,7 +305,7 @@ def test_arrays_of_a_block_belong_to_the_receiver(tmp_path: Path) -> None:
     plain = tmp_path / "g.txt"
     plain.write_text("".join(f"{i} {i}\n" for i in range(5000)))
     with blocks_of(4096):
-        for raw in (open_parquet(table, 1, 2), open_edge_list(plain, MEMORY, 2)):
+        for raw in (open_parquet(FileRequest(table, 1, 2)), open_edge_list(FileRequest(plain, MEMORY, 2))):
             kept = []
             for block in raw.blocks:
                 block.src[:] += 1
@@ -330,9 +334,9 @@ def long_file(tmp_path: Path) -> Path:
 def test_no_thread_outlives_the_iteration(long_file: Path) -> None:
     with blocks_of(4096):
         before = set(threading.enumerate())
-        raw = open_edge_list(long_file, MEMORY, 3)
+        raw = open_edge_list(FileRequest(long_file, MEMORY, 3))
         raw.close()
-        raw = open_edge_list(long_file, MEMORY, 3)
+        raw = open_edge_list(FileRequest(long_file, MEMORY, 3))
         next(raw.blocks)
         assert threads(before)
         raw.close()
@@ -340,20 +344,20 @@ def test_no_thread_outlives_the_iteration(long_file: Path) -> None:
         assert not threads(before)
         assert list(raw.blocks) == []
 
-        edges_of(open_edge_list(long_file, MEMORY, 3))
+        edges_of(open_edge_list(FileRequest(long_file, MEMORY, 3)))
         assert not threads(before)
 
-        forgotten = open_edge_list(long_file, MEMORY, 3)
+        forgotten = open_edge_list(FileRequest(long_file, MEMORY, 3))
         next(forgotten.blocks)
         del forgotten
         assert not threads(before)
 
         with pytest.raises(KeyboardInterrupt):
-            interrupt(open_edge_list(long_file, MEMORY, 3))
+            interrupt(open_edge_list(FileRequest(long_file, MEMORY, 3)))
         assert not threads(before)
 
         long_file.write_bytes(long_file.read_bytes() + b"x\n" + random_lines(20_000))
-        raw = open_edge_list(long_file, MEMORY, 3)
+        raw = open_edge_list(FileRequest(long_file, MEMORY, 3))
         with pytest.raises(InputError, match="line 20001: "):
             deque(raw.blocks, maxlen=0)
         assert not threads(before)
@@ -362,7 +366,8 @@ def test_no_thread_outlives_the_iteration(long_file: Path) -> None:
 def test_progress_is_reported_by_the_iterating_thread(long_file: Path) -> None:
     calls = []
     with blocks_of(4096):
-        edges_of(open_edge_list(long_file, MEMORY, 2, lambda *call: calls.append((threading.current_thread(), *call))))
+        file = FileRequest(long_file, MEMORY, 2, lambda *call: calls.append((threading.current_thread(), *call)))
+        edges_of(open_edge_list(file))
     size = long_file.stat().st_size
     assert {thread for thread, _, _ in calls} == {threading.current_thread()}
     assert [done for _, done, _ in calls] == sorted(done for _, done, _ in calls)
@@ -383,12 +388,12 @@ def test_a_reader_of_text_stays_under_its_memory(
     # The shortest lines make the most of a block.
     path = tmp_path / "g.txt"
     path.write_text(line)
-    edges_of(reading(path, MEMORY, 1))  # compiled outside the measurement
+    edges_of(reading(FileRequest(path, MEMORY, 1)))  # compiled outside the measurement
     path.write_text(line * 1_000_000)
     memory = 8 * 2**20
     monkeypatch.setattr(text_file, "mmap", SimpleNamespace(mmap=map_memory, MAP_PRIVATE=mmap.MAP_PRIVATE))
     tracemalloc.start()
-    with reading(path, memory, workers) as raw:
+    with reading(FileRequest(path, memory, workers)) as raw:
         count = sum(len(block.src) for block in raw.blocks)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -402,7 +407,7 @@ def test_a_reader_of_parquet_stays_under_its_memory(tmp_path: Path) -> None:
     pq.write_table(pa.table({"src": values, "dst": values}), path, row_group_size=len(values))
     memory = 10 * 2**20
     before = pa.total_allocated_bytes()
-    with open_parquet(path, memory, 2) as raw:
+    with open_parquet(FileRequest(path, memory, 2)) as raw:
         peak = max(pa.total_allocated_bytes() - before for _ in raw.blocks)
     assert 0 < peak < memory
 
@@ -452,7 +457,7 @@ def test_labels_are_placed_by_rank(
         content = "".join(f"{vertex} {value}\n" for vertex, value in pairs) or "#\n"
         with blocks_of(block), file_of(content) as path:
             budget = MemoryBudget("memory.host", 10_000)
-            opened = open_label_list(path, MEMORY, 2)
+            opened = LabelList(FileRequest(path, MEMORY, 2, columns=ColumnRequest(LABELS)))
             if isinstance(expected, str):
                 with pytest.raises(InputError, match=expected):
                     place_labels(opened, Table(vertices), (3, 15), len(vertices), budget)
