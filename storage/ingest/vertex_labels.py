@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from longwall.kernels.jit.compile import compiled
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.memory.reservations import MemoryBudget
 
 Int64s = npt.NDArray[np.int64]
@@ -81,11 +82,13 @@ class LabelSource(ABC):
     verb = "labelled"
 
     named = False
+    texts: LabelNames | None = None
+    """Numbers the labels that are texts, if there may be some, while `blocks` are read."""
 
     @property
     def label_names(self) -> tuple[str, ...] | None:
         """The labels by number where they are texts; known once `blocks` is exhausted."""
-        return None
+        return None if self.texts is None else self.texts.names
 
     @property
     def declares(self) -> bool:

@@ -82,20 +82,15 @@ class ListedLabels(LabelSource):
     source = "labels"
 
     def __init__(self, what: str, vertices: Sequence[Any], kind: str, values: Sequence[Any]) -> None:
-        self._names = LabelNames(kind)
-        numbers = label_numbers(kind, values, self._names)
+        self.texts = LabelNames(kind)
+        numbers = label_numbers(kind, values, self.texts)
         self._block = vertex_block(what, vertices, numbers, "entry {}".format)
-        self._what, self._texts = what, bool(vertices) and isinstance(vertices[0], str)
-
-    @property
-    def label_names(self) -> tuple[str, ...] | None:
-        """See `LabelSource`."""
-        return self._names.names
+        self._what, self._named = what, bool(vertices) and isinstance(vertices[0], str)
 
     def blocks(self) -> Iterator[LabelBlock]:
         """Return all labels as one block; InputError if the vertices of the graph are of another kind."""
-        if self._texts != self.named:
-            here, there = ("texts", "integers") if self._texts else ("integers", "texts")
+        if self._named != self.named:
+            here, there = ("texts", "integers") if self._named else ("integers", "texts")
             raise InputError(f"{self._what} are {here}, but the vertices of the graph are {there}; give both one type")
         yield self._block
 

@@ -78,20 +78,16 @@ class TableLabels(LabelSource):
     """
 
     source = "the labels"
+    texts: LabelNames
 
     def __init__(self, table: Any, notes: DataNotes) -> None:
-        self._table, self._labels = table, LabelNames(self.source)
+        self._table, self.texts = table, LabelNames(self.source)
         self._request = ColumnRequest(LABELS, notes=notes)
-
-    @property
-    def label_names(self) -> tuple[str, ...] | None:
-        """See `LabelSource`."""
-        return self._labels.names
 
     def blocks(self) -> Generator[LabelBlock, None, None]:
         """See `LabelSource`."""
         for where, columns, start, batch in _batches(self.source, self._table, self._request):
-            yield rows_of(where, columns, 1, start, batch, self.named).labelled(self._labels)
+            yield rows_of(where, columns, 1, start, batch, self.named).labelled(self.texts)
 
 
 def _batches(where: str, table: Any, request: ColumnRequest) -> Iterator[tuple[str, list[str], int, Any]]:

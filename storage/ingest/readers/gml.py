@@ -49,12 +49,9 @@ class _NodeLabels(LabelSource):
         """Take the labels of a graph of networkx."""
         try:
             self._labels = networkx_labels(graph, self._attribute)
+            self.texts = self._labels.texts
         except InputError as error:
             raise InputError(f"{self.source}: {error}") from None
-
-    @property
-    def label_names(self) -> tuple[str, ...] | None:
-        return None if self._labels is None else self._labels.label_names
 
     def blocks(self) -> Iterator[LabelBlock]:
         assert self._labels is not None

@@ -157,12 +157,8 @@ class _Labels(LabelSource):
     """The labels of the vertices of a database."""
 
     def __init__(self, file: _Database) -> None:
-        self.source = file.source
+        self.source, self.texts = file.source, file.labels.of_vertices
         self._file = file
-
-    @property
-    def label_names(self) -> tuple[str, ...] | None:
-        return self._file.labels.of_vertices.names
 
     def blocks(self) -> Generator[LabelBlock, None, None]:
         for lines in self._file.vertices():

@@ -126,17 +126,15 @@ class _ElementLabels:
 class _NodeLabels(LabelSource):
     """An attribute of nodes, which is read once the edges are; nodes without it have no label."""
 
+    texts: LabelNames
+
     def __init__(self, path: Path, network: Network, attribute: str, most: int, vertices: NodeNames) -> None:
         self.source = str(path)
         self._reading, self._attribute = partial(network.open, path, "node", attribute, most), attribute
-        self._names, self._vertices = LabelNames(self.source), vertices
-
-    @property
-    def label_names(self) -> tuple[str, ...] | None:
-        return self._names.names
+        self.texts, self._vertices = LabelNames(self.source), vertices
 
     def blocks(self) -> Iterator[LabelBlock]:
-        reader, labels = self._reading(), _ElementLabels("nodes", self._names)
+        reader, labels = self._reading(), _ElementLabels("nodes", self.texts)
         given = False
         for nodes in reader.read(None):
             given = given or any(node.value for node in nodes)

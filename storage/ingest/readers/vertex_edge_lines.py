@@ -105,6 +105,7 @@ class _TaggedFile(LabelSource):
         self.source, self._notes = str(request.path), request.columns.notes
         self.declared = Declared()
         self.labels = LineLabels(request, b"ve", _END, self._check_header)
+        self.texts = self.labels.of_vertices
         self._vertices: int | None = None
 
     def stream(self, edge_labels: LabelNames | None = None) -> EdgeStream:
@@ -112,10 +113,6 @@ class _TaggedFile(LabelSource):
         return EdgeStream(
             self.source, self.edges(), self, self.declared, edge_label_names=edge_labels, notes=self._notes
         )
-
-    @property
-    def label_names(self) -> tuple[str, ...] | None:
-        return self.labels.of_vertices.names
 
     @property
     def declares(self) -> bool:

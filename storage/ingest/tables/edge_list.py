@@ -62,21 +62,18 @@ class LabelList(LabelSource):
         From the iteration, with file and line: the file cannot be read, or a line is not a vertex and a label.
     """
 
+    texts: LabelNames
+
     def __init__(self, file: FileRequest) -> None:
         self.source = str(file.path)
-        self._labels, self._file = LabelNames(self.source), file
-
-    @property
-    def label_names(self) -> tuple[str, ...] | None:
-        """See `LabelSource`."""
-        return self._labels.names
+        self.texts, self._file = LabelNames(self.source), file
 
     def blocks(self) -> Generator[LabelBlock, None, None]:
         """See `LabelSource`."""
         for lines, layout in _rows(self._file, 1, self.named):
             named: NamedColumns = lines.converted
             vertices = named.vertices if layout.texts[0] else None
-            values = lines.columns[1] if not layout.texts[1] else self._labels.numbers(_given(named.labels))
+            values = lines.columns[1] if not layout.texts[1] else self.texts.numbers(_given(named.labels))
             if vertices is None:
                 yield LabelBlock(lines.columns[0], values, lines.place, unsigned=lines.unsigned)
             else:

@@ -53,19 +53,16 @@ def open_parquet(file: FileRequest) -> EdgeStream:
 class ParquetLabels(LabelSource):
     """Labels in columns vertex (or id, node, v) and label, or the only two columns; errors are as of `open_parquet`."""
 
+    texts: LabelNames
+
     def __init__(self, file: FileRequest) -> None:
         self.source = str(file.path)
-        self._labels, self._file = LabelNames(self.source), file
-
-    @property
-    def label_names(self) -> tuple[str, ...] | None:
-        """See `LabelSource`."""
-        return self._labels.names
+        self.texts, self._file = LabelNames(self.source), file
 
     def blocks(self) -> Generator[LabelBlock, None, None]:
         """See `LabelSource`."""
         for part in _rows(self._file, 1, self.named):
-            yield part.labelled(self._labels)
+            yield part.labelled(self.texts)
 
 
 def _rows(file: FileRequest, ends: int, named: bool | None) -> Generator[Rows, None, None]:
