@@ -36,7 +36,7 @@ def _blocks(file: FileRequest, declared: Declared) -> Generator[EdgeBlock, None,
         declared.matrix = kind == "sp"
         declared.id_range, declared.vertices, declared.may_be_empty = (1, size), size, size > announced == 0
         found = 0
-        for lines in text.parse_tagged(b"a" if declared.matrix else b"en", comments=b"c", width=2):
+        for lines in text.parse(text.tagged_rows(b"a" if declared.matrix else b"en", comments=b"c", width=2)):
             edges = lines.select(lines.tags != _NODE)
             ends = edges.columns
             bad = ((ends < 1) | (ends > size)).any(axis=0)

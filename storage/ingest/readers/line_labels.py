@@ -25,7 +25,7 @@ class LineLabels:
     file
         The file.
     letters, end
-        See `TextFile.parse_tagged`.
+        See `TextFile.tagged_rows` and `TextFile.parse`.
     take_header
         Consumes the header lines.
     """
@@ -61,7 +61,7 @@ class LineLabels:
         progress, bytes_per_byte = file.progress if reports else None, BYTES_PER_BYTE if convert else BYTES_OF_INTEGERS
         with TextFile(*file.opening, progress, bytes_per_byte) as text:
             self._take_header(text)
-            for lines in text.parse_tagged(self._letters, self._end.encode(), convert):
+            for lines in text.parse(text.tagged_rows(self._letters, convert), self._end.encode()):
                 if convert is not None:
                     vertices, edges = self._labelled(lines.columns, lines.tags)
                     of_vertices, of_edges = lines.converted

@@ -34,7 +34,7 @@ def _blocks(file: FileRequest, declared: Declared) -> Generator[EdgeBlock, None,
         declared.id_range, declared.vertices, declared.may_be_empty = (1, size), size, size > 0
         found = 0
         text.peek()
-        for lines in text.parse(fields=text.count_fields()):
+        for lines in text.parse(text.rows(fields=text.count_fields())):
             _check_range(text, lines, size)
             found += lines.columns.shape[1]
             yield EdgeBlock(lines.columns[0], lines.columns[1])

@@ -81,7 +81,7 @@ class _Column(LabelSource):
         """Read the file."""
         rows = 0
         with TextFile(*self._opening) as text:
-            for lines in text.parse(places=(0,), fields=1):
+            for lines in text.parse(text.rows((0,), fields=1)):
                 rows += lines.columns.shape[1]
                 yield lines
         self.rows = rows
@@ -121,7 +121,7 @@ def _blocks(file: FileRequest, declared: Declared, indicator: _Column) -> Genera
     following = _InOrder(column) if column is not None else None
     entries = 0
     with TextFile(*file.opening, file.progress) as text:
-        for lines in text.parse(fields=2):
+        for lines in text.parse(text.rows(fields=2)):
             ends = lines.columns
             bad = ((ends < 1) | (ends > size)).any(axis=0)
             if bad.any():

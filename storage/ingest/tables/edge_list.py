@@ -164,17 +164,8 @@ def _rows(file: FileRequest, ends: int, named: bool | None) -> Generator[tuple[L
         convert = NamedRows(ends, layout.texts, request.ids != "names" and not drops) if texts else None
         comments, role = b"" if layout.header else COMMENTS, request.names.role
         roles = [""] * ends + [role] * (len(layout.texts) - ends)
-        for lines in text.parse(
-            layout.places,
-            layout.separator,
-            layout.fields,
-            convert,
-            wide=ends,
-            comments=comments,
-            roles=roles,
-            drops=drops,
-            missing=missing,
-        ):
+        rows = text.rows(layout.places, layout.separator, layout.fields, convert, ends, comments, drops, missing)
+        for lines in text.parse(rows, roles=roles):
             if lines.converted is not None and lines.converted.missing[0] >= 0:
                 raise _missing(file.path, lines, DROP if drops is None else DROP_ENDS)
             yield lines, layout

@@ -18,7 +18,7 @@ from longwall.storage.ingest.tables.columns import (
     separator_of,
 )
 from longwall.storage.ingest.text.missing_rows import MISSING
-from longwall.storage.ingest.text.parsed_rows import COMMENTS
+from longwall.storage.ingest.text.parsed_rows import COMMENTS, Spans
 from longwall.storage.ingest.text.text_file import TextFile
 from longwall.storage.ingest.text.text_kernel import BLANKS, OWN_SEPARATOR
 from longwall.storage.system.arguments import brief
@@ -295,15 +295,16 @@ def with_text_labels(text: TextFile, line: str, layout: TextLayout, request: Col
     if column < ends or layout.texts[column] or (ends == 1 and not _may_be_texts(request)):
         return layout
     comments = b"" if layout.header else COMMENTS
-    how = layout.places, layout.separator, layout.fields, layout.texts, ends, comments, *dropping(request, ends)
-    if not text.has_texts(column, *how):
+    spans = Spans([at for at, is_text in enumerate(layout.texts) if is_text])
+    how = layout.places, layout.separator, layout.fields, spans, ends, comments, *dropping(request, ends)
+    if not text.has_texts(column, text.rows(*how)):
         return layout
     separator = separator_of(line, True) if layout.separator == OWN_SEPARATOR else layout.separator
     return replace(layout, separator=separator, texts=(*layout.texts[:-1], True))
 
 
 def dropping(request: ColumnRequest, ends: int) -> tuple[bool | None, Sequence[str]]:
-    """Return whether rows are dropped, see `TextFile.parse`, and the words for a missing value."""
+    """Return whether rows are dropped, see `TextFile.rows`, and the words for a missing value."""
     return request.drops if ends == 2 else None, () if request.ids == "names" else MISSING
 
 

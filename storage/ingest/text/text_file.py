@@ -69,7 +69,7 @@ class _EndlessLine(Exception):
 
 
 class TextFile:
-    """A text file, opened: `peek` and `take` read a header line by line, `parse` or `parse_tagged` the rest.
+    """A text file, opened: `peek` and `take` read a header line by line, `parse` the rest.
 
     Parameters
     ----------
@@ -90,6 +90,8 @@ class TextFile:
 
     Attributes
     ----------
+    tab_separates
+        Whether a tab separates fields even if one of them is empty.
     last_comment
         The comment above the line that `peek` returned, "" if there is none.
     comments
@@ -126,7 +128,7 @@ class TextFile:
             raise
         if self._header and self._header.buffer[: len(_BYTE_ORDER_MARK)] == _BYTE_ORDER_MARK:
             self._move(len(_BYTE_ORDER_MARK))
-        if is_table and self._header and not self._tab_separates:
+        if is_table and self._header and not self.tab_separates:
             self._separate_by_tabs(tabs_separate(self._header.buffer[self._header.start : self._header.end]))
 
     def __enter__(self) -> "TextFile":
@@ -136,11 +138,6 @@ class TextFile:
         if self._parsing is not None:
             self._parsing.close()
         self._source.close()
-
-    @property
-    def tab_separates(self) -> bool:
-        """Whether a tab separates fields even if one of them is empty."""
-        return self._tab_separates
 
     def error(self, line: int, what: str) -> InputError:
         """Make the error for a line (from 1)."""
@@ -158,7 +155,7 @@ class TextFile:
             A line holds binary data, or a carriage return inside.
         """
         while True:
-            text = self._look()
+            text = self.look()
             if self._header is None or text[:1] not in (("", "#", "%") if comments else ("",)):
                 return self._line, text
             if comments:
@@ -179,13 +176,9 @@ class TextFile:
         found = re.compile(rb"(?m)(?:^|[,;|\t\"])[ ]*(?:%b)[ ]*(?:[,;|\t\"\r]|$)" % words)
         return found.search(self._header.buffer, self._header.start, self._header.end) is not None
 
-    def look(self) -> str:
-        """Return the next line, even if it is blank or a comment."""
-        return self._look()
-
     def take(self) -> tuple[int, str]:
         """Return number and text of the next line, whatever it is, and consume it."""
-        number, text = self._line, self._look()
+        number, text = self._line, self.look()
         if self._header is not None:
             stop = self._header.buffer.find(b"\n", self._header.start, self._header.end)
             self._move(self._header.end if stop < 0 else stop + 1)
@@ -198,10 +191,10 @@ class TextFile:
             return 0
         stop = self._header.buffer.find(b"\n", self._header.start, self._header.end)
         row = Block(self._header.buffer, self._header.start, self._header.end if stop < 0 else stop, 0)
-        parsed = parse_block(row, Rows(self._kinds, np.arange(2), needed=2, wide=2))
+        parsed = parse_block(row, self.rows(wide=2))
         return parsed.fields if parsed.code == text_kernel.OK else 0
 
-    def parse(
+    def rows(
         self,
         places: tuple[int, ...] = (0, 1),
         separator: int = OWN_SEPARATOR,
@@ -209,11 +202,10 @@ class TextFile:
         convert: "Convert | None" = None,
         wide: int = 0,
         comments: bytes = COMMENTS,
-        roles: Sequence[str] = (),
         drops: bool | None = None,
         missing: Sequence[str] = (),
-    ) -> Generator[Lines, None, None]:
-        """Parse the rest of the file: rows with the same number of fields.
+    ) -> Rows:
+        """Return the format of rows that have the same number of fields.
 
         Parameters
         ----------
@@ -230,67 +222,33 @@ class TextFile:
             hold integers from 0 to 2^63 - 1.
         comments
             Bytes that begin a comment.
-        roles
-            The names of the columns in messages; by default all are ends of edges.
         drops
             Whether to drop and count rows that lack a value in a wide column; None: the format has no such option, and
             messages do not name it.
         missing
             Words that stand for a missing value, if rows are dropped.
-
-        Yields
-        ------
-        Lines
-            A block of lines.
-
-        Raises
-        ------
-        InputError
-            With file and line: binary data, missing columns, empty fields, rows with other fields than `fields`,
-            something else than integers, or integers that are out of range.
         """
         wanted = np.array(places, np.int64)
         kinds = byte_kinds(True) if separator == _TAB else self._kinds
         needed = int((wanted >= 0).sum())
-        rows = Rows(kinds, wanted, needed, separator, fields, b"", comments, convert, wide, drops, missing)
-        yield from self._parse(rows, roles=roles)
+        return Rows(kinds, wanted, needed, separator, fields, b"", comments, convert, wide, drops, missing)
 
-    def parse_tagged(
-        self,
-        letters: bytes,
-        end: bytes | None = None,
-        convert: "Convert | None" = None,
-        comments: bytes = COMMENTS,
-        width: int = 3,
-    ) -> Generator[Lines, None, None]:
-        """Parse the rest of the file: a letter, then two or three integers; what follows them is ignored.
+    def tagged_rows(
+        self, letters: bytes, convert: "Convert | None" = None, comments: bytes = COMMENTS, width: int = 3
+    ) -> Rows:
+        """Return the format of lines of a letter, then two or three integers; what follows them is ignored.
 
         Parameters
         ----------
         letters
             Each line begins with one of these letters; after `t` come `#` and one integer.
-        end
-            A line that ends the file's contents; None: no such line.
         convert
-            As of `parse`; see `text_kernel.parse_lines` for texts behind letters.
+            As of `rows`; see `text_kernel.parse_lines` for texts behind letters.
         comments
             Bytes that begin a comment.
         width
             The number of integers to read of a line, two or three.
-
-        Yields
-        ------
-        Lines
-            A block of lines.
-
-        Raises
-        ------
-        InputError
-            As `parse`.
         """
-        yield from self._parse(self._tagged(letters, convert, comments, width), end)
-
-    def _tagged(self, letters: bytes, convert: "Convert | None", comments: bytes = COMMENTS, width: int = 3) -> Rows:
         separator = BLANKS if convert is not None else OWN_SEPARATOR
         return Rows(self._kinds, np.arange(width), 2, separator, 0, letters, comments, convert)
 
@@ -298,7 +256,7 @@ class TextFile:
         """Whether labels of `v` lines, and of other lines, are texts in the rest of the first block."""
         texts: list[int] = []
         while self._header is not None:
-            rows = self._tagged(letters, Spans(texts) if texts else None)
+            rows = self.tagged_rows(letters, Spans(texts) if texts else None)
             parsed = parse_block(self._header, rows)
             column = 1 if self._header.buffer[parsed.line_at : parsed.line_at + 1] == b"v" else 2
             if parsed.code != text_kernel.NOT_INTEGER or parsed.fields != column or column in texts:
@@ -306,42 +264,37 @@ class TextFile:
             texts.append(column)
         return 1 in texts, 2 in texts
 
-    def has_texts(
-        self,
-        column: int,
-        places: tuple[int, ...],
-        separator: int,
-        fields: int,
-        texts: Sequence[bool],
-        wide: int,
-        comments: bytes,
-        drops: bool | None = None,
-        missing: Sequence[str] = (),
-    ) -> bool:
-        """Whether a column of integers has a text in the rest of the first block.
+    def has_texts(self, column: int, rows: Rows) -> bool:
+        """Whether a column of integers has a text in the rest of the first block."""
+        if self._header is None:
+            return False
+        parsed = parse_block(self._header, rows)
+        found = int(rows.places[parsed.fields]) if parsed.fields < len(rows.places) else -1
+        return parsed.code == text_kernel.NOT_INTEGER and found == column
+
+    def parse(self, rows: Rows, end: bytes | None = None, roles: Sequence[str] = ()) -> Generator[Lines, None, None]:
+        """Parse the rest of the file.
 
         Parameters
         ----------
-        column
-            The column.
-        texts
-            The columns that are texts.
-        places, separator, fields, wide, comments, drops, missing
-            As of `parse`.
-        """
-        if self._header is None:
-            return False
-        kinds = byte_kinds(True) if separator == _TAB else self._kinds
-        wanted = np.array(places, np.int64)
-        spans = Spans([at for at, is_text in enumerate(texts) if is_text])
-        rows = Rows(
-            kinds, wanted, int((wanted >= 0).sum()), separator, fields, b"", comments, spans, wide, drops, missing
-        )
-        parsed = parse_block(self._header, rows)
-        found = places[parsed.fields] if parsed.fields < len(places) else -1
-        return parsed.code == text_kernel.NOT_INTEGER and found == column
+        rows
+            The format of its rows.
+        end
+            A line that ends the file's contents; None: no such line.
+        roles
+            The names of the columns in messages; by default all are ends of edges.
 
-    def _parse(self, rows: Rows, end: bytes | None = None, roles: Sequence[str] = ()) -> Generator[Lines, None, None]:
+        Yields
+        ------
+        Lines
+            A block of lines.
+
+        Raises
+        ------
+        InputError
+            With file and line: binary data, missing columns, empty fields, rows with another number of fields,
+            something else than integers, or integers that are out of range.
+        """
         self._parsing = in_order(self._read, lambda block: parse_block(block, rows), self._workers)
         seen = np.full(2, -1, np.int64)  # lines of the first integers below 0, and from 2^63 on
         try:
@@ -402,8 +355,8 @@ class TextFile:
                 'renumber the vertices, or set graph.ids = "names"',
             )
 
-    def _look(self) -> str:
-        """Return the next line of the header, which may be in the next block."""
+    def look(self) -> str:
+        """Return the next line of the header, which may be in the next block, even if it is blank or a comment."""
         while self._header is not None and self._header.start == self._header.end:
             self._buffers.append(self._header.buffer)
             self._header = self._header_block()
@@ -415,10 +368,10 @@ class TextFile:
             code = text_kernel.LONE_RETURN if fault[0].startswith(b"\r") else text_kernel.BINARY
             raise self.error(self._line, explain(buffer, code, start, fault.start(), end, needed=0))
         line = buffer[start : end if stop < 0 else stop]
-        return line.strip(b" \v\f\r" if self._tab_separates else None).decode("utf-8", "replace")
+        return line.strip(b" \v\f\r" if self.tab_separates else None).decode("utf-8", "replace")
 
     def _separate_by_tabs(self, tab_separates: bool) -> None:
-        self._tab_separates = tab_separates
+        self.tab_separates = tab_separates
         self._kinds = byte_kinds(tab_separates)
         self._passed = re.compile(_PASSED % (_BLANKS_BUT_TAB if tab_separates else _BLANKS))
 
@@ -434,7 +387,7 @@ class TextFile:
         self.last_comment = last.decode("utf-8", "replace") or self.last_comment
         self._line += max(1, passed_lines.count(b"\n"))
         # The skipped lines are not rows, so the parser counts only comments.
-        self.comments += int(parse_block(Block(buffer, start, stop, 0), Rows(self._kinds, np.arange(2), 2)).beyond[2])
+        self.comments += int(parse_block(Block(buffer, start, stop, 0), self.rows()).beyond[2])
         self._move(stop)
 
     def _move(self, start: int) -> None:

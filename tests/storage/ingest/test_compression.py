@@ -196,7 +196,7 @@ def test_the_dictionary_of_xz_counts_as_memory(tmp_path: Path) -> None:
         TextFile(path, 2**23, 1)
     path.write_bytes(lzma.compress(TEXT))
     with TextFile(path, 2**23, 1) as text:
-        assert sum(lines.columns.shape[1] for lines in text.parse()) == len(EDGES)
+        assert sum(lines.columns.shape[1] for lines in text.parse(text.rows())) == len(EDGES)
 
 
 @each_case("suffix", [".xz", ".zip"])

@@ -114,14 +114,14 @@ def test_blank_lines_and_comments_ahead_of_the_rows_are_passed_block_by_block(
     count = 10**6
     path.write_bytes(gzip.compress(line.encode() * count + b"1\t2\n"))
     looks = 0
-    look = TextFile._look
+    look = TextFile.look
 
     def counted(file: TextFile) -> str:
         nonlocal looks
         looks += 1
         return look(file)
 
-    monkeypatch.setattr(TextFile, "_look", counted)
+    monkeypatch.setattr(TextFile, "look", counted)
     for source in (
         open_edge_list(FileRequest(path, MEMORY, 1)).blocks,
         LabelList(FileRequest(path, MEMORY, 1, columns=ColumnRequest(LABELS))).blocks(),
