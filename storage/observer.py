@@ -57,3 +57,40 @@ class NullObserver:
 
     def close(self) -> None:
         """Ignore the event."""
+
+
+class ForwardingObserver:
+    """Passes all events on.
+
+    Parameters
+    ----------
+    observer
+        Receives every event.
+    """
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+
+    def phase(self, name: str, total: int | None, unit: str) -> None:
+        """Pass the event on."""
+        self._observer.phase(name, total, unit)
+
+    def advance(self, n: int) -> None:
+        """Pass the event on."""
+        self._observer.advance(n)
+
+    def near_limit(self, share: float) -> None:
+        """Pass the event on."""
+        self._observer.near_limit(share)
+
+    def note(self, text: str) -> None:
+        """Pass the event on."""
+        self._observer.note(text)
+
+    def watch_budgets(self, look: LookAtBudgets) -> None:
+        """Pass the budgets on."""
+        show_budgets(self._observer, look)
+
+    def close(self) -> None:
+        """Pass the event on."""
+        self._observer.close()

@@ -15,7 +15,7 @@ from longwall.pipeline.execution.rows.row_stream import RowStream
 from longwall.pipeline.functions.one_run import Question
 from longwall.storage.errors import InputError, one_frame
 from longwall.storage.memory.spill_folder import SpillFolder
-from longwall.storage.observer import LookAtBudgets, Observer, show_budgets
+from longwall.storage.observer import ForwardingObserver, Observer
 from longwall.storage.system.signals import interrupted_by, interrupting
 
 if TYPE_CHECKING:
@@ -205,40 +205,25 @@ def _search(
         ended.set()
 
 
-class _EndingObserver:
+class _EndingObserver(ForwardingObserver):
     """Passes events on, and interrupts the work that reports them once the reader of a stream wants no more rows.
 
     The stream itself stops a search; this stops the work before it, such as reading a file.
     """
 
     def __init__(self, observer: Observer, stream: RowStream):
-        self._observer, self._stream = observer, stream
+        super().__init__(observer)
+        self._stream = stream
 
     def phase(self, name: str, total: int | None, unit: str) -> None:
         """Pass the event on."""
         self._go_on()
-        self._observer.phase(name, total, unit)
+        super().phase(name, total, unit)
 
     def advance(self, n: int) -> None:
         """Pass the event on."""
         self._go_on()
-        self._observer.advance(n)
-
-    def near_limit(self, share: float) -> None:
-        """Pass the event on."""
-        self._observer.near_limit(share)
-
-    def note(self, text: str) -> None:
-        """Pass the event on."""
-        self._observer.note(text)
-
-    def watch_budgets(self, look: LookAtBudgets) -> None:
-        """Pass the budgets on."""
-        show_budgets(self._observer, look)
-
-    def close(self) -> None:
-        """Pass the event on."""
-        self._observer.close()
+        super().advance(n)
 
     def _go_on(self) -> None:
         if self._stream.closed:

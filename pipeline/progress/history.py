@@ -10,7 +10,7 @@ from typing import Any
 
 from longwall.pipeline.progress.compile_seconds import compile_seconds
 from longwall.storage.memory.process_memory import resident_bytes, resident_peak
-from longwall.storage.observer import LookAtBudgets, Observer, show_budgets
+from longwall.storage.observer import ForwardingObserver, Observer
 
 _MOST_PHASES = 400
 _MOST_NOTES = 50
@@ -18,7 +18,7 @@ _MOST_SAMPLES = 240
 _SAMPLE_SECONDS = 0.1  # twice as long whenever there would be too many samples
 
 
-class History:
+class History(ForwardingObserver):
     """An observer that remembers events and passes them on.
 
     Parameters
@@ -36,8 +36,9 @@ class History:
     """
 
     def __init__(self, observer: Observer, *, watching: bool = True):
+        super().__init__(observer)
         self.timings: dict[str, float] = {}
-        self._observer, self._watching = observer, watching
+        self._watching = watching
         self._began = time.perf_counter()
         self._lock = threading.Lock()
         self._parts: list[dict[str, Any]] = []
@@ -56,30 +57,14 @@ class History:
                 self._phases.append({"name": name, "begin": now, "end": None})
             else:
                 self._left_out += 1
-        self._observer.phase(name, total, unit)
-
-    def advance(self, n: int) -> None:
-        """Pass the event on."""
-        self._observer.advance(n)
-
-    def near_limit(self, share: float) -> None:
-        """Pass the event on."""
-        self._observer.near_limit(share)
+        super().phase(name, total, unit)
 
     def note(self, text: str) -> None:
         """Remember the message."""
         with self._lock:
             if len(self._notes) < _MOST_NOTES:
                 self._notes.append({"seconds": self._now(), "text": text})
-        self._observer.note(text)
-
-    def watch_budgets(self, look: LookAtBudgets) -> None:
-        """Pass the budgets on."""
-        show_budgets(self._observer, look)
-
-    def close(self) -> None:
-        """Pass the event on."""
-        self._observer.close()
+        super().note(text)
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
