@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from longwall.storage.errors import RunError
 from longwall.storage.graph.graph import Graph
-from longwall.storage.mapping.mapped_arrays import MappedArrays
+from longwall.storage.mapping.mapped_arrays import MappedFile, place_in
 from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.system.concurrency import core_count, map_all
 
@@ -53,35 +53,11 @@ class SharedGraph(NamedTuple):
     """Bytes of the graph that are in memory, not in mapped files."""
 
 
-class _Memory:
-    """An anonymous file, mapped; it stays open as long as an array over it."""
-
-    def __init__(self, nbytes: int):
-        self.nbytes = nbytes
-        self.file = os.memfd_create(_NAME, os.MFD_CLOEXEC)
-        self.path = f"/proc/{os.getpid()}/fd/{self.file}"
-        os.ftruncate(self.file, max(nbytes, 1))
-        self._map = mmap.mmap(self.file, max(nbytes, 1))
-        with suppress(AttributeError, OSError):  # not every system has huge pages, or lends them for this
-            self._map.madvise(mmap.MADV_HUGEPAGE)
-        self.address = np.frombuffer(self._map, np.uint8).ctypes.data
-        self.__array_interface__ = {
-            "shape": (nbytes,),
-            "typestr": "|u1",
-            "data": (self.address, False),
-            "version": 3,
-        }
-
-    def __del__(self) -> None:
-        with suppress(AttributeError, OSError):
-            os.close(self.file)
-
-
 class GraphSharer:
     """Makes arrays that others can map, and says where a graph is; keeps its memory until it is dropped."""
 
     def __init__(self) -> None:
-        self._made: list[_Memory] = []
+        self._made: list[MappedFile] = []
         self._mapped: dict[str, int] = {}
 
     def array(self, length: int, dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -106,12 +82,13 @@ class GraphSharer:
         buffers: list[Any] = []
         pickled = pickle.dumps(replace(graph, files=None), protocol=5, buffer_callback=buffers.append)
         arrays = [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers]
-        places = [self._place(array, graph.files) for array in arrays]
+        files = [] if graph.files is None else graph.files.files
+        places: list[tuple[str, int, int] | None] = [place_in([*self._made, *files], array) for array in arrays]
         missing = [i for i, place in enumerate(places) if place is None]
         sizes = [len(pickled), *(arrays[i].nbytes for i in missing)]
         ends = np.cumsum([-(-size // _UNIT) * _UNIT for size in sizes]).tolist()
         host.charge(ends[-1], "what the workers share of the graph")
-        self._mapped = {} if graph.files is None else graph.files.descriptors()
+        self._mapped = {file.path: file.descriptor for file in files}
         memory = self._new(ends[-1])
         content: NDArray[np.uint8] = np.asarray(memory)
         copied = [np.frombuffer(pickled, np.uint8)]
@@ -125,18 +102,14 @@ class GraphSharer:
 
     def files(self) -> dict[str, int]:
         """Return the descriptor of each file that the shared graph is in, by its path."""
-        return {memory.path: memory.file for memory in self._made} | self._mapped
+        return {memory.path: memory.descriptor for memory in self._made} | self._mapped
 
-    def _new(self, nbytes: int) -> _Memory:
-        self._made.append(_Memory(nbytes))
-        return self._made[-1]
-
-    def _place(self, array: NDArray[np.uint8], files: MappedArrays | None) -> tuple[str, int, int] | None:
-        for memory in self._made:
-            offset = array.ctypes.data - memory.address
-            if array.nbytes and 0 <= offset <= memory.nbytes - array.nbytes:
-                return memory.path, offset, array.nbytes
-        return None if files is None else files.place(array)
+    def _new(self, nbytes: int) -> MappedFile:
+        memory = MappedFile(os.memfd_create(_NAME, os.MFD_CLOEXEC), nbytes, os.ftruncate)
+        with suppress(AttributeError, OSError):  # not every system has huge pages, or lends them for this
+            memory.map.madvise(mmap.MADV_HUGEPAGE)
+        self._made.append(memory)
+        return memory
 
 
 def _copy(arrays: Sequence[NDArray[np.uint8]], starts: Sequence[int], content: NDArray[np.uint8]) -> None:

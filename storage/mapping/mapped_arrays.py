@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +18,6 @@ from longwall.storage.mapping.unmapping import Unmapper
 from longwall.storage.memory.resources import Resources
 
 WHAT = "a file with the graph"
-_allocate = os.posix_fallocate
 
 
 class Place(NamedTuple):
@@ -39,18 +38,23 @@ class MappedArrays:
     ----------
     resources
         The disk's budget pays for the files, which lie in the spill folder.
+
+    Attributes
+    ----------
+    files
+        The files, each with one array.
     """
 
     def __init__(self, resources: Resources) -> None:
         self._disk, self._spill = resources.disk, resources.spill
-        self._files: list[_MappedFile] = []
+        self.files: list[MappedFile] = []
         self._reserved = 0
         self._unmapper = Unmapper(lambda: resources.host.free)
 
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays together."""
-        return sum(file.nbytes for file in self._files)
+        return sum(file.nbytes for file in self.files)
 
     def require(self, nbytes: int) -> None:
         """Refuse arrays of a given number of bytes in all, before the first of them is made, where they have no room.
@@ -77,14 +81,14 @@ class MappedArrays:
             return np.empty(length, dtype)
         self._disk.charge(nbytes, WHAT)
         try:
-            file = _MappedFile(os.fspath(self._spill.path), nbytes)
+            file = MappedFile(_nameless(os.fspath(self._spill.path)), nbytes, _allocate)
         except OSError as error:
             self._disk.charge(-nbytes, "")
             reason = error.strerror or str(error)
             raise RunError(
                 f"{self._spill.path.parent}: {WHAT} cannot be made ({reason}): free space there, {self._spill.advice}"
             ) from error
-        self._files.append(file)
+        self.files.append(file)
         self._reserved += nbytes
         self._unmapper.watch(file.unmap)
         return np.asarray(file).view(dtype)
@@ -92,33 +96,29 @@ class MappedArrays:
     def close(self) -> None:
         """Return the bytes to the disk's budget; a file goes with the last array that is in it."""
         self._disk.charge(-self._reserved, "")
-        self._files, self._reserved = [], 0
+        self.files, self._reserved = [], 0
         self._unmapper.close()
 
-    def place(self, array: NDArray[Any]) -> Place | None:
-        """Return where an array, or a part of one, is; None where it was not made here."""
-        for file in self._files:
-            offset = array.ctypes.data - file.address
-            if array.nbytes and 0 <= offset <= file.nbytes - array.nbytes:
-                return Place(file.path, offset, array.nbytes)
-        return None
 
-    def descriptors(self) -> dict[str, int]:
-        """Return the descriptor of each file, by the path that `place` gives."""
-        return {file.path: file.descriptor for file in self._files}
+class MappedFile:
+    """A file without a name, mapped; it stays open as long as an array over it.
 
+    Parameters
+    ----------
+    descriptor
+        The file, which is empty; it is closed in the end.
+    nbytes
+        Its size.
+    make_room
+        Is called with both, and lets the file grow.
+    """
 
-class _MappedFile:
-    """A file without a name, mapped; it stays open as long as an array over it."""
-
-    def __init__(self, folder: str, nbytes: int) -> None:
-        self.nbytes = nbytes
-        self.descriptor = _nameless(folder)
-        self.path = f"/proc/{os.getpid()}/fd/{self.descriptor}"
-        # A full disk is found out here: once the file is mapped, it would end the process.
-        _allocate(self.descriptor, 0, nbytes)
-        self._map = mmap.mmap(self.descriptor, nbytes)
-        self.address = np.frombuffer(self._map, np.uint8).ctypes.data
+    def __init__(self, descriptor: int, nbytes: int, make_room: Callable[[int, int], object]) -> None:
+        self.descriptor, self.nbytes = descriptor, nbytes
+        self.path = f"/proc/{os.getpid()}/fd/{descriptor}"
+        make_room(descriptor, max(nbytes, 1))
+        self.map = mmap.mmap(descriptor, max(nbytes, 1))
+        self.address = np.frombuffer(self.map, np.uint8).ctypes.data
         self.__array_interface__ = {
             "shape": (nbytes,),
             "typestr": "|u1",
@@ -129,12 +129,26 @@ class _MappedFile:
     @property
     def unmap(self) -> Callable[[], None]:
         """Takes the pages out of the process's memory; the next access brings them back from the file."""
-        pages = self._map
+        pages = self.map
         return lambda: pages.madvise(mmap.MADV_DONTNEED)
 
     def __del__(self) -> None:
         with suppress(AttributeError, OSError):
             os.close(self.descriptor)
+
+
+def place_in(files: Iterable[MappedFile], array: NDArray[Any]) -> Place | None:
+    """Return where an array, or a part of one, is; None where it is in none of the files."""
+    for file in files:
+        offset = array.ctypes.data - file.address
+        if array.nbytes and 0 <= offset <= file.nbytes - array.nbytes:
+            return Place(file.path, offset, array.nbytes)
+    return None
+
+
+def _allocate(descriptor: int, nbytes: int) -> None:
+    """Give a file its room: once it is mapped, a full disk would end the process."""
+    os.posix_fallocate(descriptor, 0, nbytes)
 
 
 def _nameless(folder: str) -> int:

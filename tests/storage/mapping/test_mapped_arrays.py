@@ -18,7 +18,7 @@ from budgets import make_budgets
 
 from longwall.storage.errors import RunError
 from longwall.storage.mapping import mapped_arrays, unmapping
-from longwall.storage.mapping.mapped_arrays import MappedArrays
+from longwall.storage.mapping.mapped_arrays import MappedArrays, place_in
 from longwall.storage.mapping.unmapping import Unmapper, resident_file_bytes
 from longwall.storage.memory.reservations import BudgetExceeded
 from longwall.storage.memory.resources import Resources
@@ -53,12 +53,12 @@ def test_arrays_hold_what_is_written(resources: Resources, monkeypatch: pytest.M
     assert (arrays[0].sum(), arrays[2].sum()) == (499500, 35)
     assert files.nbytes == resources.disk.used == 8 * 1005
     assert not list(resources.spill.path.iterdir())
-    place = files.place(arrays[0][10:20])
+    place = place_in(files.files, arrays[0][10:20])
     assert place is not None
     assert (place.offset, place.nbytes) == (80, 80)
     assert np.fromfile(place.path, np.int64, count=10, offset=80).tolist() == list(range(10, 20))
-    assert files.place(np.arange(5)) is None
-    assert files.place(arrays[1]) is None
+    assert place_in(files.files, np.arange(5)) is None
+    assert place_in(files.files, arrays[1]) is None
 
 
 def test_the_disk_has_room_or_there_is_a_message(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +113,7 @@ def test_pages_are_unmapped_beyond_the_budget(resources: Resources, monkeypatch:
     allowed = size
     unmapper = Unmapper(lambda: allowed)
     unmapper._before = before
-    for file in files._files:
+    for file in files.files:
         unmapper.watch(file.unmap)
     assert not unmapper.look()
     allowed = 1 << 25
@@ -127,7 +127,7 @@ _CHILD = """
 import os, signal, sys
 import numpy as np
 from pathlib import Path
-from longwall.storage.mapping.mapped_arrays import MappedArrays
+from longwall.storage.mapping.mapped_arrays import MappedArrays, place_in
 from longwall.storage.memory.resources import open_resources
 
 resources = open_resources(host=1 << 24, disk=1 << 30, spill=Path(sys.argv[1]))
