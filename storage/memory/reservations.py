@@ -72,6 +72,8 @@ class MemoryBudget:
         Bytes in all.
     advice
         What the user can do where it is too small.
+    used, peak
+        Bytes in use now, and the most that were ever in use at once.
 
     Parameters
     ----------
@@ -85,7 +87,7 @@ class MemoryBudget:
         self.option = option
         self.limit = limit
         self.advice = advice or f"raise {option}"
-        self._used = self._peak = 0
+        self.used = self.peak = 0
         self._written, self._writing = 0, 0.0
         self._lock = threading.RLock()  # a finalizer may release bytes while its thread is in here
 
@@ -103,13 +105,13 @@ class MemoryBudget:
     def charge(self, size: int, what: str) -> None:
         """Add `size` bytes, which may be negative, to those in use; see `reserve`."""
         with self._lock:
-            if size > 0 and self._used + size > self.limit:
+            if size > 0 and self.used + size > self.limit:
                 raise BudgetExceeded(
                     f"no room for {what} ({round_size(size)}): {self.option} = {round_size(self.limit)} has "
-                    f"{round_size(self.limit - self._used)} left: {self.advice}"
+                    f"{round_size(self.limit - self.used)} left: {self.advice}"
                 )
-            self._used += size
-            self._peak = max(self._peak, self._used)
+            self.used += size
+            self.peak = max(self.peak, self.used)
 
     def add_writing(self, size: int, seconds: float) -> None:
         """Note how many bytes were written to the disk of this budget, and how long that took."""
@@ -123,28 +125,18 @@ class MemoryBudget:
         return self._written, self._writing
 
     @property
-    def used(self) -> int:
-        """Bytes in use now."""
-        return self._used
-
-    @property
     def free(self) -> int:
         """Bytes that may still be reserved."""
-        return self.limit - self._used
-
-    @property
-    def peak(self) -> int:
-        """The most bytes that were ever in use at once."""
-        return self._peak
+        return self.limit - self.used
 
     @contextmanager
     def watched(self) -> Iterator[Callable[[], int]]:
         """Yield a function that returns the most bytes that the block has had in use, beyond those at its beginning."""
         with self._lock:
-            before, used = self._peak, self._used
-            self._peak = used
+            before, used = self.peak, self.used
+            self.peak = used
         try:
-            yield lambda: self._peak - used
+            yield lambda: self.peak - used
         finally:
             with self._lock:
-                self._peak = max(before, self._peak)
+                self.peak = max(before, self.peak)

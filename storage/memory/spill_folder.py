@@ -39,20 +39,17 @@ class SpillFolder:
     ----------
     advice
         See above.
+    parent
+        The folder that it is made in, absolute.
     """
 
     def __init__(self, parent: Path, *, advice: str = "choose another memory.spill, or raise memory.host"):
         self.advice = advice
-        self._parent = user_path(parent).absolute()
+        self.parent = user_path(parent).absolute()
         self._path: Path | None = None
         self._lock = -1
         self._made: set[Path] = set()
         self._mutex = threading.Lock()
-
-    @property
-    def parent(self) -> Path:
-        """The folder that it is made in, absolute."""
-        return self._parent
 
     @property
     def path(self) -> Path:
@@ -69,7 +66,7 @@ class SpillFolder:
                     self._path = self._make()
                 except OSError as error:
                     raise RunError(
-                        f"{self._parent}: nothing can be spilled there ({error.strerror or error}): {self.advice}"
+                        f"{self.parent}: nothing can be spilled there ({error.strerror or error}): {self.advice}"
                     ) from error
             return self._path
 
@@ -81,7 +78,7 @@ class SpillFolder:
         InputError
             If it lies below a file, or in a place such as /proc.
         """
-        parents = (self._parent.absolute(), *self._parent.absolute().parents)
+        parents = (self.parent.absolute(), *self.parent.absolute().parents)
         there = next(above for above in parents if os.access(above, os.F_OK))
         # File systems of a network may not report their size either: only trying says whether they take files.
         if not there.is_dir() or os.statvfs(there).f_blocks == 0:
@@ -94,9 +91,9 @@ class SpillFolder:
     def _make(self) -> Path:
         lost = 0
         while True:
-            self._made.update(missing_folders(self._parent))
+            self._made.update(missing_folders(self.parent))
             try:
-                self._parent.mkdir(parents=True, exist_ok=True)
+                self.parent.mkdir(parents=True, exist_ok=True)
             except FileNotFoundError:  # another run removed a folder around it, which it had made
                 lost += 1
                 if lost == _MOST_LOST:
@@ -105,16 +102,16 @@ class SpillFolder:
             except FileExistsError:
                 # Looked at once: another run may have removed the folder meanwhile, and made it again.
                 try:
-                    folder = S_ISDIR(self._parent.stat().st_mode)
+                    folder = S_ISDIR(self.parent.stat().st_mode)
                 except FileNotFoundError:
-                    folder = not self._parent.is_symlink()
+                    folder = not self.parent.is_symlink()
                 if not folder:
                     raise
                 continue
-            with _locked(self._parent) as there:
+            with _locked(self.parent) as there:
                 if there:
-                    _remove_abandoned(self._parent)
-                    path = self._parent / f"longwall-spill-{uuid.uuid4().hex[:12]}"
+                    _remove_abandoned(self.parent)
+                    path = self.parent / f"longwall-spill-{uuid.uuid4().hex[:12]}"
                     path.mkdir()
                     try:
                         self._lock = hold(path)
@@ -129,7 +126,7 @@ class SpillFolder:
         with self._mutex, ExitStack() as held:
             there = False
             with suppress(OSError):  # without a lock, what is beside the folder stays
-                there = held.enter_context(_locked(self._parent))
+                there = held.enter_context(_locked(self.parent))
             if self._path is None and not there:
                 return
             held.enter_context(undisturbed())
@@ -139,7 +136,7 @@ class SpillFolder:
                 discard_temporary(self._path)
                 self._path = None
             if there:
-                _remove_abandoned(self._parent)
+                _remove_abandoned(self.parent)
                 remove_empty(sorted(self._made, reverse=True))  # the longest path first
 
     def __enter__(self) -> "SpillFolder":

@@ -78,6 +78,11 @@ class ScratchSorter:
         How runs are merged, for comparison: "multi-merge"; "naive", where each pair of runs is searched both ways;
         "split", where runs are cut by a sample and what belongs together is sorted again; "host", on the host's cores.
 
+    Attributes
+    ----------
+    chunk_capacity
+        Keys of a chunk.
+
     Raises
     ------
     BudgetExceeded
@@ -116,8 +121,8 @@ class ScratchSorter:
             self.close()
             raise
         self._chunks: ChunkSorter | None = chunks
-        self._capacity = chunks.capacity
-        spacing = max(1, self._capacity // _CHECKPOINTS, min(self._capacity // _LEAST_CHECKPOINTS, _SPACING))
+        self.chunk_capacity = chunks.capacity
+        spacing = max(1, self.chunk_capacity // _CHECKPOINTS, min(self.chunk_capacity // _LEAST_CHECKPOINTS, _SPACING))
         self._runs = SortedRuns(scratch, layout, spacing)
         self._merged = self._runs  # what is being made of them
         self._open.callback(self._discard)
@@ -127,11 +132,6 @@ class ScratchSorter:
     def spilled(self) -> int:
         """Bytes that the scratch has written to files so far."""
         return self._scratch.spilled
-
-    @property
-    def chunk_capacity(self) -> int:
-        """Keys of a chunk."""
-        return self._capacity
 
     @property
     def num_runs(self) -> int:
@@ -147,10 +147,10 @@ class ScratchSorter:
             If there is no room for it: the keys may be added all the same.
         """
         assert self._chunks is not None
-        chunks, key_bytes = -(-keys // self._capacity), WORD * self.layout.columns
+        chunks, key_bytes = -(-keys // self.chunk_capacity), WORD * self.layout.columns
         self._merger = self._make_merger()
         windows = self._merger.depth + 1
-        held = key_bytes * (chunks * self._capacity + windows * self._merger.capacity)
+        held = key_bytes * (chunks * self.chunk_capacity + windows * self._merger.capacity)
         self._reserved = self._scratch.host.reserve(held, self._scratch.what)
         self._chunks.reserve(chunks)
         self._merger.reserve(windows)
@@ -173,11 +173,11 @@ class ScratchSorter:
             raise TypeError(f"{self.layout} takes uint64 keys of {self.layout.words} words, and its payload as int64")
         start, length = 0, len(columns[0])
         while start < length:
-            stop = min(length, start + self._capacity - self._filled)
+            stop = min(length, start + self.chunk_capacity - self._filled)
             self._chunks.put(self._filled, [column[start:stop] for column in columns])
             self._filled += stop - start
             start = stop
-            if self._filled == self._capacity:
+            if self._filled == self.chunk_capacity:
                 self._sort_chunk(self._chunks)
 
     def finish(self) -> None:
@@ -291,10 +291,10 @@ class ScratchSorter:
             columns = self._waiting.popleft().result()
         except SumOverflow:
             raise _overflow() from None
-        size = self._capacity * WORD
+        size = self.chunk_capacity * WORD
         if self._reserved is not None:
             self._reserved.resize(max(0, self._reserved.size - size * len(columns)), self._scratch.what)
-        whole = self._reserved is not None or len(columns[0]) >= _ADOPTED * self._capacity
+        whole = self._reserved is not None or len(columns[0]) >= _ADOPTED * self.chunk_capacity
         if not whole or not self._runs.adopt(columns, size):
             self._runs.add([columns])
             chunks.recycle(columns)
