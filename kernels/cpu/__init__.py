@@ -6,19 +6,19 @@ from longwall.kernels.jit.lazy_table import lazy_table
 
 if TYPE_CHECKING:
     from longwall.kernels.cpu.frequent.pattern_growth import CpuGrower as grower
-    from longwall.kernels.cpu.homomorphisms.almost_cliques import CpuAlmostCliqueCounter as almost_clique_counter
-    from longwall.kernels.cpu.homomorphisms.diamonds import CpuDiamondCounter as diamond_counter
-    from longwall.kernels.cpu.homomorphisms.five_cycles import CpuFiveCycleCounter as five_cycle_counter
+    from longwall.kernels.cpu.homomorphisms.almost_cliques import almost_clique_counter as almost_clique_counter
+    from longwall.kernels.cpu.homomorphisms.diamonds import diamond_counter as diamond_counter
+    from longwall.kernels.cpu.homomorphisms.five_cycles import five_cycle_counter as five_cycle_counter
     from longwall.kernels.cpu.homomorphisms.inner_counts import inner_counts as inner_counts
-    from longwall.kernels.cpu.homomorphisms.pairs import CpuPairCounter as pair_counter
-    from longwall.kernels.cpu.homomorphisms.prisms import CpuPrismCounter as prism_counter
+    from longwall.kernels.cpu.homomorphisms.pairs import pair_counter as pair_counter
+    from longwall.kernels.cpu.homomorphisms.prisms import prism_counter as prism_counter
     from longwall.kernels.cpu.homomorphisms.rows import CpuRowCounter as row_counter
     from longwall.kernels.cpu.homomorphisms.tables import cliques_of_arcs as cliques_of_arcs
     from longwall.kernels.cpu.homomorphisms.tables import common_neighbours as common_neighbours
     from longwall.kernels.cpu.homomorphisms.tables import paths_of_arcs as paths_of_arcs
     from longwall.kernels.cpu.homomorphisms.tables import reverse_arcs as reverse_arcs
     from longwall.kernels.cpu.homomorphisms.tables import sum_neighbours as sum_neighbours
-    from longwall.kernels.cpu.homomorphisms.wheels import CpuWheelCounter as wheel_counter
+    from longwall.kernels.cpu.homomorphisms.wheels import wheel_counter as wheel_counter
     from longwall.kernels.cpu.kcliques.bitmaps import clique_counter as clique_counter
     from longwall.kernels.cpu.kcliques.large import CpuLargeCliqueCounter as large_clique_counter
     from longwall.kernels.cpu.kcliques.leaves import CpuCliqueLeaves as clique_leaf_counter

@@ -1,10 +1,13 @@
 """The cores of the host, as kernels know them, and checks that kernels share."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from longwall.kernels.exact_numbers import two_words
 from longwall.kernels.interface.engine import Ablation, WorkspaceTooLarge
 
 
@@ -54,3 +57,37 @@ def exact(total: int, estimate: float) -> int:
     if estimate >= 2.0**62:
         raise OverflowError(f"a count of about {estimate:.3g} does not fit 64-bit integers")
     return int(total)
+
+
+class CpuRangeCounter:
+    """Counts with a kernel that is called for one range of roots after the other; a workspace of one worker.
+
+    Parameters
+    ----------
+    device
+        Of the engine.
+    kernel
+        Takes `before`, the first root, the one behind the last, `after`, and the stop flag.
+    before, after
+        Its arguments: the graph, and workspaces.
+    workspace_bytes
+        What the workspaces take.
+    number
+        Returns the count of the two values that the kernel returns.
+    """
+
+    def __init__(
+        self,
+        device: CpuDevice,
+        kernel: Callable[..., Any],
+        before: tuple[Any, ...],
+        after: tuple[Any, ...],
+        workspace_bytes: int,
+        number: Callable[[int, float], int] | Callable[[int, int], int] = two_words,
+    ):
+        self.workspace_bytes = workspace_bytes
+        self._kernel, self._before, self._after, self._number = kernel, before, (*after, device.stop_flag), number
+
+    def count(self, first: int, last: int) -> int:
+        """Count what belongs to the roots first to last - 1."""
+        return self._number(*self._kernel(*self._before, first, last, *self._after))

@@ -2,30 +2,22 @@
 
 import numpy as np
 
-from longwall.kernels.cpu.device import CpuDevice, fitting
-from longwall.kernels.exact_numbers import require_fits, two_words
+from longwall.kernels.cpu.device import CpuDevice, CpuRangeCounter, fitting
+from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import RowTables
 from longwall.kernels.jit.bits import add_carry, popcount
 from longwall.kernels.jit.compile import compiled
 
 
-class CpuAlmostCliqueCounter:
-    """A bitmap table of one worker."""
-
-    def __init__(self, device: CpuDevice, graph: GraphArrays, tables: RowTables, memory: int):
-        triangles = min(graph.max_out_degree**2, graph.num_arcs) // 2  # whose largest vertex is the same
-        require_fits(triangles * graph.max_degree**2 // 2, 63, "the number of pairs at the triangles of a vertex")
-        words = graph.max_out_degree * ((graph.max_degree + 63) // 64)
-        self.workspace_bytes = fitting(8 * words, memory)
-        self._table = np.empty(words, np.uint64)
-        self._arrays = graph.indptr, graph.split, tables.common_indptr, tables.common
-        self._stop_flag = device.stop_flag
-
-    def count(self, first: int, last: int) -> int:
-        """Count those whose largest vertex of degree 4 lies in a range of vertices."""
-        low, high = count_almost_cliques(*self._arrays, first, last, self._table, self._stop_flag)
-        return two_words(low, high)
+def almost_clique_counter(device: CpuDevice, graph: GraphArrays, tables: RowTables, memory: int) -> CpuRangeCounter:
+    """Workspace for those whose largest vertex of degree 4 lies in a range of vertices: a bitmap table."""
+    triangles = min(graph.max_out_degree**2, graph.num_arcs) // 2  # whose largest vertex is the same
+    require_fits(triangles * graph.max_degree**2 // 2, 63, "the number of pairs at the triangles of a vertex")
+    words = graph.max_out_degree * ((graph.max_degree + 63) // 64)
+    size = fitting(8 * words, memory)
+    arrays = graph.indptr, graph.split, tables.common_indptr, tables.common
+    return CpuRangeCounter(device, count_almost_cliques, arrays, (np.empty(words, np.uint64),), size)
 
 
 @compiled("i8[::1], i8[::1], i8[::1], u4[::1], i8, i8, u8[::1], u1[::1]")

@@ -2,26 +2,16 @@
 
 import numpy as np
 
-from longwall.kernels.cpu.device import CpuDevice, fitting
-from longwall.kernels.exact_numbers import two_words
+from longwall.kernels.cpu.device import CpuDevice, CpuRangeCounter, fitting
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.jit.bits import add_carry
 from longwall.kernels.jit.compile import compiled
 
 
-class CpuDiamondCounter:
-    """Vertex marks of one worker."""
-
-    def __init__(self, device: CpuDevice, graph: GraphArrays, memory: int):
-        self.workspace_bytes = fitting(graph.num_vertices, memory)
-        self._marks = np.zeros(graph.num_vertices, np.uint8)
-        self._arrays = graph.rows
-        self._stop_flag = device.stop_flag
-
-    def count(self, first: int, last: int) -> int:
-        """Count the diamonds whose inner edge has its smaller end in a range of vertices."""
-        low, high = count_diamonds(*self._arrays, first, last, self._marks, self._stop_flag)
-        return two_words(low, high)
+def diamond_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> CpuRangeCounter:
+    """Workspace for the diamonds whose inner edge has its smaller end in a range of vertices: marks of vertices."""
+    size = fitting(graph.num_vertices, memory)
+    return CpuRangeCounter(device, count_diamonds, graph.rows, (np.zeros(graph.num_vertices, np.uint8),), size)
 
 
 @compiled("i8[::1], u4[::1], i8[::1], i8, i8, u1[::1], u1[::1]")

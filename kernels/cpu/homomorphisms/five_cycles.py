@@ -2,29 +2,18 @@
 
 import numpy as np
 
-from longwall.kernels.cpu.device import CpuDevice, exact, fitting
+from longwall.kernels.cpu.device import CpuDevice, CpuRangeCounter, exact, fitting
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.jit.bisect import first_at_least
 from longwall.kernels.jit.compile import compiled
 
 
-class CpuFiveCycleCounter:
-    """Wedge counters of one worker."""
-
-    def __init__(self, device: CpuDevice, graph: GraphArrays, memory: int):
-        n = graph.num_vertices
-        self.workspace_bytes = fitting(n * 12, memory)
-        self._graph = graph
-        self._wedges, self._places, self._ends = np.zeros(n, np.uint32), np.zeros(n, np.uint32), np.empty(n, np.uint32)
-        self._stop_flag = device.stop_flag
-
-    def count(self, first: int, last: int) -> int:
-        """Count the 5-cycles of a range of vertices."""
-        g = self._graph
-        total, estimate = count_five_cycles(
-            *g.rows, first, last, self._wedges, self._places, self._ends, self._stop_flag
-        )
-        return exact(total, estimate)
+def five_cycle_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> CpuRangeCounter:
+    """Workspace for the 5-cycles of a range of vertices: counters of wedges."""
+    n = graph.num_vertices
+    size = fitting(n * 12, memory)
+    workspace = np.zeros(n, np.uint32), np.zeros(n, np.uint32), np.empty(n, np.uint32)
+    return CpuRangeCounter(device, count_five_cycles, graph.rows, workspace, size, exact)
 
 
 @compiled("i8[::1], u4[::1], i8[::1], i8, i8, u4[::1], u4[::1], u4[::1], u1[::1]")

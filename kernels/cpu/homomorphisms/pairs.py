@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from longwall.kernels.cpu.device import CpuDevice, fitting
+from longwall.kernels.cpu.device import CpuDevice, CpuRangeCounter, fitting
 from longwall.kernels.cpu.homomorphisms.codegree_sums import count_codegrees, cross_sum, split_sum, star_sum
 from longwall.kernels.cpu.homomorphisms.pair_sums import common_sum, common_table, neighbour_sum, path_ends_sum
-from longwall.kernels.exact_numbers import require_fits, two_words
+from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import CodegreePattern, largest_part
 from longwall.kernels.jit.bits import add_carry
@@ -19,38 +19,22 @@ _ENDS, _STAR, _CROSS, _SPLIT = (
 )
 
 
-class CpuPairCounter:
-    """Wedges of one vertex, listed by their ends, and the table of its neighbours, of one worker."""
-
-    def __init__(self, device: CpuDevice, graph: GraphArrays, codegree: CodegreePattern, memory: int):
-        n, longest = graph.num_vertices, max(graph.max_degree, 1)
-        words = longest * ((longest + 63) // 64)
-        wedges = int(most_wedges(graph.indptr, graph.indices))
-        small = words if codegree.symmetric or codegree == CodegreePattern.TAIL else 1
-        square = max(longest, 2) ** 2 if codegree.has_codegrees else 1
-        thirds = n if codegree == CodegreePattern.STAR else 1
-        bytes_ = 20 * n + 4 * wedges + 8 * (words + small) + 24 * longest + 4 * square + 8 * thirds
-        self.workspace_bytes = fitting(bytes_, memory)
-        require_fits(largest_part(graph.num_arcs, longest), 63, "the number of maps beside a pair")
-        self._graph = graph.indptr, graph.indices
-        self._codegree = codegree
-        self._ends = np.zeros(n, np.uint32), np.zeros(n, np.uint32), np.empty(n, np.uint32), np.empty(n, np.int64)
-        self._entries = np.empty(max(wedges, 1), np.uint32)
-        self._table = np.empty(words, np.uint64)
-        self._small = np.empty(small, np.uint64)
-        self._vectors = np.zeros((3, longest), np.int64)
-        self._codegrees = np.empty(square, np.uint32)
-        self._thirds = np.zeros(thirds, np.uint32), np.empty(thirds, np.uint32)
-        self._stop_flag = device.stop_flag
-
-    def count(self, first: int, last: int) -> int:
-        """Count the maps whose a lies in a range of vertices."""
-        low, high = count_pairs(
-            *self._graph, int(self._codegree), self._codegree.symmetric, self._codegree.common, first, last,
-            *self._ends, self._entries, self._table, self._small, self._vectors, self._codegrees, *self._thirds,
-            self._stop_flag,
-        )  # fmt: skip
-        return two_words(low, high)
+def pair_counter(device: CpuDevice, graph: GraphArrays, codegree: CodegreePattern, memory: int) -> CpuRangeCounter:
+    """Workspace for the maps whose a lies in a range of vertices: wedges of a vertex, and a table of its neighbours."""
+    n, longest = graph.num_vertices, max(graph.max_degree, 1)
+    words = longest * ((longest + 63) // 64)
+    wedges = int(most_wedges(graph.indptr, graph.indices))
+    small = words if codegree.symmetric or codegree == CodegreePattern.TAIL else 1
+    square = max(longest, 2) ** 2 if codegree.has_codegrees else 1
+    thirds = n if codegree == CodegreePattern.STAR else 1
+    size = fitting(20 * n + 4 * wedges + 8 * (words + small) + 24 * longest + 4 * square + 8 * thirds, memory)
+    require_fits(largest_part(graph.num_arcs, longest), 63, "the number of maps beside a pair")
+    before = graph.indptr, graph.indices, int(codegree), codegree.symmetric, codegree.common
+    ends = np.zeros(n, np.uint32), np.zeros(n, np.uint32), np.empty(n, np.uint32), np.empty(n, np.int64)
+    tables = np.empty(max(wedges, 1), np.uint32), np.empty(words, np.uint64), np.empty(small, np.uint64)
+    vectors, codegrees = np.zeros((3, longest), np.int64), np.empty(square, np.uint32)
+    third = np.zeros(thirds, np.uint32), np.empty(thirds, np.uint32)
+    return CpuRangeCounter(device, count_pairs, before, (*ends, *tables, vectors, codegrees, *third), size)
 
 
 @compiled("i8[::1], u4[::1]")

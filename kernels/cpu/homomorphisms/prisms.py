@@ -2,33 +2,21 @@
 
 import numpy as np
 
-from longwall.kernels.cpu.device import CpuDevice, fitting
-from longwall.kernels.exact_numbers import two_words
+from longwall.kernels.cpu.device import CpuDevice, CpuRangeCounter, fitting
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.jit.bits import add_carry, popcount, trailing_zeros
 from longwall.kernels.jit.compile import compiled
 
 
-class CpuPrismCounter:
-    """Bitmap tables of one worker."""
-
-    def __init__(self, device: CpuDevice, graph: GraphArrays, memory: int):
-        n, smaller = graph.num_vertices, graph.max_out_degree
-        width = (smaller + 63) >> 6
-        rows = min(n, smaller * graph.max_degree // 2)  # vertices adjacent to two smaller neighbours of a
-        self.workspace_bytes = fitting(12 * n + 8 * width * (rows + smaller), memory)
-        self._graph = graph.rows
-        self._vertices = np.zeros(n, np.uint32), np.zeros(n, np.uint32), np.empty(n, np.uint32)
-        self._table = np.empty(max(rows * width, 1), np.uint64)
-        self._inner = np.empty(max(smaller * width, 1), np.uint64)
-        self._stop_flag = device.stop_flag
-
-    def count(self, first: int, last: int) -> int:
-        """Count the prisms whose largest vertex lies in a range of vertices."""
-        low, high = count_prisms(
-            *self._graph, first, last, *self._vertices, self._table, self._inner, self._stop_flag
-        )  # fmt: skip
-        return two_words(low, high)
+def prism_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> CpuRangeCounter:
+    """Workspace for the prisms whose largest vertex lies in a range of vertices: bitmap tables."""
+    n, smaller = graph.num_vertices, graph.max_out_degree
+    width = (smaller + 63) >> 6
+    rows = min(n, smaller * graph.max_degree // 2)  # vertices adjacent to two smaller neighbours of a
+    size = fitting(12 * n + 8 * width * (rows + smaller), memory)
+    vertices = np.zeros(n, np.uint32), np.zeros(n, np.uint32), np.empty(n, np.uint32)
+    tables = np.empty(max(rows * width, 1), np.uint64), np.empty(max(smaller * width, 1), np.uint64)
+    return CpuRangeCounter(device, count_prisms, graph.rows, (*vertices, *tables), size)
 
 
 @compiled("i8[::1], u4[::1], i8[::1], i8, i8, u4[::1], u4[::1], u4[::1], u8[::1], u8[::1], u1[::1]")

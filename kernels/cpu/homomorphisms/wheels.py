@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from longwall.kernels.cpu.device import CpuDevice, fitting
-from longwall.kernels.exact_numbers import two_words
+from longwall.kernels.cpu.device import CpuDevice, CpuRangeCounter, fitting
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import RowTables
 from longwall.kernels.jit.bisect import first_above, first_at_least
@@ -11,19 +10,11 @@ from longwall.kernels.jit.bits import add_carry
 from longwall.kernels.jit.compile import compiled
 
 
-class CpuWheelCounter:
-    """Counters of walks of one worker."""
-
-    def __init__(self, device: CpuDevice, graph: GraphArrays, tables: RowTables, memory: int):
-        self.workspace_bytes = fitting(4 * graph.max_degree, memory)
-        self._walks = np.zeros(max(graph.max_degree, 1), np.uint32)
-        self._arrays = graph.indptr, tables.common_indptr, tables.common
-        self._stop_flag = device.stop_flag
-
-    def count(self, first: int, last: int) -> int:
-        """Count the wheels of a range of arcs."""
-        low, high = count_wheels(*self._arrays, first, last, self._walks, self._stop_flag)
-        return two_words(low, high)
+def wheel_counter(device: CpuDevice, graph: GraphArrays, tables: RowTables, memory: int) -> CpuRangeCounter:
+    """Workspace for the wheels of a range of arcs: counters of walks."""
+    size = fitting(4 * graph.max_degree, memory)
+    arrays, walks = (graph.indptr, tables.common_indptr, tables.common), np.zeros(max(graph.max_degree, 1), np.uint32)
+    return CpuRangeCounter(device, count_wheels, arrays, (walks,), size)
 
 
 @compiled("i8[::1], i8[::1], u4[::1], i8, i8, u4[::1], u1[::1]")

@@ -4,30 +4,22 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from longwall.kernels.cpu.device import CpuDevice, fitting
-from longwall.kernels.exact_numbers import require_fits, two_words
+from longwall.kernels.cpu.device import CpuDevice, CpuRangeCounter, fitting
+from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import Targets
 from longwall.kernels.jit.bits import add_carry
 from longwall.kernels.jit.compile import compiled
 
 
-class CpuFourCycleCounter:
-    """Wedge counters of one worker."""
+class CpuFourCycleCounter(CpuRangeCounter):
+    """Counters of the wedges of one worker; the roots are vertices."""
 
     def __init__(self, device: CpuDevice, graph: GraphArrays, memory: int):
         # Two opposite edges, one of them at the vertex, are in two of its cycles at most; each has two such pairs.
         require_fits(graph.max_degree * graph.num_arcs // 2, 63, "the number of 4-cycles at a vertex")
-        self.workspace_bytes = fitting(graph.num_vertices * 4, memory)
-        self._graph = graph
-        self._wedges = np.zeros(graph.num_vertices, np.uint32)
-        self._stop_flag = device.stop_flag
-
-    def count(self, first: int, last: int) -> int:
-        """Count the 4-cycles of a range of vertices."""
-        g = self._graph
-        low, high = count_four_cycles(*g.rows, first, last, self._wedges, self._stop_flag)
-        return two_words(low, high)
+        size = fitting(graph.num_vertices * 4, memory)
+        super().__init__(device, count_four_cycles, graph.rows, (np.zeros(graph.num_vertices, np.uint32),), size)
 
 
 class CpuColumnCycleCounter(CpuFourCycleCounter):
