@@ -170,7 +170,8 @@ def test_any_order_lists_every_embedding_once_with_little_room(loaded, small, qu
     order = choice.draw(st.sampled_from(list(connected_orders(pattern))))
     pairs, redundancy = restrictions(pattern, order)
     assert redundancy == 1
-    capacity = choice.draw(st.integers(1, graph.max_degree + 5))
+    # One vertex at a time; a set at a time; several sets, of which the last ones do not fit.
+    capacity = choice.draw(st.integers(1, 4 * graph.max_degree + 5))
     for descending in (True, False):
         program = compile_program(pattern, order, pairs, induced=query.induced, suffix=0, descending=descending)
         searcher = context.engine.kernels.searcher(context.engine.device, graph, program, 1 << 24)
@@ -185,6 +186,29 @@ def test_any_order_lists_every_embedding_once_with_little_room(loaded, small, qu
         found = [naive.edge_set(image, query) for image in images]
         assert len(found) == len(set(found)), "an embedding came twice"
         assert set(found) == want
+
+
+@settings(relaxed, max_examples=on_device(80, 8))
+@given(small=graphs(max_vertices=9), query=queries(min_size=3, max_size=4), choice=st.data())
+def test_a_row_is_extended_alike_however_often_it_comes(loaded, small, query, choice):
+    pattern = make_pattern(query.edges, query.labels)
+    context, graph = loaded(small, query.labels is not None)
+    xp = context.engine.xp
+    order = choice.draw(st.sampled_from(list(connected_orders(pattern))))
+    pairs, _ = restrictions(pattern, order)
+    descending = choice.draw(st.booleans())
+    program = compile_program(pattern, order, pairs, induced=query.induced, suffix=0, descending=descending)
+    searcher = context.engine.kernels.searcher(context.engine.device, graph, program, 1 << 24)
+    rows = host(source(graph, program, xp).columns())
+    room = rows.shape[1] * graph.max_degree * 2 + graph.max_degree + 2
+    if not rows.size:
+        return
+    once = searcher.extend_rows(xp.asarray(rows), room)
+    twice = searcher.extend_rows(xp.asarray(np.repeat(rows, 2, axis=1)), room)
+    counts = host(once.counts)
+    np.testing.assert_array_equal(host(twice.counts), np.repeat(counts, 2))
+    lists = np.split(host(once.values), np.cumsum(counts)[:-1])
+    np.testing.assert_array_equal(host(twice.values), np.concatenate([np.tile(values, 2) for values in lists]))
 
 
 @settings(relaxed, max_examples=on_device(80, 8))

@@ -7,6 +7,8 @@ An intersection either scans the new adjacency against marked members of the ear
 members in the adjacency, whichever reads less; both are linear in the shorter side up to a logarithm.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +23,7 @@ from longwall.kernels.interface.search_program import (
     ProgramArrays,
     SearchProgram,
     SetKind,
+    emitted_set,
     in_slices,
     pack,
     to_count,
@@ -33,6 +36,7 @@ from longwall.kernels.jit.compile import compiled
 _KIND, _SOURCE, _ADJACENT, _BELOW, _ABOVE, _LABEL, _REQUIRED, _SIZE_ONLY, _MARK = 1, 2, 3, 4, 5, 6, 7, 8, 9
 _ADJACENCY, _LABELLED, _INTERSECT = int(SetKind.ADJACENCY), int(SetKind.LABELLED), int(SetKind.INTERSECT)
 _NO_LIMIT = 2**63 - 1
+_SCANNED = 12  # elements that are looked up among marks in the time in which one is searched for
 
 
 class CpuSearcher:
@@ -44,7 +48,7 @@ class CpuSearcher:
         none = np.zeros(1, np.uint32)
         self._slices = (none if graph.slices is None else graph.slices).reshape(-1, max(graph.slice_stride, 1))
         self._whole, self._program = program, pack(program)
-        self._steps: dict[int, ProgramArrays] = {}
+        self._steps: dict[int, tuple[ProgramArrays, int]] = {}
         self._capacity = graph.max_degree + 1
         stored = max(len(program.sets), 1) * self._capacity
         marked = max(self._program.num_marks, 1) * graph.num_vertices
@@ -64,7 +68,7 @@ class CpuSearcher:
     def _count(self, rows: NDArray[np.uint32], most: int, modulus: int) -> tuple[int, float]:
         graph, program = self._graph, self._program
         total, estimate = count_rows(
-            graph.indptr, graph.indices, graph.labels, self._slices, rows, 0, rows.shape[1], program.sets,
+            graph.indptr, graph.indices, graph.split, graph.labels, self._slices, rows, 0, rows.shape[1], program.sets,
             program.first_set, program.levels, program.blocks, program.members, program.terms, self._store,
             self._capacity, self._marks, self._state, self._stop_flag, most, modulus,
         )  # fmt: skip
@@ -83,17 +87,41 @@ class CpuSearcher:
         """Extend `rows` by one level."""
         graph, columns = self._graph, rows.shape[0]
         if columns not in self._steps:
-            self._steps[columns] = pack(to_extend(self._whole, columns))
-        program = self._steps[columns]
+            self._steps[columns] = _extending(self._whole, columns)
+        program, emitted = self._steps[columns]
         out = np.empty(capacity, np.uint32)
         counts = np.empty(rows.shape[1], np.int64)
         done, written, begun = extend_rows(
-            graph.indptr, graph.indices, graph.labels, self._slices, rows, 0, rows.shape[1], program.sets,
+            graph.indptr, graph.indices, graph.split, graph.labels, self._slices, rows, 0, rows.shape[1], program.sets,
             program.first_set, program.levels, self._store, self._capacity, self._marks, self._state, self._stop_flag,
-            out, counts, first,
+            out, counts, first, emitted,
         )  # fmt: skip
         counts[done:] = -1
         return Extension(counts, out[:written], int(begun), counts.size - done - (begun > 0))
+
+
+def _extending(program: SearchProgram, columns: int) -> tuple[ProgramArrays, int]:
+    """Return the part of a program that extends rows of `columns` vertices, and the set that is emitted."""
+    program = to_extend(program, columns)
+    level, emitted = program.levels[-1], emitted_set(program, columns)
+    if level.degree <= _adjacent_to(program, level.candidates):
+        program = replace(program, levels=(*program.levels[:-1], replace(level, degree=0)))
+    if emitted >= 0:  # nothing else reads it, so the bounds of the level hold for all of it
+        sets = list(program.sets)
+        op = sets[emitted]
+        sets[emitted] = replace(op, below=op.below | level.below, above=op.above | level.above)
+        program = replace(program, sets=tuple(sets))
+    return pack(program), emitted
+
+
+def _adjacent_to(program: SearchProgram, number: int) -> int:
+    """Return how many matched vertices the elements of a set are adjacent to, at least."""
+    found = 0
+    while number >= 0:
+        op = program.sets[number]
+        found += op.kind != SetKind.SUBTRACT
+        number = op.source
+    return found
 
 
 @compiled
@@ -113,7 +141,7 @@ def _bounds(values, depth, below, above, num_vertices):
 @compiled
 def _trim(array, begin, end, low, high):
     """Part of the sorted array[begin:end] strictly between `low` and `high`."""
-    if low >= 0:
+    if low >= 0 and begin < end and np.int64(array[begin]) <= low:
         begin += first_above(array[begin:end], low)
     if begin < end and np.int64(array[end - 1]) >= high:
         end = begin + first_at_least(array[begin:end], high)
@@ -123,65 +151,77 @@ def _trim(array, begin, end, low, high):
 @compiled
 def _search_into(members, begin, end, array, a, z, keep, out, at, write):
     """Members whose presence in the sorted array[a:z] equals `keep`, by galloping. Return how many."""
-    found = 0
-    for i in range(begin, end):
-        x = members[i]
-        step = 1
-        high = a
-        while high < z and array[high] < x:
-            a = high + 1
+    part, made = array[a:z], out[at:]
+    size = np.uint64(part.size)
+    found, low, one = np.uint64(0), np.uint64(0), np.uint64(1)  # unsigned: see `_scan_into`
+    for x in members[begin:end]:
+        step = one
+        high = low
+        while high < size and part[high] < x:
+            low = high + one
             high += step
-            step <<= 1
-        b = min(high, z)
-        while a < b:
-            middle = (a + b) >> 1
-            if array[middle] < x:
-                a = middle + 1
+            step <<= one
+        high = min(high, size)
+        while low < high:
+            middle = (low + high) >> one
+            if part[middle] < x:
+                low = middle + one
             else:
-                b = middle
-        present = a < z and array[a] == x
+                high = middle
+        present = low < size and part[low] == x
         if present == keep:
             if write:
-                out[at + found] = x
-            found += 1
-    return found
+                made[found] = x
+            found += one
+    return np.int64(found)
 
 
 @compiled
 def _scan_into(array, a, z, marks, base, out, at, write):
     """Elements of array[a:z] that are marked. Return how many. `out` needs room for one more."""
-    found = 0
+    part, own, made = array[a:z], marks[base:], out[at:]
+    found = np.uint64(0)  # unsigned: a signed place could count from the end, which is looked at each time
     if write:
-        for i in range(a, z):
-            x = array[i]
-            out[at + found] = x
-            found += marks[base + np.int64(x)]
+        for i in range(part.size):
+            x = part[i]
+            made[found] = x
+            found += np.uint64(own[x])
     else:
-        for i in range(a, z):
-            found += marks[base + np.int64(array[i])]
-    return found
+        for i in range(part.size):
+            found += np.uint64(own[part[i]])
+    return np.int64(found)
 
 
 @compiled
 def _set_marks(array, begin, end, marks, base, value):
-    for i in range(begin, end):
-        marks[base + np.int64(array[i])] = value
+    own = marks[base:]
+    for x in array[begin:end]:
+        own[x] = value
 
 
 @compiled
 def _run_sets(
-    depth, first, last, sets, values, indptr, indices, labels, slices, start, stop, store, set_capacity, marks
-):
-    """Compute sets[first:last], which become known at `depth`; False if one that must not be empty is."""
+    depth, first, last, sets, values, indptr, indices, split, labels, slices, start, stop, store, set_capacity, marks,
+    emitted, out, written,
+):  # fmt: skip
+    """Compute sets[first:last], which become known at `depth`; False if one that must not be empty is.
+
+    The set `emitted` goes to `out`, from `written` on; -1 if there is none.
+    """
     num_vertices = indptr.size - 1
     for s in range(first, last):
         kind = sets[s, _KIND]
         low, high = _bounds(values, depth, sets[s, _BELOW], sets[s, _ABOVE], num_vertices)
-        vertex = values[sets[s, _ADJACENT]]
+        own = sets[s, _ADJACENT]
+        vertex = values[own]
         label = sets[s, _LABEL]
         a, z = indptr[vertex], indptr[vertex + 1]
         if kind != _LABELLED and label >= 0:
             a, z = a + slices[vertex, label], a + slices[vertex, label + 1]
+        if sets[s, _BELOW] >> own & 1:
+            z = min(z, split[vertex])
+        if sets[s, _ABOVE] >> own & 1:
+            a = max(a, split[vertex])
         a, z = _trim(indices, a, z, low, high)
         mark = sets[s, _MARK]
         base = mark * num_vertices
@@ -196,7 +236,9 @@ def _run_sets(
             if mark >= 0:
                 _set_marks(indices, a, z, marks, base, 1)
         else:
-            at = s * set_capacity
+            target, at = store, s * set_capacity
+            if s == emitted:
+                target, at = out, written
             found = 0
             write = sets[s, _SIZE_ONLY] == 0
             if kind == _LABELLED:
@@ -204,7 +246,7 @@ def _run_sets(
                     x = indices[i]
                     if labels[x] == label:
                         if write:
-                            store[at + found] = x
+                            target[at + found] = x
                         found += 1
             else:
                 source = sets[s, _SOURCE]
@@ -216,17 +258,17 @@ def _run_sets(
                     b, e = _trim(store, b, e, low, high)
                 source_mark = sets[source, _MARK]
                 keep = kind == _INTERSECT
-                if keep and source_mark >= 0 and (z - a) <= 6 * (e - b):
-                    found = _scan_into(indices, a, z, marks, source_mark * num_vertices, store, at, write)
+                if keep and source_mark >= 0 and (z - a) <= _SCANNED * (e - b):
+                    found = _scan_into(indices, a, z, marks, source_mark * num_vertices, target, at, write)
                 elif keep and (z - a) * 8 < (e - b):
                     if in_place:
-                        found = _search_into(indices, a, z, indices, b, e, True, store, at, write)
+                        found = _search_into(indices, a, z, indices, b, e, True, target, at, write)
                     else:
-                        found = _search_into(indices, a, z, store, b, e, True, store, at, write)
+                        found = _search_into(indices, a, z, store, b, e, True, target, at, write)
                 elif in_place:
-                    found = _search_into(indices, b, e, indices, a, z, keep, store, at, write)
+                    found = _search_into(indices, b, e, indices, a, z, keep, target, at, write)
                 else:
-                    found = _search_into(store, b, e, indices, a, z, keep, store, at, write)
+                    found = _search_into(store, b, e, indices, a, z, keep, target, at, write)
             start[s] = at
             stop[s] = at + found
             if mark >= 0:
@@ -241,7 +283,7 @@ def _admissible(x, depth, levels, values, indptr, labels):
     """Whether vertex `x` passes the label, degree and distinctness tests of the level at `depth`."""
     if levels[depth, 4] >= 0 and labels[x] != levels[depth, 4]:
         return False
-    if indptr[x + 1] - indptr[x] < levels[depth, 5]:
+    if levels[depth, 5] > 0 and indptr[x + 1] - indptr[x] < levels[depth, 5]:
         return False
     distinct = levels[depth, 3]
     if distinct:
@@ -293,8 +335,9 @@ def _count_suffix(depth, values, sets, blocks, members, terms, sizes, indptr, in
 
 @compiled
 def _enter_row(
-    r, good, rows, sets, first_set, values, indptr, indices, labels, slices, start, stop, store, set_capacity, marks
-):
+    r, good, rows, sets, first_set, values, indptr, indices, split, labels, slices, start, stop, store, set_capacity,
+    marks, emitted, out, written,
+):  # fmt: skip
     """Match row r, whose first `good` columns may equal those of the row before, and compute its sets.
 
     Return the number of leading columns whose sets are valid: fewer than all if the row leads to nothing.
@@ -305,8 +348,8 @@ def _enter_row(
     for d in range(changed, rows.shape[0]):
         values[d] = rows[d, r]
         if not _run_sets(
-            d, first_set[d], first_set[d + 1], sets, values, indptr, indices, labels, slices, start, stop, store,
-            set_capacity, marks,
+            d, first_set[d], first_set[d + 1], sets, values, indptr, indices, split, labels, slices, start, stop, store,
+            set_capacity, marks, emitted, out, written,
         ):  # fmt: skip
             return d
     return rows.shape[0]
@@ -314,20 +357,20 @@ def _enter_row(
 
 @compiled(
     *(
-        f"i8[::1], u4[::1], i4[::1], u4[:,::1], {rows}, i8, i8, i8[:,::1], i8[::1], i8[:,::1], i8[:,::1], "
+        f"i8[::1], u4[::1], i8[::1], i4[::1], u4[:,::1], {rows}, i8, i8, i8[:,::1], i8[::1], i8[:,::1], i8[:,::1], "
         "i8[:,::1], i8[:,::1], u4[::1], i8, u1[::1], i8[:,::1], u1[::1], i8, i8"
         for rows in ("u4[:,::1]", "u4[:,:]")
     )
 )
 def count_rows(
-    indptr, indices, labels, slices, rows, begin, end, sets, first_set, levels, blocks, members, terms, store,
+    indptr, indices, split, labels, slices, rows, begin, end, sets, first_set, levels, blocks, members, terms, store,
     set_capacity, marks, state, stop_flag, most, modulus,
 ):  # fmt: skip
     """Count the embeddings below rows[:, begin:end].
 
     Parameters
     ----------
-    indptr, indices, labels, slices
+    indptr, indices, split, labels, slices
         The graph; `labels` has length 1 where there are none, `slices` has no slice where no set reads one.
     rows : uint32[columns, n]
         Matched vertices at depths 0 to columns - 1; rows that share a prefix stand together.
@@ -367,22 +410,9 @@ def count_rows(
         if stop_flag[0] or total >= most:
             break
         good = _enter_row(
-            r,
-            good,
-            rows,
-            sets,
-            first_set,
-            values,
-            indptr,
-            indices,
-            labels,
-            slices,
-            start,
-            stop,
-            store,
-            set_capacity,
-            marks,
-        )
+            r, good, rows, sets, first_set, values, indptr, indices, split, labels, slices, start, stop, store,
+            set_capacity, marks, -1, store, 0,
+        )  # fmt: skip
         if good < columns:
             continue
         if columns == depth_end:
@@ -413,8 +443,8 @@ def count_rows(
                 continue
             values[depth] = x
             if not _run_sets(
-                depth, first_set[depth], first_set[depth + 1], sets, values, indptr, indices, labels, slices, start,
-                stop, store, set_capacity, marks,
+                depth, first_set[depth], first_set[depth + 1], sets, values, indptr, indices, split, labels, slices,
+                start, stop, store, set_capacity, marks, -1, store, 0,
             ):  # fmt: skip
                 continue
             if depth == depth_end - 1:
@@ -443,14 +473,14 @@ def _clear_marks(sets, indices, start, stop, store, marks, num_vertices):
 
 @compiled(
     *(
-        f"i8[::1], u4[::1], i4[::1], u4[:,::1], {rows}, i8, i8, i8[:,::1], i8[::1], i8[:,::1], u4[::1], i8, "
-        "u1[::1], i8[:,::1], u1[::1], u4[::1], i8[::1], i8"
+        f"i8[::1], u4[::1], i8[::1], i4[::1], u4[:,::1], {rows}, i8, i8, i8[:,::1], i8[::1], i8[:,::1], u4[::1], i8, "
+        "u1[::1], i8[:,::1], u1[::1], u4[::1], i8[::1], i8, i8"
         for rows in ("u4[:,::1]", "u4[:,:]")
     )
 )
 def extend_rows(
-    indptr, indices, labels, slices, rows, begin, end, sets, first_set, levels, store, set_capacity, marks, state,
-    stop_flag, out, counts, first,
+    indptr, indices, split, labels, slices, rows, begin, end, sets, first_set, levels, store, set_capacity, marks,
+    state, stop_flag, out, counts, first, emitted,
 ):  # fmt: skip
     """Extend rows[:, begin:end] by one level; parameters not named here are those of :func:`count_rows`.
 
@@ -462,6 +492,8 @@ def extend_rows(
         Receives the number of extensions of each row.
     first
         The first row is extended by vertices from this one on; by as many as fit, if it alone has too many.
+    emitted
+        The set that goes to `out` at once, if `out` has room for the longest one; -1: none.
 
     Returns
     -------
@@ -480,45 +512,39 @@ def extend_rows(
     begun = np.int64(0)
     done = begin
     good = 0
+    candidates = levels[columns, 0]
+    in_place = sets[candidates, _KIND] == _ADJACENCY
+    tested = levels[columns, 3] != 0 or levels[columns, 4] >= 0 or levels[columns, 5] > 0
     for r in range(begin, end):
         if stop_flag[0]:
             break
+        # The longest set has room, and so has what a scan writes behind it.
+        direct = emitted if out.size - written > set_capacity else -1
         good = _enter_row(
-            r,
-            good,
-            rows,
-            sets,
-            first_set,
-            values,
-            indptr,
-            indices,
-            labels,
-            slices,
-            start,
-            stop,
-            store,
-            set_capacity,
-            marks,
-        )
+            r, good, rows, sets, first_set, values, indptr, indices, split, labels, slices, start, stop, store,
+            set_capacity, marks, direct, out, written,
+        )  # fmt: skip
         found = 0
         if good == columns:
-            s = levels[columns, 0]
-            in_place = sets[s, _KIND] == _ADJACENCY
+            source = indices if in_place else store
+            if direct >= 0:
+                source = out
+                good -= 1  # the next row's set is elsewhere, even if it is the same one
             low, high = _bounds(values, columns - 1, levels[columns, 1], levels[columns, 2], num_vertices)
-            if in_place:
-                a, z = _trim(indices, start[s], stop[s], low, high)
-            else:
-                a, z = _trim(store, start[s], stop[s], low, high)
+            a, z = _trim(source, start[candidates], stop[candidates], low, high)
             if written + (z - a) > out.size and r > begin:
                 break
-            for i in range(a, z):
-                x = np.int64(indices[i]) if in_place else np.int64(store[i])
-                if _admissible(x, columns, levels, values, indptr, labels) and (x >= first or r > begin):
-                    if written + found == out.size:
-                        begun = x
-                        break
-                    out[written + found] = x
-                    found += 1
+            if direct >= 0 and a == written and not tested and (first == 0 or r > begin):
+                found = z - a
+            else:
+                for i in range(a, z):
+                    x = np.int64(source[i])
+                    if _admissible(x, columns, levels, values, indptr, labels) and (x >= first or r > begin):
+                        if written + found == out.size:
+                            begun = x
+                            break
+                        out[written + found] = x
+                        found += 1
         counts[r] = found
         written += found
         done = r + 1
