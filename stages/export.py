@@ -6,7 +6,8 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -41,6 +42,7 @@ _DICTIONARY_SHARE = 4  # of a writer's memory
 _THREAD_BYTES = _DICTIONARY_SHARE * _DICTIONARY_BYTES  # for each thread that writes, at least
 _PLAIN: dict[str, Any] = {"use_dictionary": False, "data_page_size": 1 << 16}
 _DICTIONARY: dict[str, Any] = {"dictionary_pagesize_limit": 1 << 18, "data_page_size": 1 << 18}
+_PAGE_ROWS = 1 << 17  # Arrow's 20,000 make many short pages of a dictionary's numbers: 7 % more bytes, 10 % more time
 
 
 def bytes_per_row(columns: int, value_bytes: int = 8) -> int:
@@ -227,7 +229,7 @@ class PartFiles:
 
         if self._file is None:
             self._path = self._folder / self._next_name()
-            encoding = _DICTIONARY if self._memory.dictionaries else _PLAIN
+            encoding = _dictionary_encoding() if self._memory.dictionaries else _PLAIN
             buffer = _DICTIONARY_BUFFER if self._memory.dictionaries else _PLAIN_BUFFER
             self._file = ParquetSink(
                 self._path, self._schema, level=_COMPRESSION_LEVEL, encoding=encoding, buffer=buffer
@@ -410,6 +412,15 @@ class WriteMappings(Stage):
 
 WRITE_LEVEL: tuple[Stage, ...] = (StoredRows(), WriteMappings())
 """A pass over the rows of a level that writes them."""
+
+
+@cache
+def _dictionary_encoding() -> dict[str, Any]:
+    """Return how columns with dictionaries are encoded; older versions of Arrow limit the bytes of pages alone."""
+    import pyarrow.parquet as pq
+
+    limited = "max_rows_per_page" in signature(pq.write_table).parameters
+    return _DICTIONARY | ({"max_rows_per_page": _PAGE_ROWS} if limited else {})
 
 
 def _fetched(chunk: EmbeddingTable, begin: int, size: int) -> EmbeddingTable:

@@ -102,3 +102,14 @@ def test_files_are_cut_by_row_groups_and_hold_all_rows_in_order(tmp_path: Path, 
         assert metadata.num_rows == file["rows"]
         tables.append(pq.read_table(tmp_path / file["name"]))
     assert pa.concat_tables(tables)["v3"].to_pylist() == list(range(sum(sizes)))
+
+
+def test_repeated_values_of_many_rows_share_a_page(tmp_path: Path) -> None:
+    rows = 1 << 17
+    column = pa.array(np.full(rows, 7))
+    files = PartFiles(tmp_path, lambda: "part.parquet", SCHEMA, WriterMemory(rows, 1, True, 0))
+    files.write(pa.RecordBatch.from_arrays([column] * COLUMNS, schema=SCHEMA))
+    files.take()
+    for number in range(COLUMNS):
+        chunk = pq.read_metadata(tmp_path / "part.parquet").row_group(0).column(number)
+        assert chunk.total_uncompressed_size < 150  # a page of the dictionary, and one of the values
