@@ -77,12 +77,14 @@ class EmbeddingTable:
         level
             Which one; that of the last level is a view of `values`.
         ids
-            What stands for each vertex, in an array of `xp` (int64 or uint64); None: itself.
+            What stands for each vertex (uint32), in an array of `xp` (int64 or uint64); None: itself.
         """
-        values = self.values if ids is None else (*self.values[:level], ids[self.values[level]])
+        operations, values = _operations(self.xp), self.values
+        if ids is not None:
+            values = (*values[:level], operations.looked_up(ids, values[level]))
         if level == self.num_levels - 1:
             return values[level]
-        return _operations(self.xp).column(values, self.offsets, level, len(self))
+        return operations.column(values, self.offsets, level, len(self))
 
     def to(self, xp: Any) -> "EmbeddingTable":
         """The table in arrays of another module; itself where it is there already."""

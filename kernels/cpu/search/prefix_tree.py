@@ -103,6 +103,19 @@ def column(values: Sequence[Array], offsets: Sequence[Array], level: int, rows: 
     return np.repeat(values[level], counts)
 
 
+def looked_up(ids: Array, vertices: Array) -> Array:
+    """Return the id of each vertex (uint32): int64 or uint64[vertices]."""
+    found = np.empty(vertices.size, ids.dtype)
+    _look_up(ids, vertices, found)
+    return found
+
+
+@compiled("const(i8[::1]), u4[::1], i8[::1]", "const(u8[::1]), u4[::1], u8[::1]")
+def _look_up(ids, vertices, found):
+    for i in range(vertices.size):
+        found[i] = ids[vertices[i]]
+
+
 def filtered(values: Sequence[Array], offsets: Sequence[Array], mask: Array) -> Tree | None:
     """Keep the rows where the mask (bool[rows]) holds, and their ancestors; None if these are all.
 

@@ -72,6 +72,30 @@ def row_lists(draw: st.DrawFn, levels: int | None = None) -> tuple[Rows, int]:
     return sorted(rows, reverse=draw(st.booleans())), levels
 
 
+@brief
+@given(
+    drawn=row_lists(),
+    ids=st.lists(st.integers(0, 2**63 - 1), min_size=4, max_size=4),
+    dtype=st.sampled_from(["int64", "uint64"]),
+    fixed=st.booleans(),
+)
+def test_a_column_has_the_ids_of_its_vertices(
+    xp: Any, drawn: tuple[Rows, int], ids: list[int], dtype: str, fixed: bool
+) -> None:
+    rows, levels = drawn
+    table, known = table_of(rows, levels, xp), xp.asarray(np.array(ids, dtype))
+    if xp is np:
+        known.flags.writeable = not fixed  # those of a mapped store cannot be written to
+    for level in range(levels):
+        assert table.column(level).tolist() == [row[level] for row in rows]
+        column = table.column(level, known)
+        assert column.tolist() == [ids[row[level]] for row in rows]
+        assert column.dtype == dtype
+    begin, end = len(rows) // 3, len(rows) // 2
+    if begin < end:
+        assert table.sliced(begin, end).column(levels - 1, known).tolist() == [ids[row[-1]] for row in rows[begin:end]]
+
+
 @relaxed
 @given(row_lists())
 def test_columns_are_the_rows(xp, given_rows):
