@@ -7,7 +7,8 @@
 //
 // A job is a root (the first two vertices of a set, that is, an arc; a vertex where kSize is 3), cut into chunks of
 // candidates for the next vertex. Chunks are taken off the block's own job, and off those of others when no root is
-// left: so no root, however heavy, is one block's work.
+// left: so no root, however heavy, is one block's work. From 6 vertices on what is below one chunk may be most of the
+// work, so a block that finds no chunk waits for a set of kGiven vertices that a busy one has found and not searched.
 #include "common.cuh"
 #include "generated.cuh"
 
@@ -19,7 +20,25 @@ constexpr int kMasks = 1 << kPrefix;              // of the members of a prefix
 constexpr int kPerLane = (kMasks + 31) / 32;      // masks that a lane counts
 constexpr int kTotals = kClasses << (kSize - 1);  // counters: by class and mask
 constexpr u32 kMember = 0x80;                     // mark of a vertex that is in the set
-constexpr u32 kRootsAtOnce = 8;
+constexpr int kGiven = kSize < 6 ? 0 : kPrefix - 1;  // members of a set that is given away; 0: none is
+constexpr u32 kRootsAtOnce = kGiven ? 1 : 8;
+constexpr u32 kLongestNap = 1 << 11;  // ns between two looks at a slot
+
+// How busy blocks hand sets to those that wait, each at a slot of its own. A busy block takes a permit first, of which there
+// are no more than slots that are open: so one that has a permit finds a slot.
+struct Control {
+  u32 next;     // the first root that is not taken
+  u32 busy;     // blocks that have work, or a set that waits for them
+  u32 permits;  // open slots that nobody looks for
+};
+
+enum SlotState : u32 { kClosed, kOpen, kClaimed, kFilled };
+
+// A set, and where its next member may stand: in a member's row from an offset on, or in a later one.
+struct Slot {
+  u32 state, list, offset, members[5];
+};
+static_assert(sizeof(Control) == 4 * kMotifControlWords && sizeof(Slot) == 4 * kMotifSlotWords && kGiven <= 5);
 
 struct Shared {
   u64 known[2 * kMasks];  // from 1 << d on: number of vertices outside the first d members, by mask
@@ -30,6 +49,9 @@ struct Shared {
   u32 taken[kMasks];           // last members, by mask
   u32 found[kMasks * kMasks];  // their neighbours, by the mask of both
   u32 root, chunk, owner, stopped;
+  u32 wanted;    // whether blocks wait for sets
+  u32 given;     // whether the last set was given away, or one was received
+  u32 receiver;  // the block that got the last set
 };
 
 struct Block {
@@ -40,6 +62,8 @@ struct Block {
   const u32* entries;  // by code: class and numbering (or orbits, per vertex)
   u8* marks;
   u64* totals;  // by class and mask (or by orbit and vertex)
+  Control* control;
+  Slot* slots;
   const u32* stop;
   Shared* shared;
   double estimate;
@@ -87,6 +111,7 @@ DEVICE void push(const Block& block, u32 v) {
     shared.begin[D] = begin;
     shared.end[D] = end;
     shared.stopped = load_volatile(block.stop);
+    if (kGiven) shared.wanted = load_volatile(&block.control->permits);
   }
   __syncthreads();
   for (int mask = threadIdx.x; mask < 1 << D; mask += blockDim.x) {
@@ -131,7 +156,8 @@ DEVICE void add_orbit(Block& block, u32 code, u32 mask, int member, u32 vertex, 
 DEVICE void count_last(Block& block, int list, i64 begin, i64 end, u32 code) {
   Shared& shared = *block.shared;
   const int lane = lane_id(), warps = blockDim.x >> 5;
-  for (i64 base = begin + 32 * warp_in_block(); base < end; base += 32 * warps) {
+  const int part = (warp_in_block() + list) & (warps - 1);  // most rows are short: each begins with another warp
+  for (i64 base = begin + 32 * part; base < end; base += 32 * warps) {
     if (stop_asked(block.stop)) return;  // rows of hubs, whose neighbours have long ones, take seconds
     u32 vertex, mark;
     u32 left = candidates(block, list, base, end, &vertex, &mark);
@@ -195,6 +221,75 @@ DEVICE void flush(Block& block, u32 code) {
   __syncthreads();
 }
 
+// Give the set of the first D members and v, whose next member stands in a row from `list` on, in that one from `position`
+// on, to a block that waits; false if there is none. For all threads of a block.
+template <int D>
+DEVICE bool give(Block& block, u32 v, int list, i64 position) {
+  Shared& shared = *block.shared;
+  if (warp_in_block() == 0) {
+    Control* control = block.control;
+    const int lane = lane_id();
+    u32 given = 0;
+    if (lane == 0) {
+      const u32 permits = load_volatile(&control->permits);
+      given = permits && atomicCAS(&control->permits, permits, permits - 1) == permits;
+      if (given) atomicAdd(&control->busy, 1u);
+    }
+    given = __shfl_sync(kAll, given, 0);
+    u32 receiver = shared.receiver;
+    for (u32 taken = !given; !taken;) {
+      const u32 other = (receiver + 1 + lane) % gridDim.x;
+      u32 open = __ballot_sync(kAll, load_volatile(&block.slots[other].state) == kOpen);
+      while (open && !taken) {
+        receiver = __shfl_sync(kAll, other, __ffs(open) - 1);
+        open &= open - 1;
+        if (lane == 0) taken = atomicCAS(&block.slots[receiver].state, kOpen, kClaimed) == kOpen;
+        taken = __shfl_sync(kAll, taken, 0);
+      }
+      if (!taken) receiver = (receiver + 32) % gridDim.x;
+    }
+    if (lane == 0) {
+      if (given) {
+        Slot* slot = &block.slots[receiver];
+        for (int i = 0; i < D; ++i) slot->members[i] = shared.vertex[i];
+        slot->members[D] = v;
+        slot->list = list;
+        slot->offset = static_cast<u32>(position - shared.begin[list]);
+        __threadfence();
+        atomicExch(&slot->state, kFilled);
+        shared.receiver = receiver;
+      }
+      shared.given = given;
+    }
+  }
+  __syncthreads();
+  const bool given = shared.given;
+  __syncthreads();
+  return given;
+}
+
+// Wait for a set, by a warp; false if no block is busy any more.
+DEVICE bool await(Block& block) {
+  u32 got = 0;
+  if (lane_id() == 0) {
+    Control* control = block.control;
+    u32* state = &block.slots[blockIdx.x].state;
+    atomicExch(state, kOpen);
+    __threadfence();
+    atomicAdd(&control->permits, 1u);
+    __threadfence();
+    atomicSub(&control->busy, 1u);
+    for (u32 nap = 32; !load_volatile(block.stop); nap = min(2 * nap, kLongestNap)) {
+      got = load_volatile(state) == kFilled;
+      // Who gives a set is busy, and makes the receiver busy first.
+      if (got || !load_volatile(&control->busy)) break;
+      __nanosleep(nap);
+    }
+    __threadfence();
+  }
+  return __shfl_sync(kAll, got, 0);
+}
+
 template <int D>
 DEVICE void extend(Block& block, int list, i64 begin, i64 end, u32 code);
 
@@ -218,7 +313,11 @@ DEVICE void extend(Block& block, int list, i64 begin, i64 end, u32 code) {
       while (left) {
         const int i = __ffs(left) - 1;
         left &= left - 1;
-        push<D>(block, __shfl_sync(kAll, vertex, i));
+        const u32 v = __shfl_sync(kAll, vertex, i);
+        if constexpr (D + 1 == kGiven) {
+          if (block.shared->wanted && give<D>(block, v, list, base + i + 1)) continue;
+        }
+        push<D>(block, v);
         // Every thread reads the flag between the same barriers.
         if (block.shared->stopped) {
           pop<D>(block);
@@ -228,6 +327,23 @@ DEVICE void extend(Block& block, int list, i64 begin, i64 end, u32 code) {
         pop<D>(block);
       }
     }
+  }
+}
+
+// Enumerate below a set that was given to this block, of which the first D members are pushed.
+template <int D>
+DEVICE void receive(Block& block, u32 code) {
+  const volatile Slot& slot = block.slots[blockIdx.x];
+  if constexpr (kGiven == 0) {
+    return;
+  } else if constexpr (D == kGiven) {
+    const int list = slot.list;
+    descend<D>(block, list, block.shared->begin[list] + slot.offset, code);
+  } else {
+    const u32 v = slot.members[D], mark = block.marks[v];
+    push<D>(block, v);
+    receive<D + 1>(block, code_with(code, D, mark));
+    pop<D>(block);
   }
 }
 
@@ -261,7 +377,6 @@ DEVICE u32 owner_of(const Block& block, i64 first, u32 root, i64 first_vertex) {
 struct Roots {
   i64 first, last, first_vertex;
   u32 number;     // of all roots
-  u32* next;      // the first that is not taken
   u64* jobs;      // per block: the root of its job, and in the low half how many chunks of it were taken
   u32* sizes;     // per block: how many chunks its job has; a hint for the others
   u32 at, end;    // roots that this block has taken and not yet begun
@@ -286,7 +401,7 @@ DEVICE bool take_chunk(const Block& block, Roots& roots) {
       roots.size = 0;
     }
     if (roots.at == roots.end && roots.at < roots.number) {
-      roots.at = min(take(roots.next, kRootsAtOnce), roots.number);
+      roots.at = min(take(&block.control->next, kRootsAtOnce), roots.number);
       roots.end = min(roots.at + kRootsAtOnce, roots.number);
       roots.owner = kNoRoot;
     }
@@ -326,30 +441,37 @@ DEVICE bool take_chunk(const Block& block, Roots& roots) {
 
 extern "C" __global__ void __launch_bounds__(256)
     count_motifs(const i64* indptr, const u32* indices, const i64* split, i64 num_vertices, const u32* entries,
-                 i64 first, i64 last, u8* marks, u64* jobs, u32* sizes, u32* next, const u32* stop, u64* totals,
-                 u64* result) {
+                 i64 first, i64 last, u8* marks, u64* jobs, u32* sizes, Slot* slots, Control* control, const u32* stop,
+                 u64* totals, u64* result) {
   Shared& shared = *reinterpret_cast<Shared*>(dynamic_shared);
-  Block block = {indptr, indices, split, num_vertices, entries, marks + blockIdx.x * num_vertices, totals, stop,
-                 &shared, 0};
+  Block block = {indptr, indices, split, num_vertices, entries, marks + blockIdx.x * num_vertices, totals,
+                 control, slots, stop, &shared, 0};
   const VertexRange range = vertices_of_slots(indptr, num_vertices, first, last);
   const i64 number = kRoots == 1 ? range.end - range.begin : last - first;
-  Roots roots = {first, last, range.begin, static_cast<u32>(number), next, jobs, sizes, 0, 0, 0, 0, 0, blockIdx.x};
+  Roots roots = {first, last, range.begin, static_cast<u32>(number), jobs, sizes, 0, 0, 0, 0, 0, blockIdx.x};
   for (int i = threadIdx.x; i < kMasks * kMasks; i += blockDim.x) shared.found[i] = 0;
   for (int i = threadIdx.x; i < kMasks; i += blockDim.x) shared.taken[i] = 0;
   for (int i = threadIdx.x; kSharedTotals && i < kTotals; i += blockDim.x) shared.totals[i] = 0;
   if (threadIdx.x == 0) {
     shared.known[1] = num_vertices;
-    shared.stopped = 0;
+    shared.stopped = shared.wanted = 0;
+    shared.receiver = blockIdx.x;
+    if (kGiven) atomicAdd(&control->busy, 1u);
   }
   u32 root = kNoRoot, owner = kNoRoot;  // those whose members are pushed
+  bool roots_left = true;
   __syncthreads();
   for (;;) {
     if (warp_in_block() == 0) {
-      const bool more = !stop_asked(stop) && take_chunk(block, roots);
-      if (!more && lane_id() == 0) shared.root = kNoRoot;
+      roots_left = roots_left && !stop_asked(stop) && take_chunk(block, roots);
+      const bool received = kGiven && !roots_left && await(block);
+      if (lane_id() == 0) {
+        if (!roots_left) shared.root = kNoRoot;
+        shared.given = received;
+      }
     }
     __syncthreads();
-    const u32 job = shared.root, chunk = shared.chunk, job_owner = shared.owner;
+    const u32 job = shared.root, chunk = shared.chunk, job_owner = shared.owner, received = shared.given;
     __syncthreads();
     if (job != root) {
       if (kRoots == 2 && root != kNoRoot) pop<1>(block);
@@ -357,11 +479,16 @@ extern "C" __global__ void __launch_bounds__(256)
         pop<0>(block);
         owner = kNoRoot;
       }
-      if (job == kNoRoot) break;
-      if (owner == kNoRoot) push<0>(block, job_owner);
-      if (kRoots == 2) push<1>(block, indices[first + job]);
+      if (job != kNoRoot) {
+        if (owner == kNoRoot) push<0>(block, job_owner);
+        if (kRoots == 2) push<1>(block, indices[first + job]);
+        owner = job_owner;
+      }
       root = job;
-      owner = job_owner;
+    }
+    if (received) {
+      receive<0>(block, 0);
+      continue;
     }
     if (job == kNoRoot) break;
     const Span span = span_of(block, first, last, job, job_owner);

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cuda.device import WARP, Device, exact, units_that_fit
 from longwall.kernels.cuda.runtime.compile import constants
-from longwall.kernels.cuda.runtime.constants import NO_ROOT
+from longwall.kernels.cuda.runtime.constants import MOTIF_CONTROL_WORDS, MOTIF_SLOT_WORDS, NO_ROOT
 from longwall.kernels.interface.graph_arrays import GraphArrays
 
 Array = Any  # a CuPy array
@@ -72,7 +72,7 @@ class _Enumerator:
         self._device, self._graph = device, graph
         self._generated = motif_header(k, max(classes, 1), per_vertex=not classes)
         own = classes << (k - 1)
-        self._shared = 8 * (2 * masks + (own if own <= _SHARED_TOTALS else 0) + 1) + 160 + 4 * masks * (masks + 2) + 64
+        self._shared = 8 * (2 * masks + (own if own <= _SHARED_TOTALS else 0) + 1) + 160 + 4 * masks * (masks + 2) + 80
         left = memory - 8 * results - entries.nbytes
         # A block per warp: none waits for others. Fewer and larger blocks where marks take too much, and where their
         # tables do not fit the multiprocessors.
@@ -82,12 +82,14 @@ class _Enumerator:
         while warps < _MOST_WARPS and _WARPS // warps > most:
             warps *= 2
         self._threads = warps * WARP
-        each = graph.num_vertices + 12
+        each = graph.num_vertices + 12 + 4 * MOTIF_SLOT_WORDS
         self._blocks = units_that_fit(device.multiprocessors * _WARPS // warps, each, left)
         self._entries = xp.asarray(entries)
         self._marks = xp.zeros(self._blocks * graph.num_vertices, xp.uint8)
         self._sizes = xp.zeros(self._blocks, xp.uint32)
         self._jobs = xp.zeros(self._blocks, xp.uint64)
+        self._slots = xp.zeros(self._blocks * MOTIF_SLOT_WORDS, xp.uint32)
+        self._control = xp.zeros(MOTIF_CONTROL_WORDS, xp.uint32)
         self._counts = xp.zeros(results, xp.int64)
         self._result = device.result()
 
@@ -95,7 +97,9 @@ class _Enumerator:
         """Count the subgraphs of a range of arcs."""
         device, graph = self._device, self._graph
         self._jobs[:] = _NO_JOB
-        work = (self._marks, self._jobs, self._sizes, device.xp.zeros(1, device.xp.uint32))
+        self._slots.fill(0)
+        self._control.fill(0)
+        work = (self._marks, self._jobs, self._sizes, self._slots, self._control)
         out = (device.stop_flag, self._counts, self._result)
         device.launch(
             "local_counts/motifs.cu",

@@ -180,6 +180,37 @@ def test_blocks_help_each_other_and_cover_every_range(lab, engine_kind, k, warps
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("k", [6, 7, 8])
+def test_busy_blocks_give_sets_to_idle_ones(lab, engine_kind, k, monkeypatch):
+    """Also if all sets begin with one arc, and however often a range is counted."""
+    from longwall.kernels import select_engine
+    from longwall.kernels.cuda.runtime.constants import MOTIF_SLOT_WORDS
+
+    if engine_kind == "cpu":
+        pytest.skip("there are no blocks")
+    monkeypatch.setattr("longwall.kernels.cuda.local_counts.motifs._CHUNK", 1 << 10)
+    star = [(0, leaf) for leaf in range(1, 12)] + [(1, 2), (2, 3), (3, 4), (11, 12), (12, 13), (13, 14)]
+    graph, book = host_arrays(lab.graph(star)), dictionary(k - 1)
+    owner = int(np.argmax(np.diff(graph.indptr)))
+    ranges = [(int(graph.indptr[owner]) + at, int(graph.indptr[owner]) + at + 1) for at in (0, 0, 1)]
+    found, slots = [], np.empty(0)
+    for kind in ("cpu", "cuda"):
+        engine = select_engine(kind, 1)
+        counter = engine.kernels.motif_counter(
+            engine.device, engine.load(graph), k, book.entries, len(book.codes), 1 << 28
+        )
+        for first, last in ranges:
+            counter.add(first, last)
+        found.append(counter.counts())
+        if kind == "cuda":
+            slots = counter._slots.get().reshape(-1, MOTIF_SLOT_WORDS)
+    assert found[0].any()
+    np.testing.assert_array_equal(found[1], found[0])
+    members = slots[:, 3 : 3 + k - 3]
+    assert np.count_nonzero(members.any(axis=1)) > 1, "no set was given away"
+
+
+@pytest.mark.gpu
 @pytest.mark.parametrize("access", ["adaptive", "zero-copy"])
 def test_graphs_in_pages_are_counted(lab, engine_kind, access):
     if engine_kind == "cpu":
