@@ -154,11 +154,14 @@ class ArcDiamondCounter(RangeCounter, Protocol):
         The most arcs of a range.
     piece_room, part_room
         The most arcs of an `ArcPiece`, and of a part of its targets; 0 where lists are not streamed.
+    count_bytes
+        What `count_pieces` takes of the host for each arc.
     """
 
     arc_capacity: int
     piece_capacity: int
     part_capacity: int
+    count_bytes: int
 
     def count(self, first: int, last: int, blocks: Iterable[ArcBlock] | None = None) -> int:
         """Count the pairs of triangles that share the edge of an arc first to last - 1, one to a smaller neighbour.
@@ -175,7 +178,7 @@ class ArcDiamondCounter(RangeCounter, Protocol):
     def count_pieces(self, pieces: Iterable[ArcPiece]) -> int:
         """Count the pairs of triangles at all arcs, each triangle once, while lists are streamed.
 
-        Takes four bytes of the host for each arc.
+        Takes `count_bytes` of the host for each arc.
 
         Parameters
         ----------

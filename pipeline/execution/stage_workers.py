@@ -20,7 +20,6 @@ from longwall.stages.range_counting import Counter, CountRanges
 from longwall.stages.source import Scan
 from longwall.storage.memory.reservations import BudgetExceeded
 
-_COUNT_BYTES = 4
 
 
 class StageWorker(Worker):
@@ -124,7 +123,7 @@ class RangeContext(StageWorker):
             yield None
             return
         try:
-            capacity = self.env.resources.host.reserve(_COUNT_BYTES * (last - first), "triangles of arcs")
+            capacity = self.env.resources.host.reserve(counter.count_bytes * (last - first), "triangles of arcs")
         except BudgetExceeded:
             yield None
             return

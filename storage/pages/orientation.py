@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.graph_arrays import NARROW_DEGREE, GraphArrays
 from longwall.kernels.jit.compile import compiled
 from longwall.storage.graph.graph import Graph
 from longwall.storage.graph.graph_data import NewArray
@@ -46,9 +46,14 @@ def oriented_arrays(graph: Graph, new_array: NewArray) -> GraphArrays:
     parts = [*pairwise([*range(0, graph.num_vertices, _VERTICES_AT_ONCE), graph.num_vertices])]
 
     ends = np.zeros(len(parts) + 1, np.int64)
+    narrow_from = np.zeros(len(parts) + 1, np.int64)  # of each part
 
     def measure(part: int) -> None:
         ends[part + 1] = _out_arcs(graph.indptr, graph.split, *parts[part])
+        if graph.stats.max_degree >= NARROW_DEGREE:
+            first, last = parts[part]
+            wide = np.flatnonzero(np.diff(graph.indptr[first : last + 1]) >= NARROW_DEGREE)
+            narrow_from[part] = first + wide[-1] + 1 if wide.size else 0
 
     def add_up(part: int) -> None:
         _add_up(graph.indptr, graph.split, *parts[part], ends[part], starts)
@@ -60,7 +65,16 @@ def oriented_arrays(graph: Graph, new_array: NewArray) -> GraphArrays:
         map_all(pool, cores, add_up, range(len(parts)))
     longest = graph.stats.max_out_degree
     arcs = new_array(graph.num_edges, np.dtype(np.uint32))
-    return GraphArrays(starts, arcs, starts[1:], np.zeros(1, np.int32), longest, longest, oriented=True)
+    return GraphArrays(
+        starts,
+        arcs,
+        starts[1:],
+        np.zeros(1, np.int32),
+        longest,
+        longest,
+        oriented=True,
+        narrow_from=int(narrow_from.max()),
+    )
 
 
 def oriented_arc(graph: Graph, starts: NDArray[np.int64], at: int) -> int:

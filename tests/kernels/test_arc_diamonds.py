@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from itertools import combinations, pairwise
 from typing import Any
@@ -14,6 +15,7 @@ from engines import make_engine
 from oriented import orient
 
 from longwall.kernels.interface.engine import Engine, WorkspaceTooLarge
+from longwall.kernels.interface.graph_arrays import NARROW_DEGREE, GraphArrays
 from longwall.kernels.interface.local_counts import ArcPiece, Corner
 from longwall.stages.source import host_arrays
 from longwall.storage.generators.kinds import generate
@@ -43,6 +45,18 @@ def whole_arcs(graph: Graph) -> list[tuple[int, int]]:
     return list(zip(ends.tolist(), graph.indices.tolist(), strict=True))
 
 
+@pytest.fixture(params=[20, 1 << 16, None])
+def narrow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int | None:
+    """Vertices of how many neighbours have counts of 32 bits; None: all have."""
+    if request.param is not None:
+        monkeypatch.setattr("longwall.storage.pages.orientation.NARROW_DEGREE", request.param)
+    return request.param  # type: ignore[no-any-return]
+
+
+def oriented(graph: Graph, narrow: int | None) -> GraphArrays:
+    return orient(graph) if narrow is not None else replace(orient(graph), narrow_from=None)
+
+
 def test_the_oracle_finds_diamonds() -> None:
     assert pairs_of(GRAPHS["one clique"]()).sum() == 6 * len(list(combinations(range(30), 4)))
 
@@ -60,9 +74,9 @@ def test_pairs_of_triangles_at_ranges_of_arcs(name: str, engine: Engine) -> None
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", list(GRAPHS))
-def test_pairs_of_triangles_block_by_block(name: str) -> None:
+def test_pairs_of_triangles_block_by_block(name: str, narrow: int | None) -> None:
     graph, chosen = GRAPHS[name](), make_engine("cuda")
-    host, expected = orient(graph), pairs_of(graph)
+    host, expected = oriented(graph, narrow), pairs_of(graph)
     expected = expected[graph.indices < np.repeat(np.arange(graph.num_vertices), np.diff(graph.indptr))]
     counter = chosen.kernels.arc_diamond_counter(chosen.device, chosen.load(host), 1 << 28)
     starts, n = host.indptr.tolist(), graph.num_vertices
@@ -79,9 +93,9 @@ def test_pairs_of_triangles_block_by_block(name: str) -> None:
 @pytest.mark.parametrize("name", list(GRAPHS))
 @pytest.mark.parametrize("owned", [100, 300, 1000])
 @pytest.mark.parametrize("most", [30, 90, 1000])
-def test_pairs_of_triangles_while_counts_come_in_turn(name: str, owned: int, most: int) -> None:
+def test_pairs_of_triangles_while_counts_come_in_turn(name: str, owned: int, most: int, narrow: int | None) -> None:
     graph, chosen = GRAPHS[name](), make_engine("cuda")
-    host = orient(graph)
+    host = oriented(graph, narrow)
     counter = chosen.kernels.arc_diamond_counter(chosen.device, chosen.load(host), 1 << 28)
     starts = host.indptr
     owners = target_blocks(starts, min(owned, counter.piece_capacity))
@@ -99,6 +113,31 @@ def test_pairs_of_triangles_while_counts_come_in_turn(name: str, owned: int, mos
 
     for _ in range(2):
         assert counter.count_pieces(pieces()) == pairs_of(graph).sum()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("leaves", [NARROW_DEGREE - 2, NARROW_DEGREE - 1, NARROW_DEGREE + 100])
+def test_more_triangles_at_an_arc_than_16_bits_count(leaves: int) -> None:
+    """An edge, and vertices that both of its ends have as neighbours."""
+    chosen, others = make_engine("cuda"), np.arange(2, leaves + 2)
+    ends = np.concatenate([[0], np.zeros(leaves, int), np.ones(leaves, int)])
+    host = orient(build_graph(ends, np.concatenate([[1], others, others])))
+    assert host.narrow_from == (0 if leaves + 1 < NARROW_DEGREE else 2)
+    counter = chosen.kernels.arc_diamond_counter(chosen.device, chosen.load(host), 1 << 28)
+    assert counter.count_bytes == 2
+    n, middle = host.num_vertices, 2 + leaves // 2
+    starts, parts = host.indptr.tolist(), [(0, middle), (middle, n)]
+    pieces = [
+        ArcPiece((0, starts[middle]), iter([((0, middle), (0, starts[middle]))]), parts[:1], final=False),
+        ArcPiece(
+            (starts[middle], starts[n]),
+            iter([((0, middle), (0, starts[middle])), ((middle, n), (starts[middle], starts[n]))]),
+            parts,
+            final=True,
+        ),
+    ]
+    assert counter.count_pieces(iter(pieces)) == leaves * (leaves - 1) // 2
+    assert counter.count(0, host.num_arcs) == leaves * (leaves - 1) // 2
 
 
 @pytest.mark.gpu

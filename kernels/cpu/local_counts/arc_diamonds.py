@@ -19,6 +19,7 @@ class CpuArcDiamondCounter:
     def __init__(self, device: CpuDevice, graph: GraphArrays, memory: int):
         self.workspace_bytes = fitting(4 * graph.num_vertices + 8 * graph.max_out_degree, memory)
         self.arc_capacity, self.piece_capacity, self.part_capacity = max(graph.num_arcs, 1), 0, 0
+        self.count_bytes = 0
         self._graph = graph
         self._place = np.zeros(graph.num_vertices, np.uint32)
         self._triangles = np.zeros(graph.max_out_degree, np.int64)

@@ -16,9 +16,11 @@ Array = Any  # a CuPy array
 
 CountRange = tuple[Array, int, int]  # counts, the arc of the first of them, and their number
 
-_COUNT_BYTES = 4
+_COUNT_BYTES = 4  # that one takes; half of that if it has 16 bits
 _PARTS = 8  # that the arcs of a piece have as many as, besides those whose counts come in turn
 _REVERSE_SHARE = 1 / 6  # of the memory
+_WIDE_SHARE = 1 / 32  # of the memory, that counts of more than 16 bits may take beside others
+_NARROW_SHARE = 0.6  # of the memory for counts, that those of 16 bits take: lists have the rest
 
 
 class CudaArcDiamondCounter:
@@ -30,6 +32,8 @@ class CudaArcDiamondCounter:
         The most arcs of a range.
     piece_room, part_room
         See :class:`longwall.kernels.interface.local_counts.ArcDiamondCounter`.
+    count_bytes
+        The same.
     """
 
     workspace_bytes = 0
@@ -42,14 +46,22 @@ class CudaArcDiamondCounter:
         self._half = HalfArcs(device, graph)
         self._reverse = None if whole else ReverseAdjacency(device, graph, int(_REVERSE_SHARE * memory), least=2)
         memory -= self._half.nbytes + (0 if self._reverse is None else self._reverse.nbytes)
+        wide, each = self._wide_arcs(memory), _COUNT_BYTES
+        if narrow := wide is not None:
+            memory, each = int(_NARROW_SHARE * (memory - _COUNT_BYTES * wide)), _COUNT_BYTES // 2
+        self._wide = device.xp.zeros(wide or 0, device.xp.uint32)
         most = max(self._half.number, 1)
-        capacity = min(memory // _COUNT_BYTES, most if whole else 2 * most)
+        capacity = min(memory // each, most if whole else 2 * most)
+        if narrow:
+            capacity -= capacity % 2
         if capacity < 1:
             raise WorkspaceTooLarge(_COUNT_BYTES)
         self.arc_capacity = max(graph.num_arcs, 1) if capacity >= most else capacity
-        self._counts = device.xp.empty(capacity, device.xp.uint32)
-        self.part_capacity = capacity // (PLACES + _PARTS)
-        self.piece_capacity = min(capacity - PLACES * self.part_capacity, most)
+        self._counts = device.xp.empty(capacity, device.xp.uint16 if narrow else device.xp.uint32)
+        self.count_bytes = int(self._counts.dtype.itemsize)
+        # Places begin where words do.
+        self.part_capacity = capacity // (PLACES + _PARTS) // 2 * 2
+        self.piece_capacity = min(capacity - PLACES * self.part_capacity, most + most % 2)
 
     def count(self, first: int, last: int, blocks: Iterable[ArcBlock] | None = None) -> int:
         """Count the pairs of triangles at a range of arcs, while lists are streamed; None: all are there."""
@@ -59,8 +71,9 @@ class CudaArcDiamondCounter:
             for _ in blocks or ():
                 pass
             return 0
-        counts = self._counts[: end - begin]
+        counts, wide = self._counts[: end - begin], self._wide[begin:end]
         counts.fill(0)
+        wide.fill(0)
         out, none = (counts, begin, end - begin), (counts, 0, 0)
         if self._reverse is None:
             self._add(LargerArcs.of_whole(self._device, self._graph), low, out, out)
@@ -71,13 +84,15 @@ class CudaArcDiamondCounter:
                     self._add(arcs, 0, *corners)
         parts = self._device.result()
         self._add_pairs(counts, parts)
+        self._add_pairs(wide, parts)
         return fetch_sum(parts)
 
     def count_pieces(self, pieces: Iterable[ArcPiece]) -> int:
         """Count the pairs of triangles at all arcs, while lists are streamed, and with them counts of their arcs."""
         assert self._reverse is not None
         own, parts = self._counts[: self.piece_capacity], self._device.result()
-        turns, sent = CountTurns(self._device, self._counts[self.piece_capacity :]), None
+        turns, sent = CountTurns(self._device, self._counts[self.piece_capacity :][: PLACES * self.part_capacity]), None
+        self._wide.fill(0)
         try:
             for (begin, end), targets, ranges, final in pieces:
                 if not final:
@@ -102,6 +117,7 @@ class CudaArcDiamondCounter:
                     self._add_pairs(counts, parts)
                 else:
                     sent = turns.send(counts, begin)
+            self._add_pairs(self._wide, parts)
             return fetch_sum(parts)
         finally:
             turns.close()
@@ -112,8 +128,21 @@ class CudaArcDiamondCounter:
         own = int(graph.indptr[low]), int(graph.indptr[high])
         return [(*own, None, Corner.LARGEST), (own[0], graph.num_arcs, (low, high), Corner.SMALLER)]
 
+    def _wide_arcs(self, memory: int) -> int | None:
+        """Return how many arcs, from the first one on, have counts of more than 16 bits; None: all may have."""
+        first = self._graph.narrow_from
+        if self._reverse is None or first is None:
+            return None
+        arcs = int(self._half.starts[first])
+        return arcs if _COUNT_BYTES * arcs <= _WIDE_SHARE * memory else None
+
     def _add_pairs(self, counts: Array, parts: Array) -> None:
-        self._device.launch_over("local_counts/arc_diamonds.cu", "add_pairs", counts.size, (counts, counts.size, parts))
+        if counts.size:
+            arguments = counts, counts.size, self._narrow(counts), parts
+            self._device.launch_over("local_counts/arc_diamonds.cu", "add_pairs", counts.size, arguments)
+
+    def _narrow(self, counts: Array) -> int:
+        return int(counts.dtype == self._device.xp.uint16)
 
     def _add(self, arcs: LargerArcs, low: int, largest: CountRange, smaller: CountRange) -> None:
         """Add the triangles of arcs to larger vertices, from `low` on, to counts of arcs: of either corner."""
@@ -122,10 +151,11 @@ class CudaArcDiamondCounter:
         tasks = arcs.tasks(device, graph, 2)
         rows = (*graph.rows, places_of(graph))
         work = (tasks.size, tasks.words, hits, arcs.next, device.stop_flag)
+        wide = self._wide, self._wide.size, self._narrow(self._counts)
         device.launch(
             "local_counts/arc_diamonds.cu",
             "add_triangles",
-            (*rows, *arcs.arguments, low, *work, self._half.starts, *largest, *smaller),
+            (*rows, *arcs.arguments, low, *work, self._half.starts, *largest, *smaller, *wide),
             blocks=tasks.blocks,
             threads=THREADS,
             shared=tasks.shared + 4 * hits,

@@ -5,7 +5,6 @@ from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cuda.device import Device
@@ -14,7 +13,7 @@ from longwall.kernels.cuda.runtime.pinned_buffers import locked_column
 Array = Any  # a CuPy array
 
 PLACES = 3  # one comes, one is counted in, and one goes back
-_COUNT_BYTES = 4
+_WORD_BYTES = 8  # of page-locked memory
 _LAST = 2 * PLACES  # copies to the host that may not have ended when others come
 
 
@@ -25,18 +24,18 @@ class CountTurns:
     ----------
     device
         The device.
-    memory : uint32[PLACES * most arcs that are brought at once]
-        On the device.
+    memory : uint16 or uint32[PLACES * most arcs that are brought at once]
+        On the device; each place has an even number of arcs.
     """
 
     def __init__(self, device: Device, memory: Array):
-        self._device, capacity = device, memory.size // PLACES
+        self._device, self._dtype, capacity = device, memory.dtype, memory.size // PLACES
         self._places = [memory[place * capacity : (place + 1) * capacity] for place in range(PLACES)]
         self._free: list[Any] = [None] * PLACES  # events: what read or wrote a place last
         self._at = 0
         self._here, self._back = (device.xp.cuda.Stream(non_blocking=True) for _ in range(2))
         self._begins: list[int] = []  # of the ranges that the host has memory for
-        self._homes: list[Future[NDArray[np.uint32]] | None] = []
+        self._homes: list[Future[NDArray[Any]] | None] = []
         self._maker = ThreadPoolExecutor(1)
         self._gone: deque[tuple[int, int, Any]] = deque(maxlen=_LAST)  # ranges, and events after their copies
         self._brought, self._arrived = (0, 0), None
@@ -51,7 +50,7 @@ class CountTurns:
 
         Returns
         -------
-        uint32[end - begin]
+        uint16 or uint32[end - begin]
             Of the device; in use until `send_back` or `leave` is called.
         """
         self._at = (self._at + 1) % PLACES
@@ -105,17 +104,18 @@ class CountTurns:
         place = self._place(begin)
         home = self._homes[place]
         assert home is not None
-        return int(home.result().ctypes.data) + _COUNT_BYTES * (begin - self._begins[place])
+        return int(home.result().ctypes.data) + self._dtype.itemsize * (begin - self._begins[place])
 
     def _place(self, begin: int) -> int:
         """Return which range that the host has memory for has an arc."""
         return bisect_right(self._begins, begin) - 1
 
-    def _locked(self, arcs: int) -> NDArray[np.uint32]:
+    def _locked(self, arcs: int) -> NDArray[Any]:
         with self._device.xp.cuda.Device(self._device.number):
-            return locked_column(self._device.xp, -(-arcs // 2)).view(np.uint32)
+            words = -(-arcs * self._dtype.itemsize // _WORD_BYTES)
+            return locked_column(self._device.xp, words).view(self._dtype)
 
-    def _unlock(self, homes: list[Future[NDArray[np.uint32]]], arrived: Any) -> None:
+    def _unlock(self, homes: list[Future[NDArray[Any]]], arrived: Any) -> None:
         """Give the host's memory back once its counts are on the device: beside kernels, since that takes a while."""
         with self._device.xp.cuda.Device(self._device.number):
             arrived.synchronize()
@@ -123,7 +123,7 @@ class CountTurns:
 
     def _copy(self, there: int, here: int, arcs: int, stream: Any) -> None:
         runtime = self._device.xp.cuda.runtime
-        runtime.memcpyAsync(there, here, _COUNT_BYTES * arcs, runtime.memcpyDefault, stream.ptr)
+        runtime.memcpyAsync(there, here, self._dtype.itemsize * arcs, runtime.memcpyDefault, stream.ptr)
 
     def _after(self, stream: Any) -> Any:
         event = self._device.xp.cuda.Event(disable_timing=True)
