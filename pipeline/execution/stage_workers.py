@@ -21,7 +21,6 @@ from longwall.stages.source import Scan
 from longwall.storage.memory.reservations import BudgetExceeded
 
 
-
 class StageWorker(Worker):
     """A worker that sends its roots through stages; it is their context.
 

@@ -16,6 +16,10 @@ from longwall.storage.pages.paged_graph import state_bytes
 
 _STEPS_PER_TASK, _MOST_TASKS = 1e11, 256  # about a second of a GPU: a task that is cut short is lost
 _STREAMED_STEPS = 3e12  # the same, where lists of smaller neighbours are looked up
+_GROWN_STEPS, _GROWTH = (
+    1e9,
+    4,
+)  # the same, where sets grow by as many vertices or more: hubs have more than is estimated
 # A task takes about 40 us of Python besides its work, and only one thread at a time runs Python. So it has this many
 # arcs or, if more work is estimated, this many steps; but each worker has some tasks, unless they have only a few arcs,
 # since those of hubs take longer.
@@ -108,7 +112,8 @@ def _arc_tasks(env: Environment, roots: Scan, cost: float) -> list[Task]:
     graph, memory = loaded_graph(env), env.resources.work.free
     arcs = 2 * env.graph.num_edges  # on every engine, whatever its graph has of them
     some = min(arcs // _LEAST_ARCS, _PER_WORKER * env.engine.workers)
-    pieces = min(pieces_of(env, cost), max(arcs // _ARCS_PER_TASK, int(cost / _LEAST_STEPS), some, 1))
+    most = pieces_of(env, cost if roots.growth < _GROWTH else cost * (_STEPS_PER_TASK / _GROWN_STEPS))
+    pieces = min(most, max(arcs // _ARCS_PER_TASK, int(cost / _LEAST_STEPS), some, 1))
     if roots.arcs and env.resources.on_device and graph.pages is None:
         pieces = min(pieces, max(arcs // roots.arcs, 1))
     if graph.pages is not None:

@@ -33,7 +33,7 @@ _HALVES = 8
 _FIRST_SHARE = 1 / 256  # of every stratum, at first
 _MOST_GROWTH = 32.0
 _WHOLE = 0.5  # from this share on all of it is done
-_AGAIN_BELOW_SECONDS = 5.0  # a phase is opened twice: the first time, kernels are loaded
+_AGAIN_BELOW_SECONDS = 5.0  # a phase is opened twice, and ranges are done twice: the first time, kernels are loaded
 _CALLS = 3  # whose shortest says what a call takes beside the work
 
 Range = tuple[int, int]
@@ -195,8 +195,9 @@ class _Sampler:
         one = self._round(strata, _FIRST_SHARE)
         self._do(one)  # with kernels that are loaded on the way
         first = sum(one.seconds)
-        self._do(one)
-        loading += max(first - sum(one.seconds), 0.0)
+        if one.elapsed < _AGAIN_BELOW_SECONDS:
+            self._do(one)
+            loading += max(first - sum(one.seconds), 0.0)
         left = seconds - one.elapsed
         while one.share < 1.0:
             growth = min(left / max(one.elapsed, 1e-6), _MOST_GROWTH)

@@ -20,7 +20,7 @@ _COUNT_BYTES = 4  # that one takes; half of that if it has 16 bits
 _PARTS = 8  # that the arcs of a piece have as many as, besides those whose counts come in turn
 _REVERSE_SHARE = 1 / 6  # of the memory
 _WIDE_SHARE = 1 / 32  # of the memory, that counts of more than 16 bits may take beside others
-_NARROW_SHARE = 0.6  # of the memory for counts, that those of 16 bits take: lists have the rest
+_NARROW_SHARE = 0.66  # of the memory for counts, that those of 16 bits take: lists have the rest
 
 
 class CudaArcDiamondCounter:

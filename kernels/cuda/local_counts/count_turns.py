@@ -30,6 +30,7 @@ class CountTurns:
 
     def __init__(self, device: Device, memory: Array):
         self._device, self._dtype, capacity = device, memory.dtype, memory.size // PLACES
+        self._bytes = int(memory.dtype.itemsize)
         self._places = [memory[place * capacity : (place + 1) * capacity] for place in range(PLACES)]
         self._free: list[Any] = [None] * PLACES  # events: what read or wrote a place last
         self._at = 0
@@ -104,7 +105,7 @@ class CountTurns:
         place = self._place(begin)
         home = self._homes[place]
         assert home is not None
-        return int(home.result().ctypes.data) + self._dtype.itemsize * (begin - self._begins[place])
+        return int(home.result().ctypes.data) + self._bytes * (begin - self._begins[place])
 
     def _place(self, begin: int) -> int:
         """Return which range that the host has memory for has an arc."""
@@ -112,7 +113,7 @@ class CountTurns:
 
     def _locked(self, arcs: int) -> NDArray[Any]:
         with self._device.xp.cuda.Device(self._device.number):
-            words = -(-arcs * self._dtype.itemsize // _WORD_BYTES)
+            words = -(-arcs * self._bytes // _WORD_BYTES)
             return locked_column(self._device.xp, words).view(self._dtype)
 
     def _unlock(self, homes: list[Future[NDArray[Any]]], arrived: Any) -> None:
@@ -123,7 +124,7 @@ class CountTurns:
 
     def _copy(self, there: int, here: int, arcs: int, stream: Any) -> None:
         runtime = self._device.xp.cuda.runtime
-        runtime.memcpyAsync(there, here, self._dtype.itemsize * arcs, runtime.memcpyDefault, stream.ptr)
+        runtime.memcpyAsync(there, here, self._bytes * arcs, runtime.memcpyDefault, stream.ptr)
 
     def _after(self, stream: Any) -> Any:
         event = self._device.xp.cuda.Event(disable_timing=True)

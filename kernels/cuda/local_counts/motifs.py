@@ -16,8 +16,9 @@ _WARPS = 32  # per multiprocessor
 _MOST_WARPS = 8  # per block, as in the kernel's launch bounds
 _MARKS = 64 << 20  # bytes of all blocks' marks that the caches can hold more or less
 _SHARED_TOTALS = 1024  # counters that a block may have of its own
-# Candidates of a job that are taken at a time; each is a whole subtree where k is more than 4.
-_CHUNK, _LAST_CHUNK = 16, 1024
+# Candidates of a job that are taken at a time: each is a vertex where k is 4 or less, a subtree where it is 5, and a
+# large one where it is more, so that more blocks have sets to give away.
+_LAST_CHUNK, _CHUNK, _FIRST_CHUNK = 1024, 16, 1
 _NO_JOB = np.uint64(NO_ROOT << 32)
 _MOST_ARCS = 1 << 32
 
@@ -29,7 +30,7 @@ def motif_header(k: int, classes: int, *, per_vertex: bool) -> str:
             "kSize": k,
             "kClasses": classes,
             "kPerVertex": int(per_vertex),
-            "kChunk": _CHUNK if k > 4 else _LAST_CHUNK,
+            "kChunk": _LAST_CHUNK if k < 5 else _CHUNK if k < 6 else _FIRST_CHUNK,
             "kSharedTotals": int(not per_vertex and classes << (k - 1) <= _SHARED_TOTALS),
         }
     )

@@ -188,7 +188,7 @@ def test_busy_blocks_give_sets_to_idle_ones(lab, engine_kind, k, monkeypatch):
 
     if engine_kind == "cpu":
         pytest.skip("there are no blocks")
-    monkeypatch.setattr("longwall.kernels.cuda.local_counts.motifs._CHUNK", 1 << 10)
+    monkeypatch.setattr("longwall.kernels.cuda.local_counts.motifs._FIRST_CHUNK", 1 << 10)
     star = [(0, leaf) for leaf in range(1, 12)] + [(1, 2), (2, 3), (3, 4), (11, 12), (12, 13), (13, 14)]
     graph, book = host_arrays(lab.graph(star)), dictionary(k - 1)
     owner = int(np.argmax(np.diff(graph.indptr)))
