@@ -174,9 +174,9 @@ class OrientedReads:
         size = min(counter.piece_capacity, capacity - 2 * most)
         if (first, last) != (0, self._starts[-1]) or min(size, most) < max(longest, page):
             return None
-        return self._counted_pieces(size, most)
+        return self._counted_pieces(size, most, counter.count_bytes)
 
-    def _counted_pieces(self, size: int, most: int) -> Iterator[ArcPiece]:
+    def _counted_pieces(self, size: int, most: int, count_bytes: int) -> Iterator[ArcPiece]:
         starts, pieces = self._starts, target_blocks(self._starts, size)
         before: list[Targets] = []
         self._held.clear()
@@ -185,7 +185,7 @@ class OrientedReads:
                 return
             own, parts = (int(starts[low]), int(starts[high])), [*before, (low, high)]
             before += [(low + begin, low + end) for begin, end in target_blocks(starts[low : high + 1], most)]
-            self.predicted += _ARC_BYTES * float(own[1] + own[0])  # lists, and counts of those before
+            self.predicted += float(_ARC_BYTES * own[1] + count_bytes * own[0])  # lists, and counts of those before
             yield ArcPiece(own, self._with_arcs(own, parts), parts, number == len(pieces) - 1)
 
     def _with_arcs(self, own: Targets, blocks: Sequence[Targets]) -> Iterator[tuple[Targets, Targets]]:
