@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -104,6 +105,22 @@ def test_a_long_phase_is_predicted_from_a_part_of_it(lab: Any, seed: int) -> Non
     assert 0.02 < found.share < 0.5
     assert found.seconds == pytest.approx(sum(costs), rel=0.15)
     assert found.longest < 20
+
+
+@pytest.mark.parametrize("seconds", [1e-4, 10.0])
+def test_ranges_are_done_twice_only_if_that_is_soon_over(lab: Any, seconds: float) -> None:
+    """The first time they may load kernels."""
+    done: list[int] = []
+
+    def cost(root: int) -> float:
+        done.append(root)
+        return seconds
+
+    sample(lab, cost, 1e-3, roots=200)
+    times = Counter(done)
+    del times[199]  # whose calls are timed first
+    assert set(times.values()) == {2 if seconds < 1 else 1}
+    assert len(times) >= 90
 
 
 def test_what_a_call_takes_is_not_multiplied(lab: Any) -> None:

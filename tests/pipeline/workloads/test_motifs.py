@@ -23,7 +23,10 @@ import longwall
 from longwall.kernels.host.patterns.orbit_tables import orbits
 from longwall.kernels.host.patterns.pattern_codes import connected_codes, dictionary, growth, spanning_subgraphs
 from longwall.pipeline.config import load_config
+from longwall.pipeline.execution.device_graph import load_graph
+from longwall.pipeline.execution.task_ranges import root_tasks
 from longwall.pipeline.run_store import commit_log
+from longwall.stages.motif_counting import CountMotifClasses
 from longwall.stages.source import host_arrays
 from longwall.storage.errors import FinalError, InputError
 from longwall.storage.generators.kinds import generate
@@ -208,6 +211,18 @@ def test_busy_blocks_give_sets_to_idle_ones(lab, engine_kind, k, monkeypatch):
     np.testing.assert_array_equal(found[1], found[0])
     members = slots[:, 3 : 3 + k - 3]
     assert np.count_nonzero(members.any(axis=1)) > 1, "no set was given away"
+
+
+@pytest.mark.gpu
+def test_large_motifs_are_several_tasks(lab, engine_kind):
+    """Their steps are underestimated around hubs, and a task that is cut short is lost."""
+    if engine_kind == "cpu":
+        pytest.skip("threads have tasks in any case")
+    context = lab.context(generate("rmat", seed=5, scale=8, edge_factor=4), engine=engine_kind)
+    load_graph(context)
+    numbers = [len(root_tasks(context, CountMotifClasses(k).source, 2e10)) for k in (5, 6, 8)]
+    assert numbers[0] == 1
+    assert min(numbers[1:]) >= 20
 
 
 @pytest.mark.gpu
