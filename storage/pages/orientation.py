@@ -51,9 +51,7 @@ def oriented_arrays(graph: Graph, new_array: NewArray) -> GraphArrays:
     def measure(part: int) -> None:
         ends[part + 1] = _out_arcs(graph.indptr, graph.split, *parts[part])
         if graph.stats.max_degree >= NARROW_DEGREE:
-            first, last = parts[part]
-            wide = np.flatnonzero(np.diff(graph.indptr[first : last + 1]) >= NARROW_DEGREE)
-            narrow_from[part] = first + wide[-1] + 1 if wide.size else 0
+            narrow_from[part] = _narrow_from(graph.indptr, *parts[part], NARROW_DEGREE)
 
     def add_up(part: int) -> None:
         _add_up(graph.indptr, graph.split, *parts[part], ends[part], starts)
@@ -167,6 +165,15 @@ def _out_arcs(indptr: Any, split: Any, first: int, last: int) -> int:
     for v in range(first, last):
         total += split[v] - indptr[v]
     return total
+
+
+@compiled("i8[::1], i8, i8, i8")
+def _narrow_from(indptr: Any, first: int, last: int, degree: int) -> int:
+    """Return the vertex behind the last one of at least `degree` neighbours among first to last - 1; 0: none has."""
+    for v in range(last, first, -1):
+        if indptr[v] - indptr[v - 1] >= degree:
+            return v
+    return 0
 
 
 @compiled("i8[::1], i8[::1], i8, i8, i8, i8[::1]")

@@ -51,6 +51,19 @@ def test_rows_have_the_smaller_neighbours(name: str, at_once: int, monkeypatch: 
     assert arrays.max_degree == arrays.max_out_degree == np.diff(arrays.indptr).max()
 
 
+@each_case("name", list(GRAPHS))
+@each_case("at_once", [7, 1 << 20])
+@pytest.mark.parametrize("degree", [1, 2, 12, 50, 1000])
+def test_all_vertices_behind_the_hubs_have_few_neighbours(
+    name: str, at_once: int, degree: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(orientation, "_VERTICES_AT_ONCE", at_once)
+    monkeypatch.setattr(orientation, "NARROW_DEGREE", degree)
+    graph = GRAPHS[name]()
+    hubs = [v for v, neighbours in enumerate(np.diff(graph.indptr).tolist()) if neighbours >= degree]
+    assert oriented_arrays(graph, np.empty).narrow_from == (hubs[-1] + 1 if hubs else 0)
+
+
 @pytest.mark.slow
 @each_case("name", list(GRAPHS))
 @each_case("at_once", [1, 40, 1 << 20])
