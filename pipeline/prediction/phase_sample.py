@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import ceil
+from math import ceil, inf
 from queue import Empty, SimpleQueue
 from random import Random
 from typing import Any
@@ -33,6 +33,7 @@ _HALVES = 8
 _FIRST_SHARE = 1 / 256  # of every stratum, at first
 _MOST_GROWTH = 32.0
 _WHOLE = 0.5  # from this share on all of it is done
+_FIRST_SECONDS = 20.0  # after which no more of the first ranges are begun, if more are not asked for
 _AGAIN_BELOW_SECONDS = 5.0  # a phase is opened twice, and ranges are done twice: the first time, kernels are loaded
 _CALLS = 3  # whose shortest says what a call takes beside the work
 
@@ -109,7 +110,8 @@ def sample_phase(phase: Phase, env: Environment, seconds: float, seed: int = 0) 
     env
         What the process works with; its files and results are in a folder that is removed.
     seconds
-        The time, beside what opening the phase takes. One round of ranges is done in any case.
+        The time, beside what opening the phase takes. One round of ranges is begun in any case; of those that take long
+        some are left out, and taken to need as long as the others for the same work.
     seed
         Says where the ranges lie.
 
@@ -193,7 +195,7 @@ class _Sampler:
         call = self._time_a_call()
         strata = self._strata()
         one = self._round(strata, _FIRST_SHARE)
-        self._do(one)  # with kernels that are loaded on the way
+        self._do(one, max(seconds, _FIRST_SECONDS))  # with kernels that are loaded on the way
         first = sum(one.seconds)
         if one.elapsed < _AGAIN_BELOW_SECONDS:
             self._do(one)
@@ -274,28 +276,36 @@ class _Sampler:
         done = sum(self._profile.size(*one) for one in ranges)
         return _Round(strata, ranges, min(done / self._profile.size(*self._roots), 1.0) if share < 1 else 1.0)
 
-    def _do(self, one: _Round) -> None:
-        """Do the ranges on all threads, and note what each took."""
+    def _do(self, one: _Round, most: float = inf) -> None:
+        """Do the ranges on all threads, and note what each took; none is begun after `most` seconds."""
         start = time.perf_counter()
-        self._done += sum(self._profile.size(*some) for some in one.ranges)
+        sizes = [self._profile.size(*some) for some in one.ranges]
         queue: SimpleQueue[int] = SimpleQueue()
+        done: list[int] = []
         one.seconds[:] = [0.0] * len(one.ranges)
         for number in self._random.sample(range(len(one.ranges)), len(one.ranges)):
             queue.put(number)
 
         def work(worker: Worker) -> None:
             try:
-                while not self._env.cancel.is_set():
+                while not self._env.cancel.is_set() and time.perf_counter() - start < most:
                     number = queue.get_nowait()
                     began = self._now()
                     worker.run(*one.ranges[number])
                     one.seconds[number] = self._now() - began
+                    done.append(number)
             except Empty:
                 pass
 
-        for done in [self._pool.submit(self._guarded, work, worker) for worker in self._workers]:
-            done.result()
+        for worked in [self._pool.submit(self._guarded, work, worker) for worker in self._workers]:
+            worked.result()
         one.elapsed = time.perf_counter() - start
+        size = sum(sizes[number] for number in done)
+        self._done += size
+        one.share *= size / max(sum(sizes), 1e-12)
+        each = sum(one.seconds) / max(size, 1e-12)
+        for number in set(range(len(sizes))).difference(done):
+            one.seconds[number] = each * sizes[number]
 
     def _take(self) -> float:
         """Take the partial results; return the seconds of a worker."""
