@@ -30,6 +30,7 @@ class CountDiamondsOfArcs(CountSubgraphs):
     """Count the diamonds, non-induced: an edge of t triangles is the middle one of t (t - 1) / 2."""
 
     method = "triangles per edge"
+    estimated = True
     name = "diamonds by triangles per edge"
     how = "triangles of every edge: t of them at the same edge are t (t - 1) / 2 diamonds"
     source = Scan("arcs", NeighbourRange.SMALLER, copies=True, arcs=ALL_ARCS, share=0.65)
@@ -56,6 +57,7 @@ class CountFourCycles(CountSubgraphs):
     """Count the cycles of 4 vertices by their wedges (Chiba and Nishizeki)."""
 
     method = "wedge aggregation"
+    estimated = True
     name = "wedge aggregation of 4 vertices"
     how = "wedge aggregation: wedges grouped by their ends; c with the same ends are c (c - 1) / 2 cycles"
     source = Scan("vertices", streams=True, share=0.75)

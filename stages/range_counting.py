@@ -95,11 +95,18 @@ class CountRanges(Stage):
         What the stage is called in metrics and manifests.
     optional
         Whether the plan has another way where the workspace does not fit.
+    estimated
+        Whether its steps are about the sum of the squared degrees at most, or the phase's estimate says their number.
     """
 
     verb = "count"
     method: ClassVar[str]
     optional: ClassVar[bool] = False
+
+    @property
+    def estimated(self) -> bool:
+        """See above."""
+        return False
 
     @property
     def kernels(self) -> tuple[Callable[..., Any] | Call, ...]:
@@ -311,6 +318,11 @@ class CountCliques(CountSubgraphs):
         return engine.kernels.tabled_clique_counter(engine.device, graph, self.k, memory)
 
     @property
+    def estimated(self) -> bool:
+        """See `CountRanges`: how many larger cliques there are, no estimate says."""
+        return self.k < ROOTED_FROM
+
+    @property
     def smallest(self) -> int:
         """See `CountRanges`."""
         return self.k
@@ -333,6 +345,7 @@ class CountDiamonds(CountSubgraphs):
     """Count cliques of 4 vertices less an edge: pairs of triangles with an edge in common."""
 
     method = "triangle pairs"
+    estimated = True
     name = "triangle pairs of 4 vertices"
     how = "triangle pairs: the common neighbours of every edge; c of them are c (c - 1) / 2 diamonds"
     source = Scan("vertices")
@@ -349,6 +362,7 @@ class CountFiveCycles(CountSubgraphs):
     """Count the cycles of 5 vertices by two wedges from their smallest vertex, whose ends are adjacent."""
 
     method = "wedge pairs"
+    estimated = True
     name = "wedge pairs of 5 vertices"
     how = "wedge pairs: wedges from every vertex to larger ones, grouped by their ends; edges between ends close them"
     source = Scan("vertices")
@@ -365,6 +379,7 @@ class CountPrisms(CountSubgraphs):
     """Count prisms: two triangles whose vertices are joined in pairs."""
 
     method = "bitmaps of edges"
+    estimated = True
     name = "prisms"
     how = (
         "prisms: edges between vertices that are adjacent to two smaller neighbours of a vertex; "

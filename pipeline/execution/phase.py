@@ -123,6 +123,10 @@ class Phase(ABC):
         """Return how many workers of a process do tasks at a time."""
         return host_threads(env) if self.on_host else env.engine.workers
 
+    def brief(self, env: Environment) -> bool:  # noqa: ARG002
+        """Return whether a task is over so soon that it may keep the main thread from signals."""
+        return False
+
     def prepare(self, env: Environment) -> None:  # noqa: B027 - many phases need nothing
         """Bring the graph to the engine, and derive what else `tasks` reads.
 

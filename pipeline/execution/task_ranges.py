@@ -27,6 +27,7 @@ _ARCS_PER_TASK, _LEAST_STEPS, _LEAST_ARCS, _PER_WORKER = 1 << 14, 1e7, 1 << 8, 8
 # A listing task takes 1 ms of Python besides its work, and only one thread at a time runs Python. So a task has this
 # many steps, about 8 ms, but each worker has at least this many tasks, since tasks of hubs take longer.
 _LISTED_STEPS, _LISTED_PER_WORKER = 1e7, 4
+_BRIEF_STEPS, _BRIEF_STEPS_OF_DEVICE = 1e7, 1e10  # about 0.1 s at most
 _READ_BYTES = 64  # of an arc in a list of what is read
 _WORK_BYTES = 1  # of an arc of a list of the tasks of blocks
 # The part of the memory that lists of tasks may take, with what a pool cannot join of it; twice as much where blocks
@@ -44,6 +45,11 @@ _WEIGHTS_SHARE = 8  # of the host's memory that is free, for bins, and again for
 def pieces_of(env: Environment, cost: float) -> int:
     """Return into how many tasks work over all arcs should be cut: what the engine wants, more where it is long."""
     return max(env.engine.tasks(2 * env.graph.num_edges), min(int(cost / _STEPS_PER_TASK), _MOST_TASKS))
+
+
+def is_brief(env: Environment, cost: float) -> bool:
+    """Return whether work of an estimated number of steps is over in a tenth of a second."""
+    return cost <= (_BRIEF_STEPS_OF_DEVICE if env.resources.on_device else _BRIEF_STEPS)
 
 
 def listed_pieces(env: Environment, cost: float) -> int:
@@ -103,6 +109,8 @@ def root_tasks(env: Environment, roots: Scan, cost: float) -> list[Task]:
     The graph is on the engine; what the estimates take of the host is free again afterwards.
     """
     arcs = _arc_tasks(env, roots, cost)
+    if roots.kind == "vertices" and len(arcs) == 1:
+        return [Task(0, env.graph.num_vertices, arcs[0].size)]
     if roots.kind == "vertices":
         return _vertex_tasks(env, arcs)
     return _weighed_tasks(env, arcs, roots.growth) if roots.growth and len(arcs) > 1 else arcs

@@ -22,6 +22,7 @@ from longwall.pipeline.run_store import commit_log
 from longwall.pipeline.run_store.commit_log import PhaseRecord
 from longwall.pipeline.run_store.row_limit import RowCut, shortened
 from longwall.storage.errors import FinalError, InputError, RunError, reason_of
+from longwall.storage.system.signals import held_back
 
 RANGES = "ranges of "
 """And a worker's address, or an engine: what it did of a phase, in the metrics."""
@@ -83,12 +84,37 @@ class ThreadExecutor:
         record, tasks, missing = begin_phase(phase, env)
         if missing:
             with phase.open(env) as make_worker:
-                lead = _Crew.of(env, tasks, make_worker, phase.threads(env))
                 # A second engine would compute on the same cores as a phase of the host.
-                work = _Tasks(phase, record, missing, env, lead, None if phase.on_host else self._second)
+                second = None if phase.on_host else self._second
+                if second is None and len(missing) == 1 and phase.brief(env):
+                    _do_at_once(missing[0], record, env, make_worker)
+                    self.engines.add(env.engine.name)
+                    return record
+                work = _Tasks(
+                    phase, record, missing, env, _Crew.of(env, tasks, make_worker, phase.threads(env)), second
+                )
                 work.run()
             self.engines.update(team.engine for team in work.teams)
         return record
+
+
+def _do_at_once(task: Task, record: PhaseRecord, env: Coordinator, make_worker: MakeWorker) -> None:
+    """Do a brief task in the caller's thread: to start one, to share tasks and to wait takes longer than the task."""
+    with held_back(), user_errors(env.engine):
+        worker = make_worker()
+        try:
+            began = time.monotonic()
+            worker.run(task.first, task.last)
+            seconds = time.monotonic() - began
+            if not env.cancel.is_set():  # an interrupted kernel returns half a result
+                env.metrics.add_load(f"{env.engine.name} 1", seconds, 1)
+                env.observer.advance(task.size)
+                may_wait = seconds < commit_log.COMMIT_SECONDS
+                record.commit([(task.first, task.last)], worker.take_partial(), may_wait=may_wait)
+        finally:
+            worker.close()
+    if not record.complete:
+        raise KeyboardInterrupt  # what has cancelled the run raised none here
 
 
 class _Crew(NamedTuple):

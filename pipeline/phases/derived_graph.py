@@ -136,6 +136,12 @@ class OnDerivedGraph(Phase):
     aggregation = property(attrgetter("phase.aggregation"))
     keeps_workers = property(attrgetter("phase.keeps_workers"))
 
+    def brief(self, env: Environment) -> bool:
+        """See `Phase`: the derived graph is there."""
+        there = made(env, self.graph).env
+        assert there is not None
+        return self.phase.brief(there)
+
     def prepare(self, env: Environment) -> None:
         """Derive the graph, and prepare the phase on it."""
         with self.graph.entered(env) as there:

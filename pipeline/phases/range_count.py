@@ -21,7 +21,7 @@ from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import ARCS, MakeWorker, Phase, Task, WorkSoFar
 from longwall.pipeline.execution.row_work import work_of_rows
 from longwall.pipeline.execution.stage_workers import RangeContext
-from longwall.pipeline.execution.task_ranges import range_memory, range_reads, root_tasks, workspace_advice
+from longwall.pipeline.execution.task_ranges import is_brief, range_memory, range_reads, root_tasks, workspace_advice
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.base import Aggregation
 from longwall.stages.range_counting import Counter, CountRanges
@@ -154,6 +154,12 @@ class RangeCount(RangePhase):
     """Count what is one value for the whole graph: a number, or several."""
 
     keeps_workers = True
+
+    def brief(self, env: Environment) -> bool:
+        """See `Phase`."""
+        if isinstance(env.graph, StoredGraph) or not self.count.estimated:
+            return False
+        return is_brief(env, max(self.cost, env.graph.stats.sum_degree_squared))
 
     @property
     def aggregation(self) -> Aggregation[Any, Any]:

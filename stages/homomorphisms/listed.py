@@ -25,6 +25,7 @@ class CountWheels(CountListed):
     """Count wheels of four spokes: 4-cycles among the neighbours of every vertex."""
 
     method = "wheels"
+    estimated = True
     name = "wheels of 5 vertices"
     how = "wheels: walks of two steps among the neighbours of every vertex, grouped by their ends"
     source = Scan("arcs")
@@ -42,6 +43,7 @@ class CountAlmostCliques(CountListed):
     """Count 5-cliques less an edge: pairs of common neighbours of every triangle."""
 
     method = "pairs at triangles"
+    estimated = True
     name = "almost-cliques of 5 vertices"
     how = "almost-cliques: pairs of common neighbours of every triangle; bitmap tables of the neighbours of each vertex"
     source = Scan("vertices")

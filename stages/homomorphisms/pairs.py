@@ -25,6 +25,7 @@ class CountPairs(CountSubgraphs):
     codegree: CodegreePattern
 
     method = "vertex pairs"
+    estimated = True
     source = Scan("vertices")
 
     @property

@@ -67,6 +67,7 @@ class CountHomomorphisms(CountRanges):
     modulus: int
 
     method = "rows"
+    estimated = True
     optional = True
 
     @property

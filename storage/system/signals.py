@@ -25,6 +25,8 @@ _PATIENT_SECONDS = 4.0  # that work may take to end before a second signal ends 
 _later: object = None  # stands for a signal that came while Python imported, until it comes again
 _last = signal.SIGINT
 _raised = False  # one of the signals raised KeyboardInterrupt, since `interrupting` was entered
+_holding = False  # see `held_back`
+_held = False  # a signal came meanwhile
 _in_place: list[Callable[[int, FrameType | None], None]] = []  # handlers of `_handled`, the innermost last
 
 
@@ -39,9 +41,12 @@ def exit_code() -> int:
 
 
 def _raise(number: int, frame: FrameType | None) -> None:
-    global _last, _raised
+    global _last, _raised, _held
     _last = signal.Signals(number)
     _raised = True
+    if _holding:
+        _held = True
+        return
     if _importing(frame):
         _raise_later(number)
         return
@@ -215,6 +220,25 @@ def interrupted_by(interrupt: Callable[[], None], how_to_go_on: str | None = Non
             waiting.over = True
     if _forget_later():
         raise KeyboardInterrupt
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Raise KeyboardInterrupt as the context ends, not inside of it; what `interrupted_by` calls is called at once.
+
+    Work that is not to be left in the middle learns by that call that it should end.
+    """
+    global _holding, _held
+    if not _in_main_thread():
+        yield
+        return
+    _holding, _held = True, False
+    try:
+        yield
+    finally:
+        _holding = False
+        if _held:
+            raise KeyboardInterrupt
 
 
 class _Waiting:

@@ -106,7 +106,7 @@ def tables_afar() -> Iterator[None]:
 class TroubledEngine:
     """The CPU engine, whose calls fail as a test wishes; with a device's memory of its own where `remote`.
 
-    Fails in worker threads or, where `sampling`, in the main thread only.
+    Fails in worker threads or, where `in_main`, in the main thread only, which samples and does brief tasks.
     """
 
     def __init__(
@@ -116,10 +116,10 @@ class TroubledEngine:
         threads: int = 1,
         remote: bool = False,
         scratch: int = 1 << 40,
-        sampling: bool = False,
+        in_main: bool = False,
     ):
         self._engine, self._trouble, self._remote, self.scratch = CpuEngine(threads), trouble, remote, scratch
-        self._sampling = sampling
+        self._in_main = in_main
         self._calls = itertools.count()
         self.sizes: list[int] = []
         self.memory = TroubledMemory(64 << 20 if remote else None)
@@ -131,7 +131,7 @@ class TroubledEngine:
 
     def check(self, size: int) -> None:
         """Something of that size is about to be done."""
-        if self._sampling != (threading.current_thread() is threading.main_thread()):
+        if self._in_main != (threading.current_thread() is threading.main_thread()):
             return
         fault = self._trouble(next(self._calls), size)
         if fault is not None:
@@ -425,12 +425,12 @@ def test_scratch_that_never_fitted_is_the_inputs_fault() -> None:
 
 
 def test_a_sample_that_finds_no_memory_is_done_without(runner: Runner) -> None:
-    engine = TroubledEngine(lambda call, size: ShortOfMemory("device"), sampling=True)
+    engine = TroubledEngine(lambda call, size: ShortOfMemory("device"), in_main=True)
     assert answer(runner.run("listing", engine).path) == runner.undisturbed("listing")
 
 
 def test_a_device_that_is_lost_while_sampling_ends_the_run(runner: Runner) -> None:
-    engine = TroubledEngine(lambda call, size: EngineLost("gone"), sampling=True)
+    engine = TroubledEngine(lambda call, size: EngineLost("gone"), in_main=True)
     said, path = runner.failed("listing", engine)
     assert "the device was lost (gone)" in said
     runner.resumed("listing", path)
@@ -439,7 +439,7 @@ def test_a_device_that_is_lost_while_sampling_ends_the_run(runner: Runner) -> No
 def test_the_command_line_says_so_with_exit_code_1(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     from longwall.pipeline.cli import app
 
-    engine = TroubledEngine(lambda *_: ShortOfMemory("device"))
+    engine = TroubledEngine(lambda *_: ShortOfMemory("device"), in_main=True)
     monkeypatch.setattr("longwall.storage.memory.resources.select_engine", lambda *choice: engine)
     config = runner.folder / "run.toml"
     config.write_text(
