@@ -42,6 +42,9 @@ class _HostMemory:
     def release(self, *, garbage: bool = True) -> None:
         """Nothing is cached here."""
 
+    def trim(self) -> None:
+        """Nothing is cached here."""
+
     def peak(self) -> None:
         """There is no memory but the host's."""
 

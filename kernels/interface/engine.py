@@ -185,6 +185,9 @@ class EngineMemory(Protocol):
             50 ms.
         """
 
+    def trim(self) -> None:
+        """Return cached memory to the device if that is much; what the next small call takes is kept."""
+
     def peak(self) -> MemoryPeak | None:
         """Return the most device memory that was in use so far, None where the engine works in host memory."""
 

@@ -89,11 +89,11 @@ def keep_engine(spec: RunSpec, env: Environment) -> None:
 
 
 def release_cached() -> None:
-    """Let the engine that is kept give back to its device what it has cached besides the graph."""
+    """Let the engine that is kept give back to its device what it has cached besides the graph, if that is much."""
     with _lock:
         kept = _kept
     if kept is not None and kept.resources.on_device:
-        kept.resources.engine.memory.release(garbage=False)
+        kept.resources.engine.memory.trim()
 
 
 @atexit.register

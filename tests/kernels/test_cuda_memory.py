@@ -182,6 +182,34 @@ def test_the_pool_keeps_its_limit(cuda: Any) -> None:
 
 
 @pytest.mark.gpu
+def test_small_arrays_take_nothing_of_the_driver(cuda: Any) -> None:
+    """Each block of the driver's takes as long as a small count."""
+    xp, pool = cuda.xp, cuda.memory._pool
+    before = pool.total_bytes()
+    with cuda.faults():
+        held = [xp.zeros(size, xp.uint8) for size in (1, 1000, MIB)]
+        assert pool.total_bytes() == before
+        held.clear()
+        cuda.memory.trim()
+        assert pool.total_bytes() == before, "the next count needs it"
+        held.append(xp.zeros(100 * MIB, xp.uint8))
+        held.clear()
+        cuda.memory.trim()
+        assert pool.total_bytes() < MIB
+
+
+@pytest.mark.gpu
+def test_a_small_limit_leaves_no_block_for_small_arrays(cuda: Any) -> None:
+    """Its rest would be lost to large ones."""
+    xp = cuda.xp
+    assert cuda.memory._pool.total_bytes() > MIB
+    cuda.memory.limit(64 * MIB)
+    with cuda.faults():
+        held = [xp.zeros(size * MIB, xp.uint8) for size in (1, 40, 22)]
+    assert sum(one.nbytes for one in held) == 63 * MIB
+
+
+@pytest.mark.gpu
 @pytest.mark.parametrize("method", ["sort", "argsort"])
 def test_a_sort_without_room_for_its_workspace_is_short_of_memory(cuda: Any, method: str) -> None:
     xp = cuda.xp
@@ -385,11 +413,11 @@ def test_arrays_that_outlive_their_engine_give_back_their_memory(cuda: Any, pool
     engine = CudaEngine()
     xp, (pool,) = engine.xp, pools
     with engine.faults():
-        short, long = xp.arange(MIB), xp.arange(4 * MIB)
+        short, long = xp.arange(5 * MIB), xp.arange(8 * MIB)  # neither is a part of the block for small arrays
     del engine
     gc.collect()
     assert pool.used_bytes() == pool.total_bytes() == short.nbytes + long.nbytes
-    assert int(long[-1]) == 4 * MIB - 1
+    assert int(long[-1]) == 8 * MIB - 1
     del short
     Cycle(long)
     del long

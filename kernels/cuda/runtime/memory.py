@@ -17,6 +17,8 @@ from longwall.kernels.interface.engine import DeviceFull, EngineLost, MemoryPeak
 KERNELS_BYTES = 64 << 20  # of a device, that arrays leave to the driver: for kernels' code and stacks
 _UNIT = 512  # bytes, of which CuPy's pools allocate multiples
 _TOGETHER = 1 << 20  # bytes of arrays that cross the link as one: a copy takes 0.1 ms, however small it is
+_SMALL = 32 << 20  # bytes that are kept for small calls: the driver takes 0.05 to 0.3 ms for each block
+_SMALL_SHARE = 64  # the most of the device's free memory, or of the limit, that they are
 _SAMPLED = 16 << 20  # bytes by which the pool grows between two looks at the driver, which take 20 us each
 
 Array = Any  # a CuPy array
@@ -44,6 +46,7 @@ class DeviceMemory:
         self._opened = self._least_free = int(free)
         self._most = self._sampled = 0
         self._kept: list[tuple[weakref.ref[NDArray[Any]], Array]] = []
+        self._small = min(_SMALL, int(free) // _SMALL_SHARE)
 
     def allocate(self, size: int) -> Any:
         """Return `size` bytes, as a CuPy memory pointer.
@@ -73,6 +76,10 @@ class DeviceMemory:
                 self.sample()
         return pointer
 
+    def prepare_small(self) -> None:
+        """Cache a block of which small arrays will be parts."""
+        self._pool.malloc(self._small)
+
     def allocate_apart(self, size: int) -> Any:
         """Return `size` bytes straight from the driver, outside of the pool and its limit, as `allocate` does."""
         memory = self._of_driver(size)
@@ -87,6 +94,8 @@ class DeviceMemory:
 
     def limit(self, size: int) -> None:
         """Let the pool hold at most `size` bytes from now on, what it caches included."""
+        if size < _SMALL_SHARE * self._small:  # the rest of a block that a small array is in would be lost to others
+            self._pool.free_all_blocks()
         self._pool.set_limit(size=max(size, 1))  # to CuPy, 0 is no limit
 
     def fill(self, there: Array, values: NDArray[Any]) -> None:
@@ -98,6 +107,11 @@ class DeviceMemory:
         if garbage:
             gc.collect()
         self._pool.free_all_blocks()
+
+    def trim(self) -> None:
+        """Return cached blocks to the device if they are more than `_SMALL`."""
+        if self._pool.free_bytes() > self._small:
+            self._pool.free_all_blocks()
 
     def spare(self) -> int:
         """Bytes that the pool could still take of the device."""
