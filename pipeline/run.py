@@ -336,7 +336,7 @@ def _run(
             graph = _graph(spec, observer, resources, cluster)
         with observer.timed("plan"):
             plan = plan_for(spec, graph)
-            _compile_for_plan(pool, plan, graph, resources, observer)
+            read_on_device = _compile_for_plan(pool, plan, graph, resources, observer)
         second = open_beside(spec, graph, resources)
         engines = engine_facts(spec, engine, devices, second)
         if directory.recorded:
@@ -346,6 +346,7 @@ def _run(
         stop = partial(_stop, cancel, resources, second)
         env.alone, env.device_graph = not on_cluster, None if kept is None else kept.device_graph
         opened.callback(env.end)
+        _bring_ahead(env, observer, wanted=read_on_device)
         if cluster is not None:
             from longwall.pipeline.cluster.connect import executor_of
 
@@ -417,17 +418,29 @@ def _compile_beforehand(
         say_compiling()
 
 
-def _compile_for_plan(pool: CompilePool, plan: Any, graph: Graph, resources: Resources, observer: Observer) -> None:
-    """Compile the kernels that a plan names, and show the progress."""
+def _compile_for_plan(pool: CompilePool, plan: Any, graph: Graph, resources: Resources, observer: Observer) -> bool:
+    """Compile the kernels that a plan names, and show the progress; return whether there are some of a device."""
     from longwall.kernels.jit.compile_pool import compile_in_threads
     from longwall.pipeline.planning.named_kernels import calls_of_plan, kernels_of_plan
 
     engine = resources.engine
     if resources.on_device:
-        sources = engine.compilations(calls_of_plan(plan, graph.stats.max_degree))
-        compile_in_threads(sources, max(_compilers(resources), 1), observer)
-    elif pool.add(kernels_of_plan(plan, engine.kernels)):
+        calls = calls_of_plan(plan, graph.stats.max_degree)
+        compile_in_threads(engine.compilations(calls), max(_compilers(resources), 1), observer)
+        return bool(calls)
+    if pool.add(kernels_of_plan(plan, engine.kernels)):
         pool.show(observer)
+    return False
+
+
+def _bring_ahead(env: Coordinator, observer: History, *, wanted: bool) -> None:
+    """Bring the graph to the device, where it is not, if the plan's kernels read it there and it is small."""
+    from longwall.pipeline.execution.device_graph import bring_small
+    from longwall.pipeline.execution.engine_errors import user_errors
+
+    if wanted and env.device_graph is None:
+        with user_errors(env.engine), observer.timed("graph"):
+            bring_small(env)
 
 
 def _cluster(

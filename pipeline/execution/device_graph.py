@@ -5,6 +5,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
+from longwall.kernels.interface.engine import WORTH_BUFFERS
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.pages import NeighbourRange
 from longwall.pipeline.execution.environment import DeviceGraph, Environment
@@ -75,6 +76,12 @@ def bring_ahead(env: Environment) -> None:
     if resources.on_device and access_of(host_arrays(env.graph), resources, env.spec.memory.access) == "resident":
         with suppress(InputError):  # as it is for the phase that asks for it
             load_graph(env)
+
+
+def bring_small(env: Environment) -> None:
+    """Bring a graph to a device before a phase asks for it that is too small to be copied there while it is read."""
+    if not isinstance(env.graph, StoredGraph) and env.graph.nbytes < WORTH_BUFFERS:
+        bring_ahead(env)
 
 
 def holds_part(env: Environment) -> bool:

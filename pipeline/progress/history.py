@@ -68,7 +68,7 @@ class History(ForwardingObserver):
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
-        """Time a part of the run; its phases end with it."""
+        """Time a part of the run, which may come in several pieces; its phases end with it."""
         began, compiled = self._now(), compile_seconds()
         part: dict[str, Any] = {"name": name, "begin": began, "end": None}
         self._parts.append(part)
@@ -78,7 +78,7 @@ class History(ForwardingObserver):
             if compiled:
                 part["compile"] = round(compiled, 4)
                 self.timings["compile"] = self.timings.get("compile", 0.0) + compiled
-            self.timings[name] = self._now() - began - compiled
+            self.timings[name] = self.timings.get(name, 0.0) + self._now() - began - compiled
         finally:
             with self._lock:
                 part["end"] = self._now()

@@ -305,8 +305,11 @@ def _spans(found: list[dict[str, Any]], style: str) -> list[Span]:
 def _seconds_of(parts: list[dict[str, Any]]) -> dict[str, float]:
     """Return how long each part of a history took; a part that was compiled in is shorter by that."""
     compiled = sum(float(one.get("compile", 0)) for one in parts)
-    found = {str(one["name"]): float(one["end"]) - float(one["begin"]) - float(one.get("compile", 0)) for one in parts}
-    return ({"compile": compiled} if compiled else {}) | found
+    found: dict[str, float] = {"compile": compiled} if compiled else {}
+    for one in parts:
+        seconds = float(one["end"]) - float(one["begin"]) - float(one.get("compile", 0))
+        found[str(one["name"])] = found.get(str(one["name"]), 0.0) + seconds
+    return found
 
 
 def _parts(manifest: Mapping[str, Any]) -> list[Span]:

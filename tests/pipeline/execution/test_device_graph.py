@@ -19,8 +19,10 @@ from longwall.kernels.cuda.local_counts.arc_diamonds import CudaArcDiamondCounte
 from longwall.kernels.cuda.runtime.page_buffer import CudaPageFrames
 from longwall.kernels.interface.engine import ShortOfMemory
 from longwall.kernels.interface.pages import NeighbourRange
+from longwall.pipeline.execution import device_graph
 from longwall.pipeline.execution.device_graph import (
     bring_ahead,
+    bring_small,
     load_edge_labels,
     load_graph,
     loaded_edge_labels,
@@ -425,6 +427,16 @@ def test_a_graph_comes_ahead_of_phases_where_it_will_be_resident(
     assert (brought is not None) == ((engine, access) == ("cuda", "auto"))
     assert counted(context, "clique-4") == expected["clique-4"]
     assert brought is None or context.device_graph is brought
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("least", [64 << 20, 1])
+def test_a_small_graph_comes_ahead_of_phases(lab: SimpleNamespace, least: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large one is copied while it is read, if at all."""
+    monkeypatch.setattr(device_graph, "WORTH_BUFFERS", least)
+    context = lab.context(rmat(), engine="cuda")
+    bring_small(context)
+    assert (context.device_graph is not None) == (rmat().nbytes < least)
 
 
 @pytest.mark.gpu

@@ -8,6 +8,7 @@ import pytest
 
 from longwall.pipeline.progress import history as history_module
 from longwall.pipeline.progress.history import History
+from longwall.pipeline.report import facts
 from longwall.storage.memory.process_memory import resident_bytes, resident_peak
 from longwall.storage.observer import NullObserver
 
@@ -64,6 +65,17 @@ def test_a_phase_ends_with_the_next_one_or_with_its_part() -> None:
     assert phases[1]["end"] == parts[0]["end"] <= parts[1]["begin"]
     assert phases[2]["end"] == parts[1]["end"] <= facts["seconds"]
     assert history.timings.keys() == {"graph"}, "a part that failed has no time of its own"
+
+
+def test_a_part_may_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    history = History(NullObserver())
+    clock = [10.0]
+    monkeypatch.setattr(history, "_now", lambda: clock[0])
+    for name, seconds in (("graph", 8.0), ("plan", 2.0), ("graph", 4.0)):
+        with history.timed(name):
+            clock[0] += seconds
+    assert history.timings == {"graph": 12.0, "plan": 2.0}
+    assert facts._seconds_of(history.facts()["parts"]) == {"graph": 12.0, "plan": 2.0}
 
 
 def test_compiling_is_no_time_of_the_part_in_which_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
