@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from longwall.kernels.cpu.label_rows import rows_by_label as rows_by_label
     from longwall.kernels.cpu.local_counts.arc_diamonds import CpuArcDiamondCounter as arc_diamond_counter
     from longwall.kernels.cpu.local_counts.arc_triangles import arc_triangles as arc_triangles
+    from longwall.kernels.cpu.local_counts.arc_triangles import most_triangles as most_triangles
     from longwall.kernels.cpu.local_counts.edges import CpuEdgeCounter as edge_counter
     from longwall.kernels.cpu.local_counts.four_cycles import CpuColumnCycleCounter as column_cycle_counter
     from longwall.kernels.cpu.local_counts.four_cycles import CpuFourCycleCounter as four_cycle_counter

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from longwall.kernels.cuda.label_rows import rows_by_label as rows_by_label
     from longwall.kernels.cuda.local_counts.arc_diamonds import CudaArcDiamondCounter as arc_diamond_counter
     from longwall.kernels.cuda.local_counts.arc_triangles import arc_triangles as arc_triangles
+    from longwall.kernels.cuda.local_counts.arc_triangles import most_triangles as most_triangles
     from longwall.kernels.cuda.local_counts.edges import CudaEdgeCounter as edge_counter
     from longwall.kernels.cuda.local_counts.four_cycles import CudaColumnCycleCounter as column_cycle_counter
     from longwall.kernels.cuda.local_counts.four_cycles import CudaFourCycleCounter as four_cycle_counter

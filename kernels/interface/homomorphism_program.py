@@ -18,6 +18,7 @@ it.
 
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -236,21 +237,21 @@ class TableProgram:
         """The row programs of the steps, and those of the totals."""
         return (*self.rows, *(total.rows for total in self.totals))
 
-    @property
+    @cached_property
     def needs_lists(self) -> bool:
         """Whether the common neighbours of all arcs are listed."""
         lists = any(step.make in (Make.ARC_ROWS, Make.INNER) for step in self.steps)
         edges = any(op[0] == Op.PUSH_EDGES for rows in self.every_rows for op in rows.ops)
         return self.lists or lists or edges or any(total.domain != "vertices" for total in self.totals)
 
-    @property
+    @cached_property
     def needs_reverse(self) -> bool:
         """Whether the place of every arc's reverse is listed."""
         across = (Op.WEIGH_ACROSS, Op.PUSH_EDGES)
         rows = any(op[0] in across for rows in self.every_rows for op in rows.ops)
         return rows or any(step.make in (Make.REVERSE, Make.INNER) for step in self.steps)
 
-    @property
+    @cached_property
     def reads_arcs(self) -> bool:
         """Whether kernels read the graph from many places at once, and so all of it has to be there."""
         return (

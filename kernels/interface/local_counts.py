@@ -277,16 +277,17 @@ class LocalCountKernels(Protocol):
             The most bytes.
         """
 
-    def arc_triangles(self, device: Device, graph: GraphArrays) -> tuple[Array, int]:
+    def arc_triangles(self, device: Device, graph: GraphArrays) -> Array:
         """Count the triangles of every arc.
 
         Returns
         -------
-        triangles : uint32[2m]
+        uint32[2m]
             Where the engine's kernels read it, by the place of the arc in `indices`.
-        most
-            Most triangles that the arcs of a vertex have, added up.
         """
+
+    def most_triangles(self, device: Device, graph: GraphArrays, triangles: Array) -> int:
+        """Return the most triangles that the arcs of a vertex have, added up; `arc_triangles` has counted them."""
 
     def edge_counter(
         self, device: Device, graph: EdgeGraph, shape: EdgeShape, first: int, number: int, memory: int

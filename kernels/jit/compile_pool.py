@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from inspect import unwrap
 from pathlib import Path
@@ -47,6 +48,7 @@ def declared_kernels() -> Sequence[Kernel]:
     return KERNELS
 
 
+@cache
 def kernels_called_by(function: Any) -> list[Kernel]:
     """Return the kernels that a function of an engine calls, directly or through objects that it makes."""
     return [one for one in called_by(function) if isinstance(one, Kernel) and one.signatures]

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 
@@ -29,10 +30,14 @@ def lazy_table(package: str) -> Callable[[str], Any]:
         for alias in line.names
     }
 
+    modules: dict[str, ModuleType] = {}  # `import_module` takes 10 us also for a module that is there
+
     def find(name: str) -> Any:
         if name not in table:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, function = table[name]
-        return getattr(import_module(module), function)
+        if module not in modules:
+            modules[module] = import_module(module)
+        return getattr(modules[module], function)
 
     return find

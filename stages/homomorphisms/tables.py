@@ -170,7 +170,7 @@ def common_lists(engine: Engine, graph: GraphArrays, memory: TableMemory) -> tup
     xp, arcs = engine.xp, graph.num_arcs
     memory.add(8 * (arcs + 1))
     with memory.lent(4 * arcs + _MARK_BYTES * graph.num_vertices * engine.workers):
-        lengths, _ = engine.kernels.arc_triangles(engine.device, graph)
+        lengths = engine.kernels.arc_triangles(engine.device, graph)
         starts = xp.zeros(arcs + 1, xp.int64)
         xp.cumsum(lengths, dtype=xp.int64, out=starts[1:])
         longest = int(lengths.max()) if arcs else 0
@@ -255,8 +255,7 @@ class _Maker:
         if step.make == Make.TRIANGLES:
             if self._program.needs_lists:
                 return xp.diff(tables.common_indptr)
-            triangles, _ = self._engine.kernels.arc_triangles(self._engine.device, graph)
-            return triangles
+            return self._engine.kernels.arc_triangles(self._engine.device, graph)
         found = xp.zeros(graph.num_arcs, xp.int64)
         kernels, device = self._engine.kernels, self._engine.device
         if step.make == Make.INNER:

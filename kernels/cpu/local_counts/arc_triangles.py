@@ -19,6 +19,8 @@ _RANGES = 32  # of a thread's vertices
 def _ranges(device: CpuDevice, graph: GraphArrays) -> Iterator[tuple[int, int]]:
     """Cut the vertices into ranges of about as many arcs."""
     pieces = max(min(device.workers * _RANGES, graph.num_arcs >> 10), 1)
+    if pieces == 1:
+        return iter([(0, graph.num_vertices)])
     shares = np.linspace(0, graph.num_arcs, pieces + 1)[1:-1]
     cuts = np.unique([0, *np.searchsorted(graph.indptr, shares), graph.num_vertices])
     return pairwise(cuts.tolist())
@@ -49,14 +51,8 @@ def in_parallel(device: CpuDevice, graph: GraphArrays, start: Callable[[], Calla
             done.result()
 
 
-def arc_triangles(device: CpuDevice, graph: GraphArrays) -> tuple[NDArray[np.uint32], int]:
+def arc_triangles(device: CpuDevice, graph: GraphArrays) -> NDArray[np.uint32]:
     """Count the triangles of every arc."""
-    triangles = count_common(device, graph)
-    return triangles, int(largest_row(graph.indptr, triangles))
-
-
-def count_common(device: CpuDevice, graph: GraphArrays) -> NDArray[np.uint32]:
-    """Return how many common neighbours the ends of every arc have: uint32[num_arcs]."""
     triangles = np.zeros(graph.num_arcs, np.uint32)
     g = graph.rows
 
@@ -66,6 +62,11 @@ def count_common(device: CpuDevice, graph: GraphArrays) -> NDArray[np.uint32]:
 
     in_parallel(device, graph, start)
     return triangles
+
+
+def most_triangles(device: CpuDevice, graph: GraphArrays, triangles: NDArray[np.uint32]) -> int:  # noqa: ARG001
+    """Return the most triangles that the arcs of a vertex have, added up."""
+    return int(largest_row(graph.indptr, triangles))
 
 
 @compiled("i8[::1], u4[::1], i8[::1], i8, i8, u1[::1], u1[::1], u4[::1]")

@@ -1,5 +1,6 @@
 """Tables over vertices and arcs, and the lists that they are made of: launches of ``tables.cu``."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ _CLIQUE_BLOCKS = 4  # per multiprocessor, of those that count cliques
 _NULL = np.uintp(0)
 
 
+@cache
 def table_header(*, exact: bool, modulus: int) -> str:
     """Write the ``generated.cuh`` that ``tables.cu`` includes."""
     return f"using Value = {'u64' if exact else 'double'};\n" + constants({"kModulus": modulus})

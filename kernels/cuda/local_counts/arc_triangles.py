@@ -39,10 +39,17 @@ def arc_tasks(device: Device, graph: GraphArrays, arcs: int, words_each: int = 1
     return ArcTasks(size, words, shared, min(blocks, max(-(-arcs // size), 1)))
 
 
-def arc_triangles(device: Device, graph: GraphArrays) -> tuple[Array, int]:
+def arc_triangles(device: Device, graph: GraphArrays) -> Array:
     """Count the triangles of every arc."""
-    xp = device.xp
-    triangles, most = count_common(device, graph), xp.zeros(1, xp.uint64)
+    triangles = device.xp.zeros(graph.num_arcs, device.xp.uint32)
+    _launch(device, graph, "count_arc_triangles", 1, (triangles,))
+    device.synchronize()
+    return triangles
+
+
+def most_triangles(device: Device, graph: GraphArrays, triangles: Array) -> int:
+    """Return the most triangles that the arcs of a vertex have, added up."""
+    most = device.xp.zeros(1, device.xp.uint64)
     device.launch(
         "local_counts/arc_triangles.cu",
         "largest_row",
@@ -51,14 +58,7 @@ def arc_triangles(device: Device, graph: GraphArrays) -> tuple[Array, int]:
         threads=THREADS,
     )
     device.synchronize()
-    return triangles, int(most.get()[0])
-
-
-def count_common(device: Device, graph: GraphArrays) -> Array:
-    """Return how many common neighbours the ends of every arc have: uint32[num_arcs]."""
-    triangles = device.xp.zeros(graph.num_arcs, device.xp.uint32)
-    _launch(device, graph, "count_arc_triangles", 1, (triangles,))
-    return triangles
+    return int(most.get()[0])
 
 
 def list_common(device: Device, graph: GraphArrays, starts: Array, common: Array) -> None:

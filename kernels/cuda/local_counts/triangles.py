@@ -4,6 +4,7 @@ Those of a range of a whole graph are one launch, of ``warp_triangles.cu`` or ``
 """
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -64,14 +65,18 @@ class CudaTriangleCounter:
 
     def __init__(self, device: Device, graph: GraphArrays, memory: int):
         self._device, self._graph = device, graph
-        self._rows = self._short = self._reverse = None
+        self._short = self._reverse = None
         if graph.oriented or graph.pages is not None:
             share = _REVERSE_SHARE if graph.pages is None else _PAGED_REVERSE_SHARE
             self._reverse = ReverseAdjacency(device, graph, int(share * memory), least=2)
             return
-        self._rows = RowPairs(device, graph, "count_triangles", LargerArcs.of_whole(device, graph).tasks(device, graph))
         if graph.max_out_degree <= _SHORT and graph.num_arcs < 1 << 32:
             self._short = ShortTriangles(device, graph)
+
+    @cached_property
+    def _rows(self) -> RowPairs:
+        device, graph = self._device, self._graph
+        return RowPairs(device, graph, "count_triangles", LargerArcs.of_whole(device, graph).tasks(device, graph))
 
     def count(self, first: int, last: int, targets: Targets | None = None) -> int:
         """Count the triangles of a range of arcs, or those of its arcs to `targets`."""
@@ -94,7 +99,6 @@ class CudaTriangleCounter:
             return result
         if self._short is not None and targets is None:
             return self._short.start(first, last)
-        assert self._rows is not None
         return self._rows.start(first, last, *(targets or (0, self._graph.num_vertices)))
 
     def _add(self, reverse: ReverseAdjacency, block: Block, result: Array) -> None:

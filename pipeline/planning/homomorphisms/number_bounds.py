@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from math import prod
 from typing import NamedTuple
 
@@ -85,6 +85,11 @@ def bound_program(program: TableProgram, sizes: Sizes, given: Sequence[Bound] = 
     given
         The bounds of tables over vertices that it is given.
     """
+    return _bounded(program, sizes, tuple(given))
+
+
+@lru_cache(maxsize=64)  # Python takes 0.2 ms, as long as a device for a small graph
+def _bounded(program: TableProgram, sizes: Sizes, given: tuple[Bound, ...]) -> ProgramBounds:
     bounds = _Bounds(program, sizes, given)
     for step in program.steps:
         bounds.make(step)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from longwall.kernels.interface.local_counts import TriangleGraph
@@ -33,14 +32,19 @@ def triangle_graph(env: Environment) -> TriangleGraph:
 
 @dataclass(frozen=True)
 class ArcTriangles(Derivation[Reserved[Any]]):
-    """The number of triangles of every arc, and the largest of these numbers, on the engine."""
+    """The number of triangles of every arc, and the most that the arcs of a vertex have, on the engine."""
 
     optional: ClassVar[bool] = False
 
     def build(self, env: Environment) -> Reserved[Any]:
         """Count them."""
         graph, _ = load_graph(env)
-        count = partial(env.engine.kernels.arc_triangles, env.engine.device, graph)
+        kernels, device = env.engine.kernels, env.engine.device
+
+        def count() -> tuple[Any, int]:
+            triangles = kernels.arc_triangles(device, graph)
+            return triangles, kernels.most_triangles(device, graph, triangles)
+
         return reserved(env.resources.work, 4 * graph.num_arcs + graph.num_vertices, _TRIANGLES, count)
 
 
