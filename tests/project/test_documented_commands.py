@@ -114,6 +114,7 @@ NOT_RUN = {
     "python -m benchmarks.gpu.decompositions --scales 13 16 --time 240": _LONG,
     "python -m benchmarks.gpu.both_engines": _LONG,
     "python -m benchmarks.gpu.triangle_variants": _LONG,
+    "python -m benchmarks.gpu.small_counts --graph ca-AstroPh.edges.gz": _LONG,
     "python -m benchmarks.suites.six_vertices --data DATA --graphs ca-AstroPh,R-MAT-12 --seconds 20 --each": _LONG,
     "python -m benchmarks.gpu.timeline": _LONG,
     "python -m benchmarks.gpu.gpu_memory --out FILE.md": _LONG,

@@ -1,0 +1,102 @@
+"""Measure counts whose kernels take less than a millisecond: calls of a function, and runs with a folder.
+
+    python -m benchmarks.gpu.small_counts --graph ca-AstroPh.edges.gz [--engine cuda] [--calls 25] [--runs 7]
+
+The graph is in memory, kernels are loaded, and some calls go ahead of those that count. Columns: milliseconds of
+``longwall.count`` and of the mining in it, and of ``longwall.run`` those of its timings ``mine`` and ``graph``. Each is
+the median and the least.
+"""
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import Any
+
+import longwall
+from benchmarks.lib.machine import describe_machine
+from longwall.pipeline.workloads.match import Match
+
+_AHEAD = 5
+_PATTERNS = {
+    "triangle": "triangle",
+    "tailed triangle": "tailed-triangle",
+    "bull": "0-1,0-2,1-2,0-3,1-4",
+    "star of 5": "star-5",
+    "path of 4": "path-4",
+    "4-clique": "clique-4",
+    "house": "house",
+}
+
+
+def mining(seconds: list[float]) -> Callable[[], None]:
+    """Add the seconds of each mining of a pattern to a list, until the function that is returned is called."""
+    execute = Match.execute
+
+    def timed(self: Match, plan: Any, env: Any) -> Any:
+        began = time.perf_counter()
+        try:
+            return execute(self, plan, env)
+        finally:
+            seconds.append(time.perf_counter() - began)
+
+    def restore() -> None:
+        Match.execute = execute  # type: ignore[method-assign]
+
+    Match.execute = timed  # type: ignore[method-assign]
+    return restore
+
+
+def calls(graph: longwall.Graph, pattern: str, engine: Any, number: int) -> list[Sequence[float]]:
+    """Return the seconds of calls, and of the mining in them."""
+    took, mined = list[float](), list[float]()
+    for _ in range(_AHEAD):
+        longwall.count(graph, pattern, engine=engine)
+    restore = mining(mined)
+    for _ in range(number):
+        began = time.perf_counter()
+        longwall.count(graph, pattern, engine=engine)
+        took.append(time.perf_counter() - began)
+    restore()
+    return [took, mined]
+
+
+def runs(graph: longwall.Graph, pattern: str, engine: str, number: int) -> list[Sequence[float]]:
+    """Return the seconds of the parts "mine" and "graph" of runs."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for one in range(_AHEAD + number):
+            config = {
+                "graph": graph,
+                "workload": {"kind": "match", "pattern": pattern},
+                "engine": {"kind": engine},
+                "run": {"directory": folder, "name": str(one), "report": False},
+            }
+            found.append(longwall.run(config).timings)
+    return [[one[part] for one in found[_AHEAD:]] for part in ("mine", "graph")]
+
+
+def main() -> None:
+    """Measure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--graph", required=True)
+    parser.add_argument("--engine", default="cuda", choices=("cpu", "cuda"))
+    parser.add_argument("--calls", type=int, default=25)
+    parser.add_argument("--runs", type=int, default=7)
+    arguments = parser.parse_args()
+    real = longwall.open_graph(arguments.graph)
+    small = longwall.graph([(0, 1), (1, 2), (0, 2)])
+    asked = [(name, real, pattern) for name, pattern in _PATTERNS.items()] + [("three vertices", small, "triangle")]
+    print(f"{'count':<16} {'call':>15} {'of it mining':>15} {'run: mine':>15} {'run: graph':>15}")
+    for name, graph, pattern in asked:
+        found = calls(graph, pattern, arguments.engine, arguments.calls)
+        found += runs(graph, pattern, arguments.engine, arguments.runs)
+        cells = [f"{1e3 * median(one):.2f} ({1e3 * min(one):.2f})" for one in found]
+        print(f"{name:<16} " + " ".join(f"{cell:>15}" for cell in cells), flush=True)
+    print(json.dumps(describe_machine()))
+
+
+if __name__ == "__main__":
+    main()
