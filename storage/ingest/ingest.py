@@ -27,7 +27,6 @@ from longwall.storage.ingest.readers.matrix_market import open_matrix_market
 from longwall.storage.ingest.readers.metis import is_metis, open_metis
 from longwall.storage.ingest.readers.network_edges import open_network
 from longwall.storage.ingest.readers.pajek import open_pajek
-from longwall.storage.ingest.readers.sif import open_sif
 from longwall.storage.ingest.readers.tu_data_set import is_tu_data_set, open_tu_data_set
 from longwall.storage.ingest.readers.vertex_edge_lines import open_graph, open_lg
 from longwall.storage.ingest.readers.xml_elements import GEXF_NETWORK, GRAPHML_NETWORK
@@ -40,7 +39,7 @@ from longwall.storage.ingest.tables.columns import (
     TableOptions,
     require_pair,
 )
-from longwall.storage.ingest.tables.edge_list import LabelList, open_edge_list
+from longwall.storage.ingest.tables.edge_list import LabelList, open_edge_list, open_sif
 from longwall.storage.ingest.tables.parquet import ParquetLabels, open_parquet
 from longwall.storage.ingest.text.input_file import Progress, format_suffix, open_input
 from longwall.storage.ingest.transactions import TransactionList

@@ -53,6 +53,17 @@ def open_edge_list(file: FileRequest) -> EdgeStream:
     return EdgeStream(str(file.path), blocks, declared=declared, edge_label_names=labels, notes=file.columns.notes)
 
 
+def open_sif(file: FileRequest) -> EdgeStream:
+    """Read the first and the third field of each row of the simple interaction format of Cytoscape as an edge.
+
+    Raises
+    ------
+    InputError
+        From the iteration: as of `open_edge_list`; or a row has another number of fields.
+    """
+    return open_edge_list(replace(file, columns=replace(file.columns, chosen=(1, 3), header=False, fields=3)))
+
+
 class LabelList(LabelSource):
     """One vertex a line: its id, its label; written as edge lists are.
 

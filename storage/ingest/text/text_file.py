@@ -17,7 +17,6 @@ from longwall.storage.ingest.text.input_file import Progress, Source, decompress
 from longwall.storage.ingest.text.missing_rows import DROP, DROP_ENDS, MISSING, count_missing_rows
 from longwall.storage.ingest.text.parallel_parse import blocks_in_flight, in_order
 from longwall.storage.ingest.text.parsed_rows import COMMENTS, Block, Convert, Parsed, Rows, Spans, parse_block
-from longwall.storage.ingest.text.quoted_rows import end_of_rows
 from longwall.storage.ingest.text.tabs import tabs_separate
 from longwall.storage.ingest.text.text_errors import NOT_A_LINE, explain, line_of
 from longwall.storage.ingest.text.text_kernel import BLANKS, OWN_SEPARATOR, byte_kinds
@@ -432,7 +431,7 @@ class TextFile:
         """Return where a block is cut: behind a newline, if possible one outside of a field in quotes."""
         cut = 0
         if buffer.find(b'"', 0, end) >= 0:
-            cut = end_of_rows(np.frombuffer(buffer, np.uint8)[:end], self._kinds)
+            cut = text_kernel.end_of_rows(np.frombuffer(buffer, np.uint8)[:end], self._kinds)
         return cut or buffer.rfind(b"\n", 0, end) + 1
 
 

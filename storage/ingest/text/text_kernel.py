@@ -377,3 +377,25 @@ def _lacking(
 def count_newlines(block: npt.NDArray[np.uint8], start: int) -> int:
     """Count the newlines of a block from byte `start` on: NumPy does it many bytes at a time."""
     return int(np.count_nonzero(block[start:] == 10))
+
+
+@compiled("u1[::1], u1[::1]")
+def end_of_rows(block: npt.NDArray[np.uint8], kinds: npt.NDArray[np.uint8]) -> int:
+    """Return the place behind the last newline outside of a field in quotes, 0 if there is none.
+
+    The block begins with a row. A tab may separate fields, whatever `kinds` says.
+    """
+    found = np.int64(0)
+    begins, quotes, quoted = True, False, False
+    for at in range(block.size):
+        byte = block[at]
+        if byte == 34 and (begins or quotes):
+            quotes, quoted = True, not quoted
+            begins = False
+        elif not quoted and (byte == 10 or byte == 9 or kinds[byte] == SEPARATOR):
+            begins, quotes = True, False
+            if byte == 10:
+                found = np.int64(at) + 1
+        elif kinds[byte] != BLANK:
+            begins = False
+    return int(found)
