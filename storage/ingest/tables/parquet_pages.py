@@ -133,10 +133,18 @@ def check_pages(file: BinaryIO, file_size: int, footer: bytes, columns: Sequence
     TooLarge
         They take more.
     """
+    pages, largest = _Pages(file, file_size), 0
     try:
-        return _check_groups(_Pages(file, file_size), Cursor(footer), columns, memory)
+        for group, (rows, chunks) in enumerate(_groups(Cursor(footer), columns), 1):
+            if any(chunk[_CHUNK_VALUES] != rows for chunk in chunks) or rows < 0:
+                raise Damaged
+            here = sum(_survey_chunk(pages, chunk).bytes for chunk in chunks)
+            if here > memory:
+                raise TooLarge(f"a page of row group {group}", here)
+            largest = max(largest, here)
     except (IndexError, KeyError, TypeError, AttributeError, NotThrift):
         raise Damaged from None
+    return largest
 
 
 @dataclass
@@ -159,7 +167,7 @@ def survey_pages(file: BinaryIO, file_size: int, footer: bytes, memory: int) -> 
     """Check the pages of all columns of any type; parameters and errors are those of `check_pages`."""
     pages, found = _Pages(file, file_size), Pages(_MOST_ROWS, [])
     try:
-        for group, (rows, chunks) in enumerate(_groups(Cursor(footer)), 1):
+        for group, (rows, chunks) in enumerate(_groups(Cursor(footer), None), 1):
             here = 0
             for leaf, chunk in enumerate(chunks):
                 of = _survey_chunk(pages, chunk)
@@ -179,37 +187,28 @@ def survey_pages(file: BinaryIO, file_size: int, footer: bytes, memory: int) -> 
     return found
 
 
-def _groups(footer: Cursor) -> Iterator[tuple[int, list[Struct]]]:
-    """Yield the rows of each row group, and the metadata of all its chunks."""
-    for number, kind in footer.fields():
-        if number == _ROW_GROUPS and kind == LIST:
-            for _ in footer.items():
-                yield _read_group(footer, None)
-        else:
-            footer.skip(kind)
+def _groups(footer: Cursor, columns: Sequence[int] | None) -> Iterator[tuple[int, list[Struct]]]:
+    """Yield the rows of each row group, and the metadata of its chunks of `columns`; None: of all.
 
-
-def _check_groups(pages: "_Pages", footer: Cursor, columns: Sequence[int], memory: int) -> int:
-    largest = rows = 0
+    Raises
+    ------
+    Damaged
+        The row groups have not as many rows as the footer says.
+    """
+    rows = 0
     announced = None
     for number, kind in footer.fields():
         if number == _ROWS:
             announced = footer.value(kind)
         elif number == _ROW_GROUPS and kind == LIST:
-            for group, _ in enumerate(footer.items(), 1):
-                group_rows, chunks = _read_group(footer, columns)
-                rows += group_rows
-                if any(chunk[_CHUNK_VALUES] != group_rows for chunk in chunks) or group_rows < 0:
-                    raise Damaged
-                here = sum(_survey_chunk(pages, chunk).bytes for chunk in chunks)
-                if here > memory:
-                    raise TooLarge(f"a page of row group {group}", here)
-                largest = max(largest, here)
+            for _ in footer.items():
+                group = _read_group(footer, columns)
+                rows += group[0]
+                yield group
         else:
             footer.skip(kind)
     if rows != announced:
         raise Damaged
-    return largest
 
 
 def _read_group(footer: Cursor, columns: Sequence[int] | None) -> tuple[int, list[Struct]]:
