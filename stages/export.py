@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from longwall.stages.tables import StoredRows
 from longwall.storage.graph.graph import Graph
 from longwall.storage.parquet_files import ParquetSink, write_parquet
 from longwall.storage.tables.embedding_table import EmbeddingTable
+from longwall.storage.tables.tree_parquet import TreeRows, TreeSink
 
 if TYPE_CHECKING:  # counts write nothing, and need not wait for Arrow
     import pyarrow as pa
@@ -171,8 +172,13 @@ def shorten(path: Path, rows: int) -> dict[str, Any]:
 class RowSink(Protocol):
     """Takes the rows of one worker, for result files or for a reader."""
 
-    def write(self, rows: Callable[[], pa.RecordBatch]) -> None:
-        """Append rows; the thread that writes them calls the function that makes them."""
+    @property
+    def takes_trees(self) -> bool:
+        """Whether rows may come as prefix trees."""
+        ...
+
+    def write(self, rows: Callable[[], Any]) -> None:
+        """Append rows, a record batch or `TreeRows`; the thread that writes them calls the function that makes them."""
         ...
 
     def take(self) -> list[dict[str, Any]]:
@@ -205,41 +211,52 @@ class PartFiles:
 
     def __init__(self, folder: Path, next_name: Callable[[], str], schema: pa.Schema, memory: WriterMemory):
         self._folder, self._next_name, self._schema, self._memory = folder, next_name, schema, memory
-        self._held: list[pa.RecordBatch] = []
+        self._held: list[pa.RecordBatch | TreeRows] = []
         self._held_rows = 0
         self._path: Path | None = None
-        self._file: ParquetSink | None = None
+        self._file: ParquetSink | TreeSink | None = None
         self._rows = self._groups = 0  # of the file
         self._finished: list[dict[str, Any]] = []
 
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Append rows."""
+    def write(self, rows: pa.RecordBatch | TreeRows) -> None:
+        """Append rows, all in the same form."""
         begin = 0
-        while begin < batch.num_rows:
+        while begin < rows.num_rows:
             full = min(self._memory.group_rows, ROWS_PER_FILE - self._rows)
-            part = batch.slice(begin, full - self._held_rows)
+            part = rows.slice(begin, full - self._held_rows)
             self._held.append(part)
             self._held_rows += part.num_rows
             begin += part.num_rows
             if self._held_rows >= full:
                 self._write_group()
 
+    @property
+    def takes_trees(self) -> bool:
+        """Whether prefix trees of integers may be written in place of batches: they are encoded by dictionaries."""
+        return self._memory.dictionaries
+
     def _write_group(self) -> None:
         import pyarrow as pa
 
         if self._file is None:
             self._path = self._folder / self._next_name()
-            encoding = _dictionary_encoding() if self._memory.dictionaries else _PLAIN
-            buffer = _DICTIONARY_BUFFER if self._memory.dictionaries else _PLAIN_BUFFER
-            self._file = ParquetSink(
-                self._path, self._schema, level=_COMPRESSION_LEVEL, encoding=encoding, buffer=buffer
-            )
-        self._file.write(pa.Table.from_batches(self._held, self._schema), ROWS_PER_GROUP)
+            self._file = self._opened(self._path)
+        if isinstance(self._file, TreeSink):
+            self._file.write(cast("list[TreeRows]", self._held))
+        else:
+            self._file.write(pa.Table.from_batches(self._held, self._schema), ROWS_PER_GROUP)
         self._rows += self._held_rows
         self._groups += -(-self._held_rows // ROWS_PER_GROUP)
         self._held, self._held_rows = [], 0
         if self._rows >= ROWS_PER_FILE or self._groups >= self._memory.groups:
             self._close_file()
+
+    def _opened(self, path: Path) -> ParquetSink | TreeSink:
+        if isinstance(self._held[0], TreeRows):
+            return TreeSink(path, self._schema, level=_COMPRESSION_LEVEL)
+        encoding = _dictionary_encoding() if self._memory.dictionaries else _PLAIN
+        buffer = _DICTIONARY_BUFFER if self._memory.dictionaries else _PLAIN_BUFFER
+        return ParquetSink(path, self._schema, level=_COMPRESSION_LEVEL, encoding=encoding, buffer=buffer)
 
     def _close_file(self) -> None:
         if self._file is None or self._path is None:
@@ -321,12 +338,13 @@ class EmbeddingWriter:
         granted = self._limit.take(len(table))
         if granted:
             self.rows += granted
-            self.sink.write(lambda: self._batch(table).slice(0, granted))
+            self.sink.write(lambda: self._written_form(table.sliced(0, granted)))
 
-    def _batch(self, table: EmbeddingTable) -> pa.RecordBatch:
-        """Return the rows of a table in the form in which they are written."""
+    def _written_form(self, table: EmbeddingTable) -> pa.RecordBatch | TreeRows:
         import pyarrow as pa
 
+        if self.sink.takes_trees and not self._graph.has_names:
+            return TreeRows(table, tuple(self._levels.values()), self._graph.original_ids)
         columns = [table.column(level, self._graph.original_ids) for level in self._levels.values()]
         return pa.RecordBatch.from_arrays([self._graph.as_ids(column) for column in columns], schema=self._schema)
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING, Any, Protocol
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from typing import Any, Protocol
 
 _AHEAD = 2  # batches of a thread: one that it encodes, one that waits
 
@@ -16,7 +13,12 @@ _AHEAD = 2  # batches of a thread: one that it encodes, one that waits
 class RowFiles(Protocol):
     """A sequence of files that rows are written to; see :class:`longwall.stages.export.PartFiles`."""
 
-    def write(self, batch: pa.RecordBatch) -> None:
+    @property
+    def takes_trees(self) -> bool:
+        """Whether rows may come as prefix trees."""
+        ...
+
+    def write(self, rows: Any) -> None:
         """Append rows."""
         ...
 
@@ -49,7 +51,12 @@ class WritingThreads:
         self._threads = [ThreadPoolExecutor(1, "longwall-writer") for _ in range(threads)]
         self._waiting: list[deque[Future[None]]] = [deque() for _ in range(threads)]
 
-    def write(self, rows: Callable[[], pa.RecordBatch]) -> None:
+    @property
+    def takes_trees(self) -> bool:
+        """Whether rows may come as prefix trees."""
+        return self._files[0].takes_trees
+
+    def write(self, rows: Callable[[], Any]) -> None:
         """Append rows, which the thread that writes them makes; wait while all threads have as many as they may."""
         if not self._threads:
             self._files[0].write(rows())

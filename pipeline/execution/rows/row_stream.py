@@ -165,6 +165,8 @@ class QueueSink:
         self._stream, self._capacity, self._cancel, self._last = stream, capacity, cancel, 0
         stream.add_capacity(capacity)
 
+    takes_trees = False
+
     def write(self, rows: Callable[[], pa.RecordBatch]) -> None:
         """See `RowSink`."""
         if (batch := rows()).num_rows:

@@ -1,4 +1,4 @@
-"""Read Thrift's compact protocol, in which Parquet writes its footer and the headers of its pages.
+"""Read and write Thrift's compact protocol, in which Parquet writes its footer and the headers of its pages.
 
 See https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md.
 """
@@ -120,3 +120,41 @@ class Cursor:
                 raise NotThrift
         self.at = at + 1
         return value | byte << shift
+
+
+def encoded(kind: int, value: Any) -> bytes:
+    """Write a value.
+
+    Parameters
+    ----------
+    kind
+        INT16, INT32, INT64, BINARY, LIST or STRUCT.
+    value
+        An integer, bytes, the kind of the items and the items, or the number of each field -> its kind and its value;
+        fields whose kind is TRUE or FALSE have no value.
+    """
+    if kind == BINARY:
+        return _varint(len(value)) + value
+    if kind == LIST:
+        of, items = value
+        head = bytes([len(items) << 4 | of]) if len(items) < 15 else bytes([240 | of]) + _varint(len(items))
+        return head + b"".join(encoded(of, item) for item in items)
+    if kind == STRUCT:
+        parts, before = [], 0
+        for number, (of, inner) in value.items():
+            assert before < number <= before + 15, "fields ascend, and few are left out"
+            parts.append(bytes([number - before << 4 | of]))
+            if of not in (TRUE, FALSE):
+                parts.append(encoded(of, inner))
+            before = number
+        return b"".join(parts) + b"\0"
+    return _varint(value << 1 if value >= 0 else (-value << 1) - 1)
+
+
+def _varint(number: int) -> bytes:
+    parts = bytearray()
+    while number > 127:
+        parts.append(number & 127 | 128)
+        number >>= 7
+    parts.append(number)
+    return bytes(parts)
