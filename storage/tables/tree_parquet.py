@@ -176,7 +176,9 @@ class TreeSink:
 
     def _write_page(self, kind: int, values: int, encoding: int, data: NDArray[np.uint8]) -> int:
         """Write a page; return its bytes before compression."""
-        packed = self._codec.compress(memoryview(data))
+        import pyarrow as pa
+
+        packed = self._codec.compress(pa.py_buffer(data))
         checksum = zlib.crc32(packed)
         header: dict[int, Any] = {
             1: (INT32, kind),
@@ -266,10 +268,10 @@ class _Column:
             end = int(np.searchsorted(self.ends, last, side="left")) + 1
         parts = zip(self.values, starts.tolist()[:-1], strict=True)
         wanted = np.concatenate([some[max(begin - at, 0) : max(end - at, 0)] for some, at in parts])
+        found: NDArray[Any] = ids[wanted]
         if self.ends is None:
-            return ids[wanted]
-        ends = np.minimum(self.ends[begin:end], last)
-        return np.repeat(ids[wanted], np.diff(ends, prepend=first))
+            return found
+        return np.repeat(found, np.diff(np.minimum(self.ends[begin:end], last), prepend=first))
 
 
 def _list_of(structs: Sequence[bytes]) -> bytes:

@@ -134,7 +134,7 @@ def encoded(kind: int, value: Any) -> bytes:
         fields whose kind is TRUE or FALSE have no value.
     """
     if kind == BINARY:
-        return _varint(len(value)) + value
+        return _varint(len(value)) + bytes(value)
     if kind == LIST:
         of, items = value
         head = bytes([len(items) << 4 | of]) if len(items) < 15 else bytes([240 | of]) + _varint(len(items))
