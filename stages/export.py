@@ -338,13 +338,17 @@ class EmbeddingWriter:
         granted = self._limit.take(len(table))
         if granted:
             self.rows += granted
-            self.sink.write(lambda: self._written_form(table.sliced(0, granted)))
+            self.sink.write(lambda: self._rows(table.sliced(0, granted)))
 
-    def _written_form(self, table: EmbeddingTable) -> pa.RecordBatch | TreeRows:
-        import pyarrow as pa
-
+    def _rows(self, table: EmbeddingTable) -> pa.RecordBatch | TreeRows:
+        """Return the rows of a table in the form in which they are written."""
         if self.sink.takes_trees and not self._graph.has_names:
             return TreeRows(table, tuple(self._levels.values()), self._graph.original_ids)
+        return self._batch(table)
+
+    def _batch(self, table: EmbeddingTable) -> pa.RecordBatch:
+        import pyarrow as pa
+
         columns = [table.column(level, self._graph.original_ids) for level in self._levels.values()]
         return pa.RecordBatch.from_arrays([self._graph.as_ids(column) for column in columns], schema=self._schema)
 
