@@ -104,6 +104,7 @@ class TreeSink:
         self._codec = pa.Codec("zstd", compression_level=level)
         self._table, self._literals = hash_table(), literals_room()
         self._distinct = np.empty(MOST_NUMBERS, np.uint32)
+        self._numbers = np.empty(0, np.uint32)  # kept: the pages of new memory take as long as the numbers
         self._groups: list[bytes] = []
         self._rows = 0
         self._file = HashedFile(path)
@@ -165,7 +166,10 @@ class TreeSink:
 
     def _numbered(self, values: Sequence[NDArray[np.uint32]]) -> tuple[NDArray[np.uint32] | None, int]:
         """Number values; return the numbers, and how many there are, or None if they are too many for a dictionary."""
-        numbers, at, count = np.empty(sum(some.size for some in values), np.uint32), 0, 0
+        size, at, count = sum(some.size for some in values), 0, 0
+        if size > self._numbers.size:
+            self._numbers = np.empty(size, np.uint32)
+        numbers = self._numbers[:size]
         self._table.fill(0)
         for some in values:
             count = number_values(some, self._table, self._distinct, count, numbers[at : at + some.size])
