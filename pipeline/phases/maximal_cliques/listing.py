@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from longwall.kernels.host.sorted_lists import sort_lists
+from longwall.kernels.host.sorted_lists import list_room, sort_lists
 from longwall.kernels.interface.maximal_cliques import CliqueLister, OrderedGraph
 from longwall.pipeline.execution.adaptive_batch import make_workspace
 from longwall.pipeline.execution.device_graph import load_graph
@@ -216,7 +216,7 @@ def clique_schema(graph: Graph) -> pa.Schema:
 def _batch(graph: Graph, offsets: NDArray[np.int64], members: NDArray[np.uint32]) -> pa.RecordBatch:
     """Return cliques as they are written: ids of the input, in every clique ascending, or in the input's order."""
     schema, ids = clique_schema(graph), np.empty(offsets[-1], graph.original_ids.dtype)
-    sort_lists(offsets, members, graph.original_ids, ids)
+    sort_lists(offsets, members, graph.original_ids, ids, list_room(ids.dtype))
     vertices = graph.as_ids(ids)
     lists = pa.ListArray.from_arrays(of_array(offsets.astype(np.int32)), vertices, schema.field("clique").type)
     return pa.RecordBatch.from_arrays([lists, of_array(np.diff(offsets).astype(np.int32))], schema=schema)
