@@ -97,6 +97,8 @@ NOT_RUN = {
     "python -m benchmarks.gpu.start": _LONG,
     "python -m benchmarks.gpu.load": _LONG,
     "python -m benchmarks.suites.edge_labels --scales 12,14": _LONG,
+    "python -m benchmarks.suites.listings": _LONG,
+    "python -m benchmarks.suites.listings --maximal-cliques --scale 14 --edge-factor 8": _LONG,
     "python -m benchmarks.gpu.out_of_core --scale 24": _LONG,
     "python -m benchmarks.gpu.labelled_searches": _LONG,
     "python -m benchmarks.gpu.labelled_queries --engine cpu --json FILE": _LONG,
