@@ -49,14 +49,9 @@ class CountMaximalCliques(CountRanges):
 
     min_size: int
 
-    method = "maximal cliques"
+    name = method = "maximal cliques"
     source = Scan("vertices")
     aggregation = Aggregation(_Sizes.take, add_sizes, list)
-
-    @property
-    def name(self) -> str:
-        """See `CountRanges`."""
-        return self.method
 
     @property
     def how(self) -> str:
@@ -85,14 +80,9 @@ class CountMaximalCliquesOfVertices(CountOfVertices):
 
     min_size: int
 
-    method = "maximal cliques per vertex"
+    name = method = "maximal cliques per vertex"
     source = Scan("vertices")
     rows = 3
-
-    @property
-    def name(self) -> str:
-        """See `CountRanges`."""
-        return self.method
 
     @property
     def how(self) -> str:
