@@ -70,21 +70,34 @@ class Work(Protocol):
         """Wait for it. Return its result, or raise what it raised."""
 
 
-class ChunkSorter(Protocol):
-    """Sorts chunk after chunk, several at a time.
+class SortBuffers(Protocol):
+    """Buffers of an engine for several batches of keys at a time: chunks or windows.
 
     Attributes
     ----------
     capacity
-        Most keys of a chunk.
+        Most keys of a batch.
     depth
-        Most chunks under way: that many may be waited for when the next `sort` is called, less one.
+        Most batches under way: that many may be waited for when the next is begun, less one.
     """
 
     @property
     def capacity(self) -> int: ...  # noqa: D102
     @property
     def depth(self) -> int: ...  # noqa: D102
+
+    def reserve(self, batches: int) -> None:
+        """Prepare memory on the host for the results of a number of batches."""
+
+    def recycle(self, columns: Columns) -> None:
+        """Return the columns of a batch, which are no longer needed."""
+
+    def close(self) -> None:
+        """Wait for what has begun, begin nothing more, and free all memory."""
+
+
+class ChunkSorter(SortBuffers, Protocol):
+    """Sorts chunk after chunk."""
 
     def put(self, at: int, columns: Sequence[Array]) -> None:
         """Copy columns, of the engine or the host, to place `at` of the present chunk; they may change afterwards."""
@@ -95,33 +108,16 @@ class ChunkSorter(Protocol):
         The columns that come of it are on the host; they belong to the caller, which may return them by `recycle`.
         """
 
-    def reserve(self, chunks: int) -> None:
-        """Prepare memory on the host for the results of a number of chunks."""
 
-    def recycle(self, columns: Columns) -> None:
-        """Return the columns of a chunk, which are no longer needed."""
-
-    def close(self) -> None:
-        """Wait for what has begun, begin nothing more, and free all memory."""
-
-
-class RunMerger(Protocol):
-    """Merges windows of sorted runs, several at a time.
+class RunMerger(SortBuffers, Protocol):
+    """Merges windows of sorted runs.
 
     Attributes
     ----------
-    capacity
-        Most keys of a window.
-    depth
-        Most windows under way: that many may be waited for when the next `merge` is called, less one.
     widest
         Most parts of a window.
     """
 
-    @property
-    def capacity(self) -> int: ...  # noqa: D102
-    @property
-    def depth(self) -> int: ...  # noqa: D102
     @property
     def widest(self) -> int: ...  # noqa: D102
 
@@ -140,15 +136,6 @@ class RunMerger(Protocol):
         Work
             Its columns are on the host, and are to be returned by `recycle`.
         """
-
-    def reserve(self, windows: int) -> None:
-        """Prepare memory on the host for the results of a number of windows."""
-
-    def recycle(self, columns: Columns) -> None:
-        """Return the columns of a window."""
-
-    def close(self) -> None:
-        """Wait for what has begun, begin nothing more, and free all memory."""
 
 
 class SortingKernels(Protocol):
