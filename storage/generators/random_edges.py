@@ -39,12 +39,12 @@ def word_source(seed: int, stream: int, block: int) -> np.random.Philox:
     return np.random.Philox(key=np.array(_key(seed, stream, block), np.uint64))
 
 
-def draw_words(seed: int, stream: int, block: int, size: int, start: int = 0) -> Words:
-    """Return words `start` to `start + size` of a block of a stream."""
+def draw_words(seed: int, stream: int, block: int, size: int) -> Words:
+    """Return the first `size` words of a block of a stream."""
     from longwall.kernels.host.philox import fill_words
 
     words = np.empty(size, np.uint64)
-    fill_words(*_key(seed, stream, block), np.uint64(start), words)
+    fill_words(*_key(seed, stream, block), np.uint64(0), words)
     return words
 
 

@@ -190,9 +190,9 @@ def _shown(text: str) -> str:
     return line[: _MOST_CHARACTERS // 2]
 
 
-def counts_line(source: object, notes: Iterable[Noted], *, warns: bool = False) -> str:
-    """Return one line with all counts, or "" if there is none; `warns`: only counts of which Python warns."""
-    texts = [note.text for note in notes if note.kind not in (CHOICE, GUESS) and (note.warns or not warns)]
+def counts_line(source: object, notes: Iterable[Noted]) -> str:
+    """Return one line with all counts, or "" if there is none."""
+    texts = [note.text for note in notes if note.kind not in (CHOICE, GUESS)]
     return f"{source}: {'; '.join(texts)}" if texts else ""
 
 

@@ -93,11 +93,6 @@ class Staging:
         """Bytes of lists that were copied from the host so far."""
         return self.brought - 4 * int(self._reused.get()[0])
 
-    def forget_copied(self) -> None:
-        """Let what was copied so far count as nothing."""
-        self.brought = 0
-        self._reused.fill(0)
-
     def bring(self, rows: Array, lists: Lists) -> RowLists:
         """Copy what leading rows (of uint32[columns, n]) read of host memory, about as many as there is room for."""
         assert self._graph.pages is not None
