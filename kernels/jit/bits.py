@@ -32,6 +32,18 @@ def trailing_zeros(_typing_context: Any, word: Any) -> Any:  # noqa: ARG001 - Nu
 
 
 @compiled
+def pop_bit(word: Any) -> tuple[Any, Any]:
+    """Return the position of the lowest one bit of a uint64 that is not zero, and the word without it."""
+    return trailing_zeros(word), word & (word - np.uint64(1))
+
+
+@compiled
+def pop_bit_of(word: Any, at: Any) -> tuple[Any, Any]:
+    """Do the same with the word at a place of a bitmap: the position is that in the bitmap."""
+    return (at << 6) + trailing_zeros(word), word & (word - np.uint64(1))
+
+
+@compiled
 def add_carry(low: Any, high: Any, number: Any) -> tuple[Any, Any]:
     """Add an int64 to low + 2**64 high, int64 each, of which low is modulo 2**64; see `two_words` for their number."""
     total = low + number

@@ -4,7 +4,7 @@ import numpy as np
 
 from longwall.kernels.cpu.device import CpuDevice, CpuRangeCounter, fitting
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.jit.bits import add_carry, popcount, trailing_zeros
+from longwall.kernels.jit.bits import add_carry, pop_bit_of, popcount
 from longwall.kernels.jit.compile import compiled
 
 
@@ -158,12 +158,10 @@ def _prisms_at(table, inner, width, k, m, place_y, place_w):
             x_bits &= ~(np.uint64(1) << np.uint64(without_w & 63))
         rest = x_bits
         while rest:
-            x = (u << 6) + trailing_zeros(rest)
-            rest &= rest - np.uint64(1)
+            x, rest = pop_bit_of(rest, u)
             total += both * _seen(table, inner, other, x * width, width, without_y)
         while common:
-            b = (u << 6) + trailing_zeros(common)
-            common &= common - np.uint64(1)
+            b, common = pop_bit_of(common, u)
             total -= _seen(table, inner, other, b * width, width, without_y)
             total -= _seen(table, inner, one, b * width, width, without_w)
     return total

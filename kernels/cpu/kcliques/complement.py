@@ -11,7 +11,7 @@ Candidates are a word or a bitmap. Row i of `apart` has those that candidate i i
 
 import numpy as np
 
-from longwall.kernels.jit.bits import popcount, trailing_zeros
+from longwall.kernels.jit.bits import pop_bit, pop_bit_of, popcount
 from longwall.kernels.jit.compile import compiled
 
 
@@ -60,8 +60,7 @@ def quads_of_word(chosen, apart, degrees):
     n, pairs, wedges, claws = popcount(chosen), 0, 0, 0
     bits = chosen
     while bits:
-        v = trailing_zeros(bits)
-        bits &= bits - np.uint64(1)
+        v, bits = pop_bit(bits)
         degree = popcount(apart[v] & chosen)
         degrees[v] = degree
         pairs += degree
@@ -73,21 +72,18 @@ def quads_of_word(chosen, apart, degrees):
     total = by_degrees(n, pairs, wedges, claws)
     bits = chosen
     while bits:
-        v = trailing_zeros(bits)
-        bits &= bits - np.uint64(1)
+        v, bits = pop_bit(bits)
         row, under = apart[v] & chosen, chosen & below(v)
         low = row & under
         xs = low
         while xs:
-            x = trailing_zeros(xs)
-            xs &= xs - np.uint64(1)
+            x, xs = pop_bit(xs)
             near = apart[x]
             common = popcount(row & near)
             total -= (degrees[v] - 1) * (degrees[x] - 1) + (common * (common - 1) >> 1)
             ys, near_under = low & below(x), near & under
             while ys:
-                y = trailing_zeros(ys)
-                ys &= ys - np.uint64(1)
+                y, ys = pop_bit(ys)
                 both = near_under & apart[y]
                 total += popcount(both)
                 if near >> np.uint64(y) & np.uint64(1):
@@ -99,17 +95,14 @@ def quads_of_word(chosen, apart, degrees):
 def _quads_of_word_one_by_one(chosen, apart):
     total = np.int64(0)
     while chosen:
-        v = trailing_zeros(chosen)
-        chosen &= chosen - np.uint64(1)
+        v, chosen = pop_bit(chosen)
         xs = chosen & ~apart[v]
         while xs:
-            x = trailing_zeros(xs)
-            xs &= xs - np.uint64(1)
+            x, xs = pop_bit(xs)
             both = xs & ~apart[x]
             ys = both
             while ys:
-                y = trailing_zeros(ys)
-                ys &= ys - np.uint64(1)
+                y, ys = pop_bit(ys)
                 total += popcount(ys & ~apart[y])
     return total
 
@@ -138,8 +131,7 @@ def quads_of_bitmap(chosen, words, apart, degrees):
         bits = chosen[w]
         n += popcount(bits)
         while bits:
-            v = (w << 6) + trailing_zeros(bits)
-            bits &= bits - np.uint64(1)
+            v, bits = pop_bit_of(bits, w)
             degree = 0
             for x in range(words):
                 degree += popcount(apart[v, x] & chosen[x])
@@ -154,8 +146,7 @@ def quads_of_bitmap(chosen, words, apart, degrees):
     for w in range(words):
         bits = chosen[w]
         while bits:
-            v = (w << 6) + trailing_zeros(bits)
-            bits &= bits - np.uint64(1)
+            v, bits = pop_bit_of(bits, w)
             if degrees[v]:
                 total += _terms_of(v, n, chosen, words, apart, degrees)
     return total
@@ -176,8 +167,7 @@ def _terms_of(v, n, chosen, words, apart, degrees):
         under += popcount(_before(chosen, chosen, w, v))
         xs = _before(apart[v], chosen, w, v)
         while xs:
-            x = (w << 6) + trailing_zeros(xs)
-            xs &= xs - np.uint64(1)
+            x, xs = pop_bit_of(xs, w)
             common = 0
             for z in range(words):
                 common += popcount(apart[v, z] & apart[x, z] & chosen[z])
@@ -186,8 +176,7 @@ def _terms_of(v, n, chosen, words, apart, degrees):
             for u in range(w + 1 if common else 0):
                 ys = apart[v, u] & _before(apart[x], chosen, u, x)
                 while ys:
-                    y = (u << 6) + trailing_zeros(ys)
-                    ys &= ys - np.uint64(1)
+                    y, ys = pop_bit_of(ys, u)
                     total += degrees[v] + degrees[x] + degrees[y] - n
                     for z in range(u + 1):
                         total += popcount(apart[v, z] & apart[x, z] & _before(apart[y], chosen, z, y))
@@ -203,15 +192,13 @@ def _cycles_by_pairs(v, chosen, apart):
     for w in range(last + 1):
         xs = _before(apart[v], chosen, w, v)
         while xs:
-            x = (w << 6) + trailing_zeros(xs)
-            xs &= xs - np.uint64(1)
+            x, xs = pop_bit_of(xs, w)
             for u in range(w + 1):
                 ys = _before(apart[v], chosen, u, v)
                 if u == w:
                     ys &= below(x)
                 while ys:
-                    y = (u << 6) + trailing_zeros(ys)
-                    ys &= ys - np.uint64(1)
+                    y, ys = pop_bit_of(ys, u)
                     for z in range(last + 1):
                         total += popcount(apart[x, z] & _before(apart[y], chosen, z, v))
     return total
@@ -224,8 +211,7 @@ def _cycles_by_ends(v, chosen, apart):
     for w in range((v >> 6) + 1):
         ends = _before(chosen, chosen, w, v)
         while ends:
-            end = (w << 6) + trailing_zeros(ends)
-            ends &= ends - np.uint64(1)
+            end, ends = pop_bit_of(ends, w)
             common = 0
             for z in range((v >> 6) + 1):
                 common += popcount(apart[end, z] & _before(apart[v], chosen, z, v))
@@ -239,15 +225,13 @@ def _quads_of_bitmap_one_by_one(chosen, words, apart):
     for w in range(words):
         bits = chosen[w]
         while bits:
-            v = (w << 6) + trailing_zeros(bits)
-            bits &= bits - np.uint64(1)
+            v, bits = pop_bit_of(bits, w)
             for u in range(w + 1):
                 xs = chosen[u] & ~apart[v, u]
                 if u == w:
                     xs &= below(v)
                 while xs:
-                    x = (u << 6) + trailing_zeros(xs)
-                    xs &= xs - np.uint64(1)
+                    x, xs = pop_bit_of(xs, u)
                     total += _pairs_below(v, x, chosen, apart)
     return total
 
@@ -261,8 +245,7 @@ def _pairs_below(v, x, chosen, apart):
         if w == last:
             ys &= below(x)
         while ys:
-            y = (w << 6) + trailing_zeros(ys)
-            ys &= ys - np.uint64(1)
+            y, ys = pop_bit_of(ys, w)
             for z in range(w):
                 found += popcount(chosen[z] & ~(apart[v, z] | apart[x, z] | apart[y, z]))
             found += popcount(chosen[w] & ~(apart[v, w] | apart[x, w] | apart[y, w]) & below(y))

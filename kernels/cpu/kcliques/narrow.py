@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.interface.kcliques import PIVOT_LEVELS
-from longwall.kernels.jit.bits import popcount, trailing_zeros
+from longwall.kernels.jit.bits import pop_bit, popcount, trailing_zeros
 from longwall.kernels.jit.compile import compiled
 
 LEVELS = PIVOT_LEVELS
@@ -132,8 +132,7 @@ def enter(level, narrow, found):
     universal = np.uint64(0)
     bits = all_left
     while bits:
-        i = trailing_zeros(bits)
-        bits &= bits - np.uint64(1)
+        i, bits = pop_bit(bits)
         near = popcount(narrow.adjacent[i] & all_left)
         edges += near
         if near == size - 1:
@@ -178,8 +177,7 @@ def _add_singles(all_left, size, held, pivots, narrow, found):
 def _edges(all_left, adjacent):
     found = np.int64(0)
     while all_left:
-        i = trailing_zeros(all_left)
-        all_left &= all_left - np.uint64(1)
+        i, all_left = pop_bit(all_left)
         found += popcount(adjacent[i] & all_left)
     return found
 
@@ -188,12 +186,10 @@ def _edges(all_left, adjacent):
 def _triangles(all_left, adjacent):
     found = np.int64(0)
     while all_left:
-        i = trailing_zeros(all_left)
-        all_left &= all_left - np.uint64(1)
+        i, all_left = pop_bit(all_left)
         near = adjacent[i] & all_left
         while near:
-            j = trailing_zeros(near)
-            near &= near - np.uint64(1)
+            j, near = pop_bit(near)
             found += popcount(adjacent[j] & near)
     return found
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cpu.kcliques.complement import below, quads_of_bitmap, quads_of_word
 from longwall.kernels.interface.workspaces import NARROW
-from longwall.kernels.jit.bits import popcount, trailing_zeros
+from longwall.kernels.jit.bits import pop_bit, pop_bit_of, popcount, trailing_zeros
 from longwall.kernels.jit.compile import compiled
 
 
@@ -88,8 +88,7 @@ def _fill_word(candidates, words, table, root):
     for w in range(words):
         bits = candidates[w]
         while bits:
-            i = (w << 6) + trailing_zeros(bits)
-            bits &= bits - np.uint64(1)
+            i, bits = pop_bit_of(bits, w)
             row = np.uint64(0)
             for x in range(w + 1):
                 near = table[i, x] if x < (i + 63) >> 6 else np.uint64(0)
@@ -114,8 +113,7 @@ def _fill_bitmap(candidates, words, size, spread, table, root):
     for w in range(words):
         bits = candidates[w]
         while bits:
-            i = (w << 6) + trailing_zeros(bits)
-            bits &= bits - np.uint64(1)
+            i, bits = pop_bit_of(bits, w)
             for x in range(w + 1):
                 near = table[i, x] if x < (i + 63) >> 6 else np.uint64(0)
                 some = candidates[x] & ~near
@@ -142,8 +140,7 @@ def _search_word(everyone, missing, root, stop_flag):
         if not bits:
             depth -= 1
             continue
-        i = trailing_zeros(bits)
-        root.left[depth, 0] = bits & (bits - np.uint64(1))
+        i, root.left[depth, 0] = pop_bit(bits)
         some = root.chosen[depth, 0] & ~apart[i] & below(i)
         wanted = missing - depth - 1
         if popcount(some) < wanted:
@@ -172,9 +169,7 @@ def _search_bitmap(spread, missing, root, stop_flag):
         if w == root.words[depth]:
             depth -= 1
             continue
-        bits = left[depth, w]
-        i = (w << 6) + trailing_zeros(bits)
-        left[depth, w] = bits & (bits - np.uint64(1))
+        i, left[depth, w] = pop_bit_of(left[depth, w], w)
         size = 0
         for x in range(w + 1):
             some = chosen[depth, x] & ~apart[i, x]

@@ -13,7 +13,7 @@ from longwall.kernels.cpu.kcliques.narrow import Found, Narrow, add_leaf, add_op
 from longwall.kernels.cpu.kcliques.vertex_tables import build_table, count_pairs
 from longwall.kernels.interface.workspaces import NARROW
 from longwall.kernels.jit.bisect import first_above
-from longwall.kernels.jit.bits import popcount, trailing_zeros
+from longwall.kernels.jit.bits import pop_bit_of, popcount, trailing_zeros
 from longwall.kernels.jit.compile import compiled
 
 
@@ -90,8 +90,7 @@ def _begin_narrow(indices, a, words, level, wide, narrow):
     for w in range(words):
         bits = left[w]
         while bits:
-            i = (w << 6) + trailing_zeros(bits)
-            bits &= bits - np.uint64(1)
+            i, bits = pop_bit_of(bits, w)
             narrow.ids[size] = indices[a + i]
             wide.position[i] = size
             own = np.uint64(0)
@@ -117,8 +116,7 @@ def _complete_table(degree, wide):
         for w in range(span):
             bits = wide.table[i, w]
             while bits:
-                j = (w << 6) + trailing_zeros(bits)
-                bits &= bits - np.uint64(1)
+                j, bits = pop_bit_of(bits, w)
                 wide.adjacent[j, i >> 6] |= np.uint64(1) << np.uint64(i & 63)
 
 
@@ -148,8 +146,7 @@ def _enter_wide(indices, a, words, level, wide, narrow, found, stop_flag):
     for w in range(words):
         bits, universal[w] = left[w], 0
         while bits:
-            i = (w << 6) + trailing_zeros(bits)
-            bits &= bits - np.uint64(1)
+            i, bits = pop_bit_of(bits, w)
             near = 0
             for x in range(words):
                 near += popcount(wide.adjacent[i, x] & left[x])

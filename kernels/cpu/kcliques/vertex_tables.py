@@ -15,7 +15,7 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.kcliques import ADJACENT, MOST_ROOTED, OF, ROOTED_FROM
 from longwall.kernels.interface.workspaces import NARROW
 from longwall.kernels.jit.bisect import first_above
-from longwall.kernels.jit.bits import popcount, trailing_zeros
+from longwall.kernels.jit.bits import pop_bit_of, popcount
 from longwall.kernels.jit.compile import compiled
 
 
@@ -130,8 +130,7 @@ def count_pairs(table, candidates, words):
     for w in range(words):
         bits = candidates[w]
         while bits:
-            j = (w << 6) + trailing_zeros(bits)
-            bits &= bits - np.uint64(1)
+            j, bits = pop_bit_of(bits, w)
             row = table[j]
             for x in range((j + 63) >> 6):
                 found += popcount(candidates[x] & row[x])
@@ -158,8 +157,7 @@ def _count_below(table, words, size, chosen, left, state, stop_flag):
         if not bits:
             word[depth] += 1
             continue
-        j = (word[depth] << 6) + trailing_zeros(bits)
-        left[depth, word[depth]] = bits & (bits - np.uint64(1))
+        j, left[depth, word[depth]] = pop_bit_of(bits, word[depth])
         span = (j + 63) >> 6
         wanted = size - depth - 1
         present = np.int64(0)

@@ -6,7 +6,7 @@ A set of query vertices is a word, so that all candidates of a vertex are tested
 import numpy as np
 
 from longwall.kernels.jit.bisect import first_at_least
-from longwall.kernels.jit.bits import popcount, trailing_zeros
+from longwall.kernels.jit.bits import pop_bit, popcount
 from longwall.kernels.jit.compile import compiled
 
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
@@ -89,8 +89,7 @@ def refine(indptr, indices, active, adjacent, first_group, groups, needs, masks)
             near |= masks[indices[e]]
         kept, left = mask, mask
         while left:
-            u = trailing_zeros(left)
-            left &= left - _ONE
+            u, left = pop_bit(left)
             fits = (adjacent[u] & ~near) == _ZERO
             g = first_group[u]
             while fits and g < first_group[u + 1]:

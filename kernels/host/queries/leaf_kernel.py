@@ -7,7 +7,7 @@ import numpy as np
 
 from longwall.kernels.host.queries.saturating import plus, times
 from longwall.kernels.jit.bisect import stands_in
-from longwall.kernels.jit.bits import trailing_zeros
+from longwall.kernels.jit.bits import pop_bit
 from longwall.kernels.jit.compile import compiled
 
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
@@ -18,8 +18,7 @@ def _free(array, begin, end, rivals, values):
     """Count the elements of the sorted array[begin:end] that none of the matched vertices `rivals` is."""
     free = end - begin
     while rivals:
-        y = trailing_zeros(rivals)
-        rivals &= rivals - _ONE
+        y, rivals = pop_bit(rivals)
         if stands_in(array[begin:end], values[y]):
             free -= 1
     return free

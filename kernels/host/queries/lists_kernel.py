@@ -3,7 +3,7 @@
 import numpy as np
 
 from longwall.kernels.host.queries.saturating import plus, times
-from longwall.kernels.jit.bits import trailing_zeros
+from longwall.kernels.jit.bits import pop_bit
 from longwall.kernels.jit.compile import compiled
 
 _ONE = np.uint64(1)
@@ -34,14 +34,12 @@ def count_lists(indptr, indices, vertices, masks, adjacent, first_of, row_base, 
         v = vertices[c]
         left = masks[v]
         while left:
-            u = trailing_zeros(left)
-            left &= left - _ONE
+            u, left = pop_bit(left)
             place = c - first_of[u] + 1
             for e in range(indptr[v], indptr[v + 1]):
                 both = masks[indices[e]] & adjacent[u]
                 while both:
-                    w = trailing_zeros(both)
-                    both &= both - _ONE
+                    w, both = pop_bit(both)
                     ends[row_base[u, w] + place] += 1
 
 
@@ -64,20 +62,17 @@ def fill_lists(indptr, indices, vertices, masks, adjacent, first_of, row_base, s
         v = vertices[c]
         left = masks[v]
         while left:
-            u = trailing_zeros(left)
-            left &= left - _ONE
+            u, left = pop_bit(left)
             place = c - first_of[u]
             near = adjacent[u]
             while near:
-                w = trailing_zeros(near)
-                near &= near - _ONE
+                w, near = pop_bit(near)
                 cursors[w] = starts[row_base[u, w] + place]
             for e in range(indptr[v], indptr[v + 1]):
                 x = indices[e]
                 both = masks[x] & adjacent[u]
                 while both:
-                    w = trailing_zeros(both)
-                    both &= both - _ONE
+                    w, both = pop_bit(both)
                     lists[cursors[w]] = position[x]
                     cursors[w] += 1
 

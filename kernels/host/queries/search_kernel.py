@@ -11,7 +11,7 @@ import numpy as np
 from longwall.kernels.host.queries.leaf_kernel import ways_of_group
 from longwall.kernels.host.queries.saturating import HUGE, plus, times
 from longwall.kernels.jit.bisect import first_at_least, stands_in
-from longwall.kernels.jit.bits import trailing_zeros
+from longwall.kernels.jit.bits import pop_bit, trailing_zeros
 from longwall.kernels.jit.compile import compiled
 
 ROOT, LAST, DEPTH, TOTAL, SATURATED = range(5)
@@ -83,8 +83,7 @@ def _takers(array, begin, end, owner):
 def _rejecter(x, others, values, vertices, indptr, indices):
     """Return a matched query vertex of `others` whose vertex is adjacent to that of position x, as a bit; or none."""
     while others:
-        y = trailing_zeros(others)
-        others &= others - _ONE
+        y, others = pop_bit(others)
         u = vertices[values[y]]
         if stands_in(indices[indptr[u] : indptr[u + 1]], vertices[x]):
             return _ONE << np.uint64(y)
@@ -110,8 +109,7 @@ def _narrow(
     """
     left, done, work = unmatched, _ZERO, np.int64(0)
     while left:
-        w = trailing_zeros(left)
-        left &= left - _ONE
+        w, left = pop_bit(left)
         done |= _ONE << np.uint64(w)
         row = row_base[u, w] + x - first_of[u]
         a, z = starts[row], starts[row + 1]
@@ -146,8 +144,7 @@ def _narrow(
 def _exhausted(left, level, begin, end, in_arena, lists, arena, owner):
     """Find a query vertex whose few candidates are all matched to others; -1: there is none."""
     while left:
-        w = trailing_zeros(left)
-        left &= left - _ONE
+        w, left = pop_bit(left)
         at = level[w]
         if at == 0 or end[w, at] - begin[w, at] > _FEW:
             continue
@@ -173,8 +170,7 @@ def _next_vertex(left, level, begin, end, weight):
     """Return the query vertex with the fewest candidates for its weight, of those that have a matched neighbour."""
     best, least = -1, 0.0
     while left:
-        w = trailing_zeros(left)
-        left &= left - _ONE
+        w, left = pop_bit(left)
         at = level[w]
         if at == 0:
             continue
