@@ -302,10 +302,11 @@ class _Sampler:
         one.elapsed = time.perf_counter() - start
         size = sum(sizes[number] for number in done)
         self._done += size
-        one.share *= size / max(sum(sizes), 1e-12)
-        each = sum(one.seconds) / max(size, 1e-12)
-        for number in set(range(len(sizes))).difference(done):
-            one.seconds[number] = each * sizes[number]
+        if left := set(range(len(sizes))).difference(done):
+            one.share *= size / max(sum(sizes), 1e-12)
+            each = sum(one.seconds) / max(size, 1e-12)
+            for number in left:
+                one.seconds[number] = each * sizes[number]
 
     def _take(self) -> float:
         """Take the partial results; return the seconds of a worker."""
