@@ -60,20 +60,20 @@ def exact(total: int, estimate: float) -> int:
 
 
 class CpuRangeCounter:
-    """Counts with a kernel that is called for one range of roots after the other; a workspace of one worker.
+    """Counts ranges of roots with a compiled kernel; the workspace of one worker.
 
     Parameters
     ----------
     device
-        Of the engine.
+        The device of the engine.
     kernel
-        Takes `before`, the first root, the one behind the last, `after`, and the stop flag.
+        Called with `before`, the first root, the end of the range, `after`, and the stop flag; returns two values.
     before, after
-        Its arguments: the graph, and workspaces.
+        Arguments of the kernel: arrays of the graph, and workspaces.
     workspace_bytes
-        What the workspaces take.
+        Bytes of the workspaces.
     number
-        Returns the count of the two values that the kernel returns.
+        Makes the count of the two values that the kernel returns.
     """
 
     def __init__(
@@ -89,5 +89,5 @@ class CpuRangeCounter:
         self._kernel, self._before, self._after, self._number = kernel, before, (*after, device.stop_flag), number
 
     def count(self, first: int, last: int) -> int:
-        """Count what belongs to the roots first to last - 1."""
+        """Return the count of the roots first to last - 1."""
         return self._number(*self._kernel(*self._before, first, last, *self._after))

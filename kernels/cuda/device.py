@@ -53,7 +53,7 @@ class Device:
         self.memory = DeviceMemory(xp)
         with xp.cuda.using_allocator(self.memory.allocate):
             self.stop_flag = xp.zeros(1, xp.uint32)
-        self.memory.prepare_small()  # behind the flag, which would hold the block as long as the engine
+        self.memory.prepare_small()  # after the flag, which as a part of the block would keep all of it for good
         # The flag is written while kernels run: by the copy engine, from page-locked memory, on a stream of its own.
         self._stop_stream = xp.cuda.Stream(non_blocking=True)
         self._one = xp.cuda.alloc_pinned_memory(4)

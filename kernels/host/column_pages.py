@@ -1,4 +1,4 @@
-"""Encode a column of a prefix tree as pages of Parquet: a number for each value, and runs of equal numbers."""
+"""Encode a column of a prefix tree as pages of Parquet: numbers of values (dictionary indices), in runs."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,8 +7,8 @@ from longwall.kernels.jit.compile import compiled
 
 _TABLE_BITS = 18
 MOST_NUMBERS = 1 << _TABLE_BITS - 1
-"""Values of a dictionary, at most: a MiB of them."""
-_LITERALS = 504  # of a bit-packed run: the header of 63 groups of 8 is a byte
+"""The most values of a dictionary: 1 MiB of ids."""
+_LITERALS = 504  # numbers of a bit-packed run, at most: the header of 63 groups of 8 is one byte
 _HEADER = 10  # bytes of the header and the number of a run, at most
 _MULTIPLIER = 2654435769  # 2^32 over the golden ratio: Fibonacci hashing
 
@@ -32,18 +32,18 @@ def number_values(values, table, distinct, known, numbers):
     values : uint32[n]
         The values.
     table : uint64[2^18]
-        Where the numbers of known values stand.
+        Hash table of the known values, with their numbers.
     distinct : uint32[MOST_NUMBERS]
         The known values, by number.
     known
-        How many there are.
+        The number of known values.
     numbers : uint32[n]
         Receives the numbers.
 
     Returns
     -------
     int
-        The number of known values, -1 if they are too many.
+        The number of known values, -1 if a dictionary has no room for all.
     """
     shift, mask = np.uint64(32 - _TABLE_BITS), np.uint64(table.size - 1)
     one, half, low = np.uint64(1), np.uint64(32), np.uint64(0xFFFFFFFF)
@@ -75,7 +75,7 @@ def _put_varint(out, at, number):
 
 @compiled
 def _pack(numbers, begin, end, width, out, at):
-    """Bit-pack numbers, whose last group of 8 is filled up with zeros; return where they end."""
+    """Bit-pack numbers, with zeros after the last group of 8; return the end of the output."""
     last = at + (end - begin + 7) // 8 * width
     kept, bits, byte, wide = np.uint64(0), np.uint64(0), np.uint64(8), np.uint64(width)
     for number in numbers[begin:end]:
@@ -102,9 +102,9 @@ def pack_numbers(numbers, width, out):
 
 @compiled("u4[::1], i8[::1], i8, i8, i8, u4[::1], u1[::1]")
 def pack_runs(numbers, ends, first, last, width, literals, out):
-    """Encode rows `first` to `last` - 1, which repeat numbers; number i stands in the rows before `ends[i]`.
+    """Encode rows `first` to `last` - 1, which repeat numbers; the rows of number i end before `ends[i]`.
 
-    Runs of 8 or more are a number and a length; what is between them is bit-packed.
+    A run of 8 or more rows is a length and a number; the rows between such runs are bit-packed.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def pack_runs(numbers, ends, first, last, width, literals, out):
     Returns
     -------
     int
-        The bytes of `out` that they take.
+        The bytes of `out` that the runs take.
     """
     at, waiting, row, i = 0, 0, first, 0
     while row < last:

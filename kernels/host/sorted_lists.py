@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.jit.compile import compiled
 
-_SHORT = 64  # members of a list that are counted: 16 of them take 4 ns each in place of 16
+_SHORT = 64  # members of a list that are placed by counting: lists of 16 take 4 ns a member, 16 by Shellsort
 
 
 def list_room(dtype: Any) -> NDArray[Any]:
@@ -22,8 +22,8 @@ def list_room(dtype: Any) -> NDArray[Any]:
 def sort_lists(offsets, members, ids, out, room):
     """Write the ids of members[offsets[i]:offsets[i + 1]] for each i, ascending, to the same places of `out`.
 
-    A member's place in a short list is the number of smaller ones, which vector instructions count: they mispredict no
-    branch. Others take a Shellsort, as they are in no order of ids.
+    A member's place in a short list is the number of smaller members, which vector instructions count without
+    mispredicted branches. Longer lists are sorted by Shellsort.
 
     Parameters
     ----------

@@ -186,7 +186,7 @@ class EngineMemory(Protocol):
         """
 
     def trim(self) -> None:
-        """Return cached memory to the device if that is much; what the next small call takes is kept."""
+        """Return cached memory to the device if it is more than a small call needs."""
 
     def peak(self) -> MemoryPeak | None:
         """Return the most device memory that was in use so far, None where the engine works in host memory."""

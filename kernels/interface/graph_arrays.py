@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 Array = Any  # a NumPy or a CuPy array
 
 NARROW_DEGREE = 1 << 16
-"""Vertices of fewer neighbours have fewer triangles at each arc than this: 16 bits count them."""
+"""A vertex with fewer neighbours than this has fewer triangles at each arc than this: 16 bits count them."""
 
 MAX_VERTICES = 2**32 - 1
 """Of a graph: vertices are uint32, and the last one stands for none."""
@@ -58,8 +58,8 @@ class GraphArrays:
         Whether rows have only the neighbours with smaller ids, and `indices` an arc for each edge; `split` is a view of
         `indptr` then.
     narrow_from
-        The first vertex from which on all vertices have fewer than `NARROW_DEGREE` neighbours, of either side; None:
-        that is not known.
+        A vertex: this one and all later ones have fewer than `NARROW_DEGREE` neighbours each, smaller and larger ones
+        together. None: not known.
     slices : uint32[n * (k + 1)] or None
         ``indptr[v] + slices[v * (k + 1) + i]`` is where the neighbours of v begin that have label ``slice_labels[i]``,
         and the entry behind it says where they end; None where rows are not laid out by label.

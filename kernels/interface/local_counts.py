@@ -150,12 +150,12 @@ class ArcDiamondCounter(RangeCounter, Protocol):
 
     Attributes
     ----------
-    arc_room
+    arc_capacity
         The most arcs of a range.
-    piece_room, part_room
-        The most arcs of an `ArcPiece`, and of a part of its targets; 0 where lists are not streamed.
+    piece_capacity, part_capacity
+        The most arcs of an `ArcPiece`, and of a part of its targets; 0 if lists are not streamed.
     count_bytes
-        What `count_pieces` takes of the host for each arc.
+        Bytes of host memory that `count_pieces` takes for each arc.
     """
 
     arc_capacity: int
@@ -178,7 +178,7 @@ class ArcDiamondCounter(RangeCounter, Protocol):
     def count_pieces(self, pieces: Iterable[ArcPiece]) -> int:
         """Count the pairs of triangles at all arcs, each triangle once, while lists are streamed.
 
-        Takes `count_bytes` of the host for each arc.
+        The counts take `count_bytes` of host memory for each arc.
 
         Parameters
         ----------
@@ -192,7 +192,7 @@ class ColumnCycleCounter(RangeCounter, Protocol):
 
     Attributes
     ----------
-    arc_room
+    arc_capacity
         The most arcs that lead from larger vertices to those of a range; a single vertex may have more on a host.
     """
 
@@ -287,7 +287,7 @@ class LocalCountKernels(Protocol):
         """
 
     def most_triangles(self, device: Device, graph: GraphArrays, triangles: Array) -> int:
-        """Return the most triangles that the arcs of a vertex have, added up; `arc_triangles` has counted them."""
+        """Return the largest sum, over the arcs of one vertex, of the triangles that `arc_triangles` counted."""
 
     def edge_counter(
         self, device: Device, graph: EdgeGraph, shape: EdgeShape, first: int, number: int, memory: int

@@ -30,7 +30,7 @@ def lazy_table(package: str) -> Callable[[str], Any]:
         for alias in line.names
     }
 
-    modules: dict[str, ModuleType] = {}  # `import_module` takes 10 us also for a module that is there
+    modules: dict[str, ModuleType] = {}  # `import_module` takes 10 us even for a loaded module
 
     def find(name: str) -> Any:
         if name not in table:

@@ -11,7 +11,7 @@ from longwall.kernels.jit.compile import compiled
 
 
 def almost_clique_counter(device: CpuDevice, graph: GraphArrays, tables: RowTables, memory: int) -> CpuRangeCounter:
-    """Workspace for those whose largest vertex of degree 4 lies in a range of vertices: a bitmap table."""
+    """Make the workspace that counts these patterns at their largest vertex of degree 4: a bitmap table."""
     triangles = min(graph.max_out_degree**2, graph.num_arcs) // 2  # whose largest vertex is the same
     require_fits(triangles * graph.max_degree**2 // 2, 63, "the number of pairs at the triangles of a vertex")
     words = graph.max_out_degree * ((graph.max_degree + 63) // 64)

@@ -9,7 +9,7 @@ from longwall.kernels.jit.compile import compiled
 
 
 def diamond_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> CpuRangeCounter:
-    """Workspace for the diamonds whose inner edge has its smaller end in a range of vertices: marks of vertices."""
+    """Make the workspace that counts diamonds at the smaller end of their inner edge: marks of vertices."""
     size = fitting(graph.num_vertices, memory)
     return CpuRangeCounter(device, count_diamonds, graph.rows, (np.zeros(graph.num_vertices, np.uint8),), size)
 

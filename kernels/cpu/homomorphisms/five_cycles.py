@@ -9,7 +9,7 @@ from longwall.kernels.jit.compile import compiled
 
 
 def five_cycle_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> CpuRangeCounter:
-    """Workspace for the 5-cycles of a range of vertices: counters of wedges."""
+    """Make the workspace that counts 5-cycles at their smallest vertex: counters of wedges."""
     n = graph.num_vertices
     size = fitting(n * 12, memory)
     workspace = np.zeros(n, np.uint32), np.zeros(n, np.uint32), np.empty(n, np.uint32)

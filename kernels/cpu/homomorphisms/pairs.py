@@ -20,7 +20,7 @@ _ENDS, _STAR, _CROSS, _SPLIT = (
 
 
 def pair_counter(device: CpuDevice, graph: GraphArrays, codegree: CodegreePattern, memory: int) -> CpuRangeCounter:
-    """Workspace for the maps whose a lies in a range of vertices: wedges of a vertex, and a table of its neighbours."""
+    """Make the workspace that counts maps at their vertex a: the wedges of a vertex, and a table of its neighbours."""
     n, longest = graph.num_vertices, max(graph.max_degree, 1)
     words = longest * ((longest + 63) // 64)
     wedges = int(most_wedges(graph.indptr, graph.indices))

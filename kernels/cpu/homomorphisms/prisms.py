@@ -9,7 +9,7 @@ from longwall.kernels.jit.compile import compiled
 
 
 def prism_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> CpuRangeCounter:
-    """Workspace for the prisms whose largest vertex lies in a range of vertices: bitmap tables."""
+    """Make the workspace that counts prisms at their largest vertex: bitmap tables."""
     n, smaller = graph.num_vertices, graph.max_out_degree
     width = (smaller + 63) >> 6
     rows = min(n, smaller * graph.max_degree // 2)  # vertices adjacent to two smaller neighbours of a

@@ -11,7 +11,7 @@ from longwall.kernels.jit.compile import compiled
 
 
 def wheel_counter(device: CpuDevice, graph: GraphArrays, tables: RowTables, memory: int) -> CpuRangeCounter:
-    """Workspace for the wheels of a range of arcs: counters of walks."""
+    """Make the workspace that counts wheels at arcs: counters of walks."""
     size = fitting(4 * graph.max_degree, memory)
     arrays, walks = (graph.indptr, tables.common_indptr, tables.common), np.zeros(max(graph.max_degree, 1), np.uint32)
     return CpuRangeCounter(device, count_wheels, arrays, (walks,), size)

@@ -65,7 +65,7 @@ def arc_triangles(device: CpuDevice, graph: GraphArrays) -> NDArray[np.uint32]:
 
 
 def most_triangles(device: CpuDevice, graph: GraphArrays, triangles: NDArray[np.uint32]) -> int:  # noqa: ARG001
-    """Return the most triangles that the arcs of a vertex have, added up."""
+    """Return the largest sum, over the arcs of one vertex, of their triangles."""
     return int(largest_row(graph.indptr, triangles))
 
 

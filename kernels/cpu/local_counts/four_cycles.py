@@ -13,7 +13,7 @@ from longwall.kernels.jit.compile import compiled
 
 
 class CpuFourCycleCounter(CpuRangeCounter):
-    """Counters of the wedges of one worker; the roots are vertices."""
+    """Counts 4-cycles at vertices, with a counter of wedges for each vertex."""
 
     def __init__(self, device: CpuDevice, graph: GraphArrays, memory: int):
         # Two opposite edges, one of them at the vertex, are in two of its cycles at most; each has two such pairs.

@@ -104,7 +104,7 @@ def column(values: Sequence[Array], offsets: Sequence[Array], level: int, rows: 
 
 
 def looked_up(ids: Array, vertices: Array) -> Array:
-    """Return the id of each vertex (uint32): int64 or uint64[vertices]."""
+    """Return the ids of vertices (uint32[n]): int64[n] or uint64[n]."""
     found = np.empty(vertices.size, ids.dtype)
     _look_up(ids, vertices, found)
     return found

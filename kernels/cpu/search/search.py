@@ -36,7 +36,7 @@ from longwall.kernels.jit.compile import compiled
 _KIND, _SOURCE, _ADJACENT, _BELOW, _ABOVE, _LABEL, _REQUIRED, _SIZE_ONLY, _MARK = 1, 2, 3, 4, 5, 6, 7, 8, 9
 _ADJACENCY, _LABELLED, _INTERSECT = int(SetKind.ADJACENCY), int(SetKind.LABELLED), int(SetKind.INTERSECT)
 _NO_LIMIT = 2**63 - 1
-_SCANNED = 12  # elements that are looked up among marks in the time in which one is searched for
+_SCANNED = 12  # elements: to look this many up among marks takes as long as to search for one
 
 
 class CpuSearcher:
@@ -101,12 +101,12 @@ class CpuSearcher:
 
 
 def _extending(program: SearchProgram, columns: int) -> tuple[ProgramArrays, int]:
-    """Return the part of a program that extends rows of `columns` vertices, and the set that is emitted."""
+    """Return the part of a program that extends rows of `columns` vertices, and the set that goes to the output."""
     program = to_extend(program, columns)
     level, emitted = program.levels[-1], emitted_set(program, columns)
     if level.degree <= _adjacent_to(program, level.candidates):
         program = replace(program, levels=(*program.levels[:-1], replace(level, degree=0)))
-    if emitted >= 0:  # nothing else reads it, so the bounds of the level hold for all of it
+    if emitted >= 0:  # no other set reads this one, so the level's bounds may cut it
         sets = list(program.sets)
         op = sets[emitted]
         sets[emitted] = replace(op, below=op.below | level.below, above=op.above | level.above)
@@ -115,7 +115,7 @@ def _extending(program: SearchProgram, columns: int) -> tuple[ProgramArrays, int
 
 
 def _adjacent_to(program: SearchProgram, number: int) -> int:
-    """Return how many matched vertices the elements of a set are adjacent to, at least."""
+    """Return a lower bound of the number of matched vertices that each element of a set is adjacent to."""
     found = 0
     while number >= 0:
         op = program.sets[number]
@@ -180,7 +180,7 @@ def _search_into(members, begin, end, array, a, z, keep, out, at, write):
 def _scan_into(array, a, z, marks, base, out, at, write):
     """Elements of array[a:z] that are marked. Return how many. `out` needs room for one more."""
     part, own, made = array[a:z], marks[base:], out[at:]
-    found = np.uint64(0)  # unsigned: a signed place could count from the end, which is looked at each time
+    found = np.uint64(0)  # unsigned: Numba looks at the sign of each signed index
     if write:
         for i in range(part.size):
             x = part[i]
@@ -204,9 +204,9 @@ def _run_sets(
     depth, first, last, sets, values, indptr, indices, split, labels, slices, start, stop, store, set_capacity, marks,
     emitted, out, written,
 ):  # fmt: skip
-    """Compute sets[first:last], which become known at `depth`; False if one that must not be empty is.
+    """Compute sets[first:last], which become known at `depth`; return False if a required set is empty.
 
-    The set `emitted` goes to `out`, from `written` on; -1 if there is none.
+    The set `emitted` (-1: none) goes to `out`, from `written` on.
     """
     num_vertices = indptr.size - 1
     for s in range(first, last):
@@ -371,14 +371,14 @@ def count_rows(
     Parameters
     ----------
     indptr, indices, split, labels, slices
-        The graph; `labels` has length 1 where there are none, `slices` has no slice where no set reads one.
+        The graph; `labels` has length 1 if there are none, `slices` has no slice if no set reads one.
     rows : uint32[columns, n]
         Matched vertices at depths 0 to columns - 1; rows that share a prefix stand together.
     begin, end
         Range of rows.
     sets, first_set, levels, blocks, members, terms
         See :class:`longwall.kernels.interface.search_program.ProgramArrays`.
-    store : uint32[num_sets * room]
+    store : uint32[num_sets * set_capacity]
         Workspace for the sets.
     set_capacity
         Elements per set: more than any set has.
@@ -487,13 +487,13 @@ def extend_rows(
     Parameters
     ----------
     out : uint32[capacity]
-        Receives the new vertices, row by row. A row is only begun where its whole candidate set has room.
+        Receives the new vertices, row by row. A row is begun only if `out` has room for its whole candidate set.
     counts : int64[n]
         Receives the number of extensions of each row.
     first
         The first row is extended by vertices from this one on; by as many as fit, if it alone has too many.
     emitted
-        The set that goes to `out` at once, if `out` has room for the longest one; -1: none.
+        The set that goes straight to `out` while `out` has room for the longest set; -1: none.
 
     Returns
     -------
@@ -502,7 +502,7 @@ def extend_rows(
     written : int
         Number of elements of `out`.
     begun : int
-        Where the first row goes on, 0 where it is whole.
+        The vertex from which the first row goes on, 0 if the row is finished.
     """
     columns = rows.shape[0]
     num_vertices = indptr.size - 1
@@ -518,7 +518,7 @@ def extend_rows(
     for r in range(begin, end):
         if stop_flag[0]:
             break
-        # The longest set has room, and so has what a scan writes behind it.
+        # `out` needs room for the longest set, and for the element that a scan writes behind the set.
         direct = emitted if out.size - written > set_capacity else -1
         good = _enter_row(
             r, good, rows, sets, first_set, values, indptr, indices, split, labels, slices, start, stop, store,
@@ -529,7 +529,7 @@ def extend_rows(
             source = indices if in_place else store
             if direct >= 0:
                 source = out
-                good -= 1  # the next row's set is elsewhere, even if it is the same one
+                good -= 1  # the next row has its set elsewhere in `out`, even if both are equal
             low, high = _bounds(values, columns - 1, levels[columns, 1], levels[columns, 2], num_vertices)
             a, z = _trim(source, start[candidates], stop[candidates], low, high)
             if written + (z - a) > out.size and r > begin:

@@ -121,7 +121,7 @@ class CudaRowCounter:
         self._header = row_header(program, domain, tables.modulus, graph.max_degree)
         self._number = len(program.products)
         sums = max(self._number, 1)
-        self._sums = xp.zeros(2 * sums, xp.float64)  # one array: each takes 10 us to make, and as long to fetch
+        self._sums = xp.zeros(2 * sums, xp.float64)  # one array, since each takes 10 us to make and 10 to fetch
         self._totals = self._sums[:sums].view(xp.int64 if self._exact else xp.float64)
         self._estimates = self._sums[sums:]
         if not self._flat:

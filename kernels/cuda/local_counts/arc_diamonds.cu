@@ -8,8 +8,8 @@ struct CountRange {
 };
 
 // Counts of the arcs to smaller neighbours: those of a vertex begin at starts[vertex]. `largest`: at both arcs of the largest
-// vertex of a triangle; `smaller`: at the third one. If they are narrow, each has 16 bits, but for the first arcs, which
-// `wide` has.
+// vertex of a triangle; `smaller`: at the third one. If `narrow`, a count has 16 bits, but for those of the first
+// `wide_arcs` arcs, which are in `wide` with 32.
 struct ArcCounts {
   const i64* starts;
   CountRange largest, smaller;

@@ -16,11 +16,11 @@ Array = Any  # a CuPy array
 
 CountRange = tuple[Array, int, int]  # counts, the arc of the first of them, and their number
 
-_COUNT_BYTES = 4  # that one takes; half of that if it has 16 bits
+_COUNT_BYTES = 4  # of a count of 32 bits; one of 16 takes half
 _PARTS = 8  # that the arcs of a piece have as many as, besides those whose counts come in turn
 _REVERSE_SHARE = 1 / 6  # of the memory
-_WIDE_SHARE = 1 / 32  # of the memory, that counts of more than 16 bits may take beside others
-_NARROW_SHARE = 0.66  # of the memory for counts, that those of 16 bits take: lists have the rest
+_WIDE_SHARE = 1 / 32  # of the memory: the most that counts of 32 bits take beside those of 16
+_NARROW_SHARE = 0.66  # of the memory for counts, for those of 16 bits: lists have the rest
 
 
 class CudaArcDiamondCounter:
@@ -28,12 +28,10 @@ class CudaArcDiamondCounter:
 
     Attributes
     ----------
-    arc_room
+    arc_capacity
         The most arcs of a range.
-    piece_room, part_room
+    piece_capacity, part_capacity, count_bytes
         See :class:`longwall.kernels.interface.local_counts.ArcDiamondCounter`.
-    count_bytes
-        The same.
     """
 
     workspace_bytes = 0
@@ -59,7 +57,7 @@ class CudaArcDiamondCounter:
         self.arc_capacity = max(graph.num_arcs, 1) if capacity >= most else capacity
         self._counts = device.xp.empty(capacity, device.xp.uint16 if narrow else device.xp.uint32)
         self.count_bytes = int(self._counts.dtype.itemsize)
-        # Places begin where words do.
+        # Each place begins with a whole word, to which the kernel adds two counts of 16 bits.
         self.part_capacity = capacity // (PLACES + _PARTS) // 2 * 2
         self.piece_capacity = min(capacity - PLACES * self.part_capacity, most + most % 2)
 
@@ -129,7 +127,7 @@ class CudaArcDiamondCounter:
         return [(*own, None, Corner.LARGEST), (own[0], graph.num_arcs, (low, high), Corner.SMALLER)]
 
     def _wide_arcs(self, memory: int) -> int | None:
-        """Return how many arcs, from the first one on, have counts of more than 16 bits; None: all may have."""
+        """Return how many arcs, from the first one on, have counts of 32 bits; None: all."""
         first = self._graph.narrow_from
         if self._reverse is None or first is None:
             return None

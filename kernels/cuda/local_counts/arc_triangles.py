@@ -48,7 +48,7 @@ def arc_triangles(device: Device, graph: GraphArrays) -> Array:
 
 
 def most_triangles(device: Device, graph: GraphArrays, triangles: Array) -> int:
-    """Return the most triangles that the arcs of a vertex have, added up."""
+    """Return the largest sum, over the arcs of one vertex, of their triangles."""
     most = device.xp.zeros(1, device.xp.uint64)
     device.launch(
         "local_counts/arc_triangles.cu",

@@ -24,8 +24,8 @@ class CountTurns:
     ----------
     device
         The device.
-    memory : uint16 or uint32[PLACES * most arcs that are brought at once]
-        On the device; each place has an even number of arcs.
+    memory : uint16 or uint32[PLACES * most arcs that are copied at once]
+        Memory of the device; each place has room for an even number of arcs.
     """
 
     def __init__(self, device: Device, memory: Array):

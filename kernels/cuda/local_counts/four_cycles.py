@@ -93,7 +93,7 @@ class CudaColumnCycleCounter(_WedgeCounter):
 
     Attributes
     ----------
-    arc_room
+    arc_capacity
         The most arcs that the columns of a range may have.
     """
 

@@ -7,8 +7,8 @@
 //
 // A job is a root (the first two vertices of a set, that is, an arc; a vertex where kSize is 3), cut into chunks of
 // candidates for the next vertex. Chunks are taken off the block's own job, and off those of others when no root is
-// left: so no root, however heavy, is one block's work. From 6 vertices on what is below one chunk may be most of the
-// work, so a block that finds no chunk waits for a set of kGiven vertices that a busy one has found and not searched.
+// left: so no root, however heavy, is one block's work. From 6 vertices on most of the work may lie below one chunk, so
+// a block that finds no chunk waits for a donation: a set of kGiven vertices that a busy block has found and not searched.
 #include "common.cuh"
 #include "generated.cuh"
 
@@ -20,21 +20,21 @@ constexpr int kMasks = 1 << kPrefix;              // of the members of a prefix
 constexpr int kPerLane = (kMasks + 31) / 32;      // masks that a lane counts
 constexpr int kTotals = kClasses << (kSize - 1);  // counters: by class and mask
 constexpr u32 kMember = 0x80;                     // mark of a vertex that is in the set
-constexpr int kGiven = kSize < 6 ? 0 : kPrefix - 1;  // members of a set that is given away; 0: none is
+constexpr int kGiven = kSize < 6 ? 0 : kPrefix - 1;  // members of a donated set; 0: none is donated
 constexpr u32 kRootsAtOnce = kGiven ? 1 : 8;
 constexpr u32 kLongestNap = 1 << 11;  // ns between two looks at a slot
 
-// How busy blocks hand sets to those that wait, each at a slot of its own. A busy block takes a permit first, of which there
-// are no more than slots that are open: so one that has a permit finds a slot.
+// How busy blocks donate sets to blocks that wait, each at a slot of its own. A busy block takes a permit first. At most as
+// many permits exist as open slots, so a block with a permit finds a slot.
 struct Control {
   u32 next;     // the first root that is not taken
-  u32 busy;     // blocks that have work, or a set that waits for them
-  u32 permits;  // open slots that nobody looks for
+  u32 busy;     // blocks that have work, or a donated set to begin with
+  u32 permits;  // open slots that no busy block looks for
 };
 
 enum SlotState : u32 { kClosed, kOpen, kClaimed, kFilled };
 
-// A set, and where its next member may stand: in a member's row from an offset on, or in a later one.
+// A donated set; its next member stands in the row of member `list`, from an offset on, or in a later member's row.
 struct Slot {
   u32 state, list, offset, members[5];
 };
@@ -50,7 +50,7 @@ struct Shared {
   u32 found[kMasks * kMasks];  // their neighbours, by the mask of both
   u32 root, chunk, owner, stopped;
   u32 wanted;    // whether blocks wait for sets
-  u32 given;     // whether the last set was given away, or one was received
+  u32 given;     // whether the last set was donated, or a set was received
   u32 receiver;  // the block that got the last set
 };
 
@@ -156,7 +156,7 @@ DEVICE void add_orbit(Block& block, u32 code, u32 mask, int member, u32 vertex, 
 DEVICE void count_last(Block& block, int list, i64 begin, i64 end, u32 code) {
   Shared& shared = *block.shared;
   const int lane = lane_id(), warps = blockDim.x >> 5;
-  const int part = (warp_in_block() + list) & (warps - 1);  // most rows are short: each begins with another warp
+  const int part = (warp_in_block() + list) & (warps - 1);  // rows begin with different warps, since most are short
   for (i64 base = begin + 32 * part; base < end; base += 32 * warps) {
     if (stop_asked(block.stop)) return;  // rows of hubs, whose neighbours have long ones, take seconds
     u32 vertex, mark;
@@ -221,8 +221,8 @@ DEVICE void flush(Block& block, u32 code) {
   __syncthreads();
 }
 
-// Give the set of the first D members and v, whose next member stands in a row from `list` on, in that one from `position`
-// on, to a block that waits; false if there is none. For all threads of a block.
+// Donate the set of the first D members and v to a block that waits; false if no block does. The next member stands in the
+// row of member `list`, from `position` on, or in a later row. For all threads of a block.
 template <int D>
 DEVICE bool give(Block& block, u32 v, int list, i64 position) {
   Shared& shared = *block.shared;
@@ -268,7 +268,7 @@ DEVICE bool give(Block& block, u32 v, int list, i64 position) {
   return given;
 }
 
-// Wait for a set, by a warp; false if no block is busy any more.
+// Wait for a donated set, by a warp; false if no block is busy any more.
 DEVICE bool await(Block& block) {
   u32 got = 0;
   if (lane_id() == 0) {
@@ -281,7 +281,7 @@ DEVICE bool await(Block& block) {
     atomicSub(&control->busy, 1u);
     for (u32 nap = 32; !load_volatile(block.stop); nap = min(2 * nap, kLongestNap)) {
       got = load_volatile(state) == kFilled;
-      // Who gives a set is busy, and makes the receiver busy first.
+      // A block that donates is busy, and makes the receiver busy first: none is missed.
       if (got || !load_volatile(&control->busy)) break;
       __nanosleep(nap);
     }
@@ -330,7 +330,7 @@ DEVICE void extend(Block& block, int list, i64 begin, i64 end, u32 code) {
   }
 }
 
-// Enumerate below a set that was given to this block, of which the first D members are pushed.
+// Enumerate below the set that was donated to this block; its first D members are pushed.
 template <int D>
 DEVICE void receive(Block& block, u32 code) {
   const volatile Slot& slot = block.slots[blockIdx.x];

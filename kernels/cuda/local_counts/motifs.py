@@ -16,8 +16,8 @@ _WARPS = 32  # per multiprocessor
 _MOST_WARPS = 8  # per block, as in the kernel's launch bounds
 _MARKS = 64 << 20  # bytes of all blocks' marks that the caches can hold more or less
 _SHARED_TOTALS = 1024  # counters that a block may have of its own
-# Candidates of a job that are taken at a time: each is a vertex where k is 4 or less, a subtree where it is 5, and a
-# large one where it is more, so that more blocks have sets to give away.
+# Candidates of a job in a chunk: each is a vertex if k is at most 4, a subtree if k is 5. Subtrees of
+# larger k are large, so a chunk has one: then more blocks have sets to donate.
 _LAST_CHUNK, _CHUNK, _FIRST_CHUNK = 1024, 16, 1
 _NO_JOB = np.uint64(NO_ROOT << 32)
 _MOST_ARCS = 1 << 32

@@ -52,8 +52,8 @@ PREFIX_TASKS: I32 = 4  # that a block has at least, if there are enough
 PREFIX_BYTES: I32 = 40  # Prefix
 PREFIX_CONTROL_WORDS: I32 = 16  # of 32 bits, before the prefixes of a block
 NO_ROOT: U32 = 2**32 - 1  # in place of the first member of a motif
-MOTIF_CONTROL_WORDS: I32 = 3  # of 32 bits: Control
-MOTIF_SLOT_WORDS: I32 = 8  # of 32 bits: Slot
+MOTIF_CONTROL_WORDS: I32 = 3  # words of 32 bits of `Control`
+MOTIF_SLOT_WORDS: I32 = 8  # words of 32 bits of `Slot`
 LABEL_TOTALS: I32 = 6  # numbers of Totals before those of the roles
 
 # Homomorphisms.

@@ -18,7 +18,7 @@ KERNELS_BYTES = 64 << 20  # of a device, that arrays leave to the driver: for ke
 _UNIT = 512  # bytes, of which CuPy's pools allocate multiples
 _TOGETHER = 1 << 20  # bytes of arrays that cross the link as one: a copy takes 0.1 ms, however small it is
 _SMALL = 32 << 20  # bytes that are kept for small calls: the driver takes 0.05 to 0.3 ms for each block
-_SMALL_SHARE = 64  # the most of the device's free memory, or of the limit, that they are
+_SMALL_SHARE = 64  # they are at most 1 / 64 of the device's free memory, or of the limit
 _SAMPLED = 16 << 20  # bytes by which the pool grows between two looks at the driver, which take 20 us each
 
 Array = Any  # a CuPy array
@@ -77,7 +77,7 @@ class DeviceMemory:
         return pointer
 
     def prepare_small(self) -> None:
-        """Cache a block of which small arrays will be parts."""
+        """Cache a block that small arrays will be parts of."""
         self._pool.malloc(self._small)
 
     def allocate_apart(self, size: int) -> Any:
@@ -94,7 +94,7 @@ class DeviceMemory:
 
     def limit(self, size: int) -> None:
         """Let the pool hold at most `size` bytes from now on, what it caches included."""
-        if size < _SMALL_SHARE * self._small:  # the rest of a block that a small array is in would be lost to others
+        if size < _SMALL_SHARE * self._small:  # large arrays could not use the rest of the block
             self._pool.free_all_blocks()
         self._pool.set_limit(size=max(size, 1))  # to CuPy, 0 is no limit
 

@@ -77,7 +77,7 @@ def column(values: Sequence[Array], offsets: Sequence[Array], level: int, rows: 
 
 
 def looked_up(ids: Array, vertices: Array) -> Array:
-    """Return the id of each vertex."""
+    """Return the ids of vertices (uint32[n]): int64[n] or uint64[n]."""
     return ids[vertices]
 
 
