@@ -419,7 +419,7 @@ def _compile_beforehand(
 
 
 def _compile_for_plan(pool: CompilePool, plan: Any, graph: Graph, resources: Resources, observer: Observer) -> bool:
-    """Compile the kernels that a plan names, and show the progress; return whether there are some of a device."""
+    """Compile the kernels that a plan names, and show the progress; return whether a device has some of them."""
     from longwall.kernels.jit.compile_pool import compile_in_threads
     from longwall.pipeline.planning.named_kernels import calls_of_plan, kernels_of_plan
 
@@ -434,7 +434,7 @@ def _compile_for_plan(pool: CompilePool, plan: Any, graph: Graph, resources: Res
 
 
 def _bring_ahead(env: Coordinator, observer: History, *, wanted: bool) -> None:
-    """Bring the graph to the device, where it is not, if the plan's kernels read it there and it is small."""
+    """Bring a small graph to the device if the plan's kernels read it there and it has not come yet."""
     from longwall.pipeline.execution.device_graph import bring_small
     from longwall.pipeline.execution.engine_errors import user_errors
 

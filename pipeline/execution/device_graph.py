@@ -79,7 +79,7 @@ def bring_ahead(env: Environment) -> None:
 
 
 def bring_small(env: Environment) -> None:
-    """Bring a graph to a device before a phase asks for it that is too small to be copied there while it is read."""
+    """Bring a graph that is too small to be copied while it is read to a device, before a phase asks for it."""
     if not isinstance(env.graph, StoredGraph) and env.graph.nbytes < WORTH_BUFFERS:
         bring_ahead(env)
 

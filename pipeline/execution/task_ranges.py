@@ -16,10 +16,8 @@ from longwall.storage.pages.paged_graph import state_bytes
 
 _STEPS_PER_TASK, _MOST_TASKS = 1e11, 256  # about a second of a GPU: a task that is cut short is lost
 _STREAMED_STEPS = 3e12  # the same, where lists of smaller neighbours are looked up
-_GROWN_STEPS, _GROWTH = (
-    1e9,
-    4,
-)  # the same, where sets grow by as many vertices or more: hubs have more than is estimated
+# The same, where sets grow by `_GROWTH` vertices or more: the estimates of such work are too low at hubs.
+_GROWN_STEPS, _GROWTH = 1e9, 4
 # A task takes about 40 us of Python besides its work, and only one thread at a time runs Python. So it has this many
 # arcs or, if more work is estimated, this many steps; but each worker has some tasks, unless they have only a few arcs,
 # since those of hubs take longer.
@@ -48,7 +46,7 @@ def pieces_of(env: Environment, cost: float) -> int:
 
 
 def is_brief(env: Environment, cost: float) -> bool:
-    """Return whether work of an estimated number of steps is over in a tenth of a second."""
+    """Return whether work of an estimated number of steps takes at most about a tenth of a second."""
     return cost <= (_BRIEF_STEPS_OF_DEVICE if env.resources.on_device else _BRIEF_STEPS)
 
 

@@ -89,7 +89,7 @@ def keep_engine(spec: RunSpec, env: Environment) -> None:
 
 
 def release_cached() -> None:
-    """Let the engine that is kept give back to its device what it has cached besides the graph, if that is much."""
+    """Let the kept engine return cached memory to its device if it is more than small calls need."""
     with _lock:
         kept = _kept
     if kept is not None and kept.resources.on_device:

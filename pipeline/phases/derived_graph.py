@@ -137,7 +137,7 @@ class OnDerivedGraph(Phase):
     keeps_workers = property(attrgetter("phase.keeps_workers"))
 
     def brief(self, env: Environment) -> bool:
-        """See `Phase`: the derived graph is there."""
+        """See `Phase`; the derived graph has been made by then."""
         there = made(env, self.graph).env
         assert there is not None
         return self.phase.brief(there)

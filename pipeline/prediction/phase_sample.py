@@ -33,7 +33,7 @@ _HALVES = 8
 _FIRST_SHARE = 1 / 256  # of every stratum, at first
 _MOST_GROWTH = 32.0
 _WHOLE = 0.5  # from this share on all of it is done
-_FIRST_SECONDS = 20.0  # after which no more of the first ranges are begun, if more are not asked for
+_FIRST_SECONDS = 20.0  # no range of the first round is begun later, unless more seconds are asked for
 _AGAIN_BELOW_SECONDS = 5.0  # a phase is opened twice, and ranges are done twice: the first time, kernels are loaded
 _CALLS = 3  # whose shortest says what a call takes beside the work
 
@@ -110,8 +110,8 @@ def sample_phase(phase: Phase, env: Environment, seconds: float, seed: int = 0) 
     env
         What the process works with; its files and results are in a folder that is removed.
     seconds
-        The time, beside what opening the phase takes. One round of ranges is begun in any case; of those that take long
-        some are left out, and taken to need as long as the others for the same work.
+        The time, besides that of opening the phase. The first round of ranges may take longer; ranges of it that are
+        not begun in this time, or in 20 seconds if it is shorter, count as being as fast as the others.
     seed
         Says where the ranges lie.
 
@@ -277,7 +277,7 @@ class _Sampler:
         return _Round(strata, ranges, min(done / self._profile.size(*self._roots), 1.0) if share < 1 else 1.0)
 
     def _do(self, one: _Round, most: float = inf) -> None:
-        """Do the ranges on all threads, and note what each took; none is begun after `most` seconds."""
+        """Do the ranges on all threads, and note the time of each; no range is begun after `most` seconds."""
         start = time.perf_counter()
         sizes = [self._profile.size(*some) for some in one.ranges]
         queue: SimpleQueue[int] = SimpleQueue()

@@ -68,7 +68,7 @@ class History(ForwardingObserver):
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
-        """Time a part of the run, which may come in several pieces; its phases end with it."""
+        """Time a part of the run; the times of equal names are added up, and the phases of the part end with it."""
         began, compiled = self._now(), compile_seconds()
         part: dict[str, Any] = {"name": name, "begin": began, "end": None}
         self._parts.append(part)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Output = Literal["count", "embeddings", "vertices", "edges"]
 
 WANTS: dict[Output, Want] = {"count": "count", "embeddings": "rows", "vertices": "per_vertex", "edges": "per_edge"}
-"""What of the embeddings each output asks for."""
+"""The want of a query for each output."""
 
 
 class Workload(Section, ABC):

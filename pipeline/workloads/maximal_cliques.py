@@ -71,7 +71,7 @@ class MaximalCliques(Workload):
         return (planner or PLANNER).plan(query, Facts.of(graph))
 
     def execute(self, plan: Choice, env: Coordinator) -> list[PatternCount]:
-        """Count or list the cliques; without a list there is a count for each size, in ``sizes.parquet``, too."""
+        """Count or list the cliques; counts are by size, and ``sizes.parquet`` has them, too."""
         counts, method = answer_several(plan, env)
         limit = env.spec.limit
         ended = limit is not None and sum(counts) >= limit

@@ -1,1 +1,1 @@
-"""The phases of maximal cliques, which count them, count them per vertex, or list them."""
+"""The phases of maximal cliques: counts by size, counts per vertex, and lists."""

@@ -88,7 +88,7 @@ def bound_program(program: TableProgram, sizes: Sizes, given: Sequence[Bound] = 
     return _bounded(program, sizes, tuple(given))
 
 
-@lru_cache(maxsize=64)  # Python takes 0.2 ms, as long as a device for a small graph
+@lru_cache(maxsize=64)  # Python computes them in 0.2 ms, as long as a device counts in a small graph
 def _bounded(program: TableProgram, sizes: Sizes, given: tuple[Bound, ...]) -> ProgramBounds:
     bounds = _Bounds(program, sizes, given)
     for step in program.steps:

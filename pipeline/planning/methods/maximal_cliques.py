@@ -33,7 +33,7 @@ _STAGE = "maximal cliques"
 
 @dataclass(frozen=True)
 class MaximalCliquesPlan(CountPlan):
-    """A search below every vertex.
+    """A search for the maximal cliques at every vertex.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class MaximalCliquesPlan(CountPlan):
         return sum(self.counts(env))
 
     def counts(self, env: Coordinator) -> list[int]:
-        """Count the cliques and write the tables: place s has those of s vertices; of a listing there is one number.
+        """Write the tables, and return the number of cliques of s vertices at place s; of a listing, that of all.
 
         Raises
         ------
@@ -136,6 +136,6 @@ class MaximalCliques(Method):
     wants: ClassVar[tuple[Want, ...]] = ("count", "per_vertex", "rows")
 
     def propose(self, query: Query, facts: Facts, planner: Planning) -> CountPlan | Refusal:  # noqa: ARG002
-        """Propose the search; all cliques of a size stand for its work."""
+        """Propose the search; its cost is that of enumerating the cliques of one size."""
         cost = float(sum(plan_match(query.pattern, facts.stats).rows))
         return MaximalCliquesPlan(query.pattern, cost, query, method=self.name)

@@ -32,7 +32,7 @@ def triangle_graph(env: Environment) -> TriangleGraph:
 
 @dataclass(frozen=True)
 class ArcTriangles(Derivation[Reserved[Any]]):
-    """The number of triangles of every arc, and the most that the arcs of a vertex have, on the engine."""
+    """The number of triangles of every arc, and the largest sum over the arcs of one vertex, on the engine."""
 
     optional: ClassVar[bool] = False
 
