@@ -43,7 +43,7 @@ _DICTIONARY_SHARE = 4  # of a writer's memory
 _THREAD_BYTES = _DICTIONARY_SHARE * _DICTIONARY_BYTES  # for each thread that writes, at least
 _PLAIN: dict[str, Any] = {"use_dictionary": False, "data_page_size": 1 << 16}
 _DICTIONARY: dict[str, Any] = {"dictionary_pagesize_limit": 1 << 18, "data_page_size": 1 << 18}
-_PAGE_ROWS = 1 << 17  # Arrow's 20,000 make many short pages of a dictionary's numbers: 7 % more bytes, 10 % more time
+_PAGE_ROWS = 1 << 17  # with Arrow's 20,000, pages of dictionary indices are short: 7 % more bytes, 10 % more time
 
 
 def bytes_per_row(columns: int, value_bytes: int = 8) -> int:
@@ -178,7 +178,7 @@ class RowSink(Protocol):
         ...
 
     def write(self, rows: Callable[[], Any]) -> None:
-        """Append rows, a record batch or `TreeRows`; the thread that writes them calls the function that makes them."""
+        """Append the record batch or `TreeRows` that a function makes; the thread that writes calls the function."""
         ...
 
     def take(self) -> list[dict[str, Any]]:
@@ -232,7 +232,7 @@ class PartFiles:
 
     @property
     def takes_trees(self) -> bool:
-        """Whether prefix trees of integers may be written in place of batches: they are encoded by dictionaries."""
+        """Whether rows may come as prefix trees, which are encoded with dictionaries."""
         return self._memory.dictionaries
 
     def _write_group(self) -> None:
@@ -438,7 +438,7 @@ WRITE_LEVEL: tuple[Stage, ...] = (StoredRows(), WriteMappings())
 
 @cache
 def _dictionary_encoding() -> dict[str, Any]:
-    """Return how columns with dictionaries are encoded; older versions of Arrow limit the bytes of pages alone."""
+    """Return Arrow's options for columns with dictionaries; its older versions have no limit of the rows of a page."""
     import pyarrow.parquet as pq
 
     limited = "max_rows_per_page" in signature(pq.write_table).parameters

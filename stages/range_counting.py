@@ -94,9 +94,9 @@ class CountRanges(Stage):
     method
         What the stage is called in metrics and manifests.
     optional
-        Whether the plan has another way where the workspace does not fit.
+        Whether the plan has another way if the workspace does not fit.
     estimated
-        Whether its steps are about the sum of the squared degrees at most, or the phase's estimate says their number.
+        Whether its steps are known: at most about the sum of the squared degrees, or as the phase estimates.
     """
 
     verb = "count"
@@ -319,7 +319,7 @@ class CountCliques(CountSubgraphs):
 
     @property
     def estimated(self) -> bool:
-        """See `CountRanges`: how many larger cliques there are, no estimate says."""
+        """See `CountRanges`; no estimate says the number of larger cliques."""
         return self.k < ROOTED_FROM
 
     @property

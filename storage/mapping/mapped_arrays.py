@@ -29,7 +29,7 @@ class Place(NamedTuple):
 
 
 class MappedArrays:
-    """Makes arrays in files; each has room on the disk before it is mapped, and no name.
+    """Makes arrays in files without names; each file gets its disk space before it is mapped.
 
     A file without a name is gone when the last process that has it open ends, however it ends. What is mapped of the
     files is kept within what the host's budget has free, see `Unmapper`.
@@ -101,16 +101,16 @@ class MappedArrays:
 
 
 class MappedFile:
-    """A file without a name, mapped; it stays open as long as an array over it.
+    """A mapped file without a name; the file stays open as long as an array over it exists.
 
     Parameters
     ----------
     descriptor
-        The file, which is empty; it is closed in the end.
+        The file, which is empty; the object closes it in the end.
     nbytes
         Its size.
     make_room
-        Is called with both, and lets the file grow.
+        Called with descriptor and size; lets the file grow to that size.
     """
 
     def __init__(self, descriptor: int, nbytes: int, make_room: Callable[[int, int], object]) -> None:
@@ -138,7 +138,7 @@ class MappedFile:
 
 
 def place_in(files: Iterable[MappedFile], array: NDArray[Any]) -> Place | None:
-    """Return where an array, or a part of one, is; None where it is in none of the files."""
+    """Return where an array, or a part of one, lies; None if none of the files has it."""
     for file in files:
         offset = array.ctypes.data - file.address
         if array.nbytes and 0 <= offset <= file.nbytes - array.nbytes:
@@ -147,7 +147,7 @@ def place_in(files: Iterable[MappedFile], array: NDArray[Any]) -> Place | None:
 
 
 def _allocate(descriptor: int, nbytes: int) -> None:
-    """Give a file its room: once it is mapped, a full disk would end the process."""
+    """Give a file its disk space: if a disk is full, access to a mapped file ends the process."""
     os.posix_fallocate(descriptor, 0, nbytes)
 
 

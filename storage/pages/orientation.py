@@ -169,7 +169,7 @@ def _out_arcs(indptr: Any, split: Any, first: int, last: int) -> int:
 
 @compiled("i8[::1], i8, i8, i8")
 def _narrow_from(indptr: Any, first: int, last: int, degree: int) -> int:
-    """Return the vertex behind the last one of at least `degree` neighbours among first to last - 1; 0: none has."""
+    """Return the vertex after the last one with at least `degree` neighbours among first to last - 1; 0: none has."""
     for v in range(last, first, -1):
         if indptr[v] - indptr[v - 1] >= degree:
             return v

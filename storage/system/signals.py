@@ -224,9 +224,9 @@ def interrupted_by(interrupt: Callable[[], None], how_to_go_on: str | None = Non
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """Raise KeyboardInterrupt as the context ends, not inside of it; what `interrupted_by` calls is called at once.
+    """Delay KeyboardInterrupt to the end of the context; the function of `interrupted_by` is still called at once.
 
-    Work that is not to be left in the middle learns by that call that it should end.
+    That call tells the work inside, which must not be left in the middle, to end.
     """
     global _holding, _held
     if not _in_main_thread():

@@ -75,9 +75,9 @@ class EmbeddingTable:
         Parameters
         ----------
         level
-            Which one; that of the last level is a view of `values`.
+            The level of the column; that of the last level, without `ids`, is a view of `values`.
         ids
-            What stands for each vertex (uint32), in an array of `xp` (int64 or uint64); None: itself.
+            The id of each vertex, an array of `xp` (int64 or uint64); None: the column has vertices (uint32).
         """
         operations, values = _operations(self.xp), self.values
         if ids is not None:

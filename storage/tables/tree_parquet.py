@@ -1,7 +1,8 @@
-"""Write columns of prefix trees as Parquet, value by value of the tree and not of its rows.
+"""Write columns of prefix trees as Parquet, with work for each value of the tree and not for each row.
 
-Arrow looks each value of each row up in a hash table to number it, which takes half of the time of a listing. In a
-tree, a value of an upper level stands for many rows, and is numbered once. The schema in the footer is Arrow's.
+To number values (dictionary indices), Arrow looks up each value of each row in a hash table, which takes half of the
+time of a listing. A value of an upper level of a tree stands for many rows, and is numbered once. The schema in the
+footer is Arrow's.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class TreeRows:
     levels
         The level of each column.
     ids : int64[num_vertices] or uint64[num_vertices]
-        What stands for each vertex.
+        The id of each vertex.
     """
 
     table: EmbeddingTable
@@ -79,7 +80,7 @@ class TreeRows:
         return len(self.table)
 
     def slice(self, begin: int, length: int) -> TreeRows:
-        """Return some rows, as a record batch does: fewer if the others end before."""
+        """Return at most `length` rows from `begin` on, as `RecordBatch.slice` does."""
         return TreeRows(self.table.sliced(begin, min(begin + length, len(self.table))), self.levels, self.ids)
 
 
@@ -91,9 +92,9 @@ class TreeSink:
     path
         The file.
     schema
-        Of its rows.
+        The schema of the rows.
     level
-        Of the compression (Zstandard).
+        The level of the compression (Zstandard).
     """
 
     def __init__(self, path: Path, schema: pa.Schema, *, level: int):
@@ -104,7 +105,7 @@ class TreeSink:
         self._codec = pa.Codec("zstd", compression_level=level)
         self._table, self._literals = hash_table(), literals_room()
         self._distinct = np.empty(MOST_NUMBERS, np.uint32)
-        self._numbers = np.empty(0, np.uint32)  # kept: the pages of new memory take as long as the numbers
+        self._numbers = np.empty(0, np.uint32)  # kept: new memory takes as long as the numbering
         self._groups: list[bytes] = []
         self._rows = 0
         self._file = HashedFile(path)
@@ -211,7 +212,7 @@ class TreeSink:
             self.abandon()
 
     def abandon(self) -> None:
-        """Abandon the file as it is; nothing happens where it has ended."""
+        """Abandon the file as it is; nothing happens if it has ended."""
         self._file.abandon()
 
 
@@ -224,7 +225,7 @@ class _Column:
     values
         The vertices of the level in each tree.
     ends : int64[nodes]
-        Where the rows of each of these end; None: each has one row.
+        The end of the rows of each of these vertices; None: each has one row.
     rows
         The number of rows.
     """
@@ -251,7 +252,7 @@ class _Column:
     def packed(
         self, numbers: NDArray[np.uint32], width: int, literals: NDArray[np.uint32]
     ) -> Iterable[tuple[int, NDArray[np.uint8]]]:
-        """Yield the rows and the bytes of each page of the numbers of the values; the next page takes its place."""
+        """Yield the rows and the bytes of each page of dictionary indices; the next page overwrites the bytes."""
         out = np.empty(1 + page_room(min(self.rows, _PAGE_ROWS), width), np.uint8)
         out[0] = width
         for first in range(0, self.rows, _PAGE_ROWS):
@@ -281,7 +282,7 @@ class _Column:
 def _list_of(structs: Sequence[bytes]) -> bytes:
     """Write a list of structs that are written already."""
     size = len(structs)
-    head = encoded(LIST, (STRUCT, [{}] * size))  # whose items take a byte each
+    head = encoded(LIST, (STRUCT, [{}] * size))  # an empty struct takes one byte
     return head[:-size] + b"".join(structs)
 
 

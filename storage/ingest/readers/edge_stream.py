@@ -24,7 +24,7 @@ from longwall.storage.ingest.vertex_labels import LabelSource
 
 @dataclass(frozen=True)
 class FileRequest:
-    """A file that is to be read, and what reading it may take."""
+    """A file to read, and the limits within which it is read."""
 
     path: Path
     memory: int
@@ -34,7 +34,7 @@ class FileRequest:
     workers: int
     """The number of parser threads; one more thread reads and decompresses."""
     progress: Progress | None = None
-    """Called with the bytes of the file that are consumed and the bytes of the file, by the thread that iterates."""
+    """Called with the bytes consumed and the size of the file, by the thread that iterates."""
     columns: ColumnRequest = field(default_factory=lambda: ColumnRequest(EDGES))
 
     @property

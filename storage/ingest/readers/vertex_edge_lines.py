@@ -109,7 +109,7 @@ class _TaggedFile(LabelSource):
         self._vertices: int | None = None
 
     def stream(self, edge_labels: LabelNames | None = None) -> EdgeStream:
-        """Return the edges, and this as the labels of the vertices; `edge_labels` collects labels that are texts."""
+        """Return the edges, with this object as labels of vertices; `edge_labels` collects labels that are texts."""
         return EdgeStream(
             self.source, self.edges(), self, self.declared, edge_label_names=edge_labels, notes=self._notes
         )

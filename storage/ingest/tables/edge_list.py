@@ -89,7 +89,7 @@ class LabelList(LabelSource):
                 yield LabelBlock(lines.columns[0], values, lines.place, unsigned=lines.unsigned)
             else:
                 yield LabelBlock(vertices.ids, values, lines.place, vertices.show)
-        # Lists are read more than once, and noted once.
+        # A list is read more than once, and its notes are shown once.
         self._file = replace(self._file, columns=replace(self._file.columns, notes=DataNotes()))
 
 

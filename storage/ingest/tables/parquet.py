@@ -34,9 +34,9 @@ _ARROW_BYTES = 8 * 2**20  # pages and dictionaries of both columns, compressed a
 def open_parquet(file: FileRequest) -> EdgeStream:
     """Read edges from two columns of integers or texts: those with known names, or that are chosen, or the only two.
 
-    Integers are names where the request says that ids are. Columns are decoded
-    page by page, so row groups may be of any size. What the footer, pages and dictionaries take is found beforehand,
-    see `parquet_pages`. A batch has 4096 rows at least.
+    Integers are names if the request says that ids are. Columns are decoded page by page, so row groups may be of any
+    size. The memory of footer, pages and dictionaries is found beforehand, see `parquet_pages`. A batch has at least
+    4096 rows.
 
     Raises
     ------

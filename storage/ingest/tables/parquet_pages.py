@@ -188,12 +188,12 @@ def survey_pages(file: BinaryIO, file_size: int, footer: bytes, memory: int) -> 
 
 
 def _groups(footer: Cursor, columns: Sequence[int] | None) -> Iterator[tuple[int, list[Struct]]]:
-    """Yield the rows of each row group, and the metadata of its chunks of `columns`; None: of all.
+    """Yield the number of rows of each row group, and the metadata of its chunks of `columns`; None: of all.
 
     Raises
     ------
     Damaged
-        The row groups have not as many rows as the footer says.
+        If the row groups have more or fewer rows than the footer says.
     """
     rows = 0
     announced = None

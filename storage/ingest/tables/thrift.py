@@ -130,8 +130,8 @@ def encoded(kind: int, value: Any) -> bytes:
     kind
         INT16, INT32, INT64, BINARY, LIST or STRUCT.
     value
-        An integer, bytes, the kind of the items and the items, or the number of each field -> its kind and its value;
-        fields whose kind is TRUE or FALSE have no value.
+        An integer; bytes; of a list, the kind of the items and the items; of a struct, the kind and the value of each
+        field by its number. Fields whose kind is TRUE or FALSE have no value.
     """
     if kind == BINARY:
         return _varint(len(value)) + bytes(value)
