@@ -38,7 +38,7 @@ from longwall.kernels.cpu.maximal_cliques.narrow import (  # noqa: F401 - two ar
 )
 from longwall.kernels.interface.maximal_cliques import LIST, VERTICES
 from longwall.kernels.interface.workspaces import NARROW
-from longwall.kernels.jit.bits import popcount, trailing_zeros
+from longwall.kernels.jit.bits import pop_bit_of, popcount, trailing_zeros
 from longwall.kernels.jit.compile import compiled
 
 _SIZE = 5  # of a level's numbers, beside those of a narrow one: candidates when it began
@@ -148,11 +148,7 @@ def _begin_narrow(indptr, indices, rank, later_ptr, later, v, size, local, narro
             if row == everyone:
                 return
             if row:
-                narrow.excluded[alive] = row
-                alive += 1
-                common = popcount(row)
-                if common > best:
-                    best, best_row = common, row
+                alive, best, best_row = _exclude(narrow, row, alive, best, best_row)
     begin = later_ptr[v]
     for i in range(size):
         narrow.ids[i] = later[begin + i]
@@ -167,6 +163,16 @@ def _begin_narrow(indptr, indices, rank, later_ptr, later, v, size, local, narro
                 narrow.adjacent[place - 1] |= _ONE << np.uint64(i)
         narrow.adjacent[i] |= row
     enter(narrow, found, state, SOME, SOME, everyone, _ZERO, alive, best, best_row)
+
+
+@compiled
+def _exclude(narrow, row, alive, best, best_row):
+    """Add the row of an excluding vertex; return the number of rows, and the one with the most candidates."""
+    narrow.excluded[alive] = row
+    common = popcount(row)
+    if common > best:
+        best, best_row = common, row
+    return alive + 1, best, best_row
 
 
 @compiled
@@ -247,13 +253,12 @@ def _enter_wide(wide, found, state, level, known, length, size, alive, words, me
     for w in range(words):
         rest = sets[X, level, w]
         while rest:
-            u = (w << 6) + trailing_zeros(rest)
+            u, rest = pop_bit_of(rest, w)
             common = _common(adjacent, u, sets, level, words)
             if common == size:
                 return
             if common > most:
                 most, pivot = common, u
-            rest &= rest - _ONE
     universal = np.int64(0)
     for w in range(words):
         sets[UNTRIED, level, w] = _ZERO
@@ -340,11 +345,10 @@ def _absorb(wide, level, words, alive):
     for w in range(words):
         rest = sets[P, level, w]
         while rest:
-            u = (w << 6) + trailing_zeros(rest)
+            u, rest = pop_bit_of(rest, w)
             common = _common(adjacent, u, sets, level, words)
             if common > most:
                 most, best_row, pivot = common, -1, u
-            rest &= rest - _ONE
     return count, best_row, pivot
 
 
@@ -412,26 +416,21 @@ def _narrow_down(narrow, wide, found, state, level, length, alive, words, member
     for w in range(words):
         rest = sets[P, level, w]
         while rest:
-            u = (w << 6) + trailing_zeros(rest)
+            u, rest = pop_bit_of(rest, w)
             wide.place[u] = size
             narrow.ids[size] = wide.ids[u]
             size += 1
-            rest &= rest - _ONE
     everyone = ~_ZERO >> np.uint64(64 - size)
     count, best, best_row = NONE, np.int64(-1), _ZERO
     for w in range(words):
         rest = sets[X, level, w]
         while rest:
-            row = renumbered(wide.adjacent[(w << 6) + trailing_zeros(rest)], NONE, sets, level, words, wide.place)
+            u, rest = pop_bit_of(rest, w)
+            row = renumbered(wide.adjacent[u], NONE, sets, level, words, wide.place)
             if row == everyone:
                 return
             if row:
-                narrow.excluded[count] = row
-                count += 1
-                common = popcount(row)
-                if common > best:
-                    best, best_row = common, row
-            rest &= rest - _ONE
+                count, best, best_row = _exclude(narrow, row, count, best, best_row)
     for i in range(alive):
         begin = np.int64(wide.order[i]) * words
         if not wide.excluded[begin + (member >> 6)] >> np.uint64(member & 63) & _ONE:
@@ -440,15 +439,10 @@ def _narrow_down(narrow, wide, found, state, level, length, alive, words, member
         if row == everyone:
             return
         if row:
-            narrow.excluded[count] = row
-            count += 1
-            common = popcount(row)
-            if common > best:
-                best, best_row = common, row
+            count, best, best_row = _exclude(narrow, row, count, best, best_row)
     for w in range(words):
         rest = sets[P, level, w]
         while rest:
-            u = (w << 6) + trailing_zeros(rest)
+            u, rest = pop_bit_of(rest, w)
             narrow.adjacent[wide.place[u]] = renumbered(wide.adjacent[u], NONE, sets, level, words, wide.place)
-            rest &= rest - _ONE
     enter(narrow, found, state, length, length + 1, everyone, _ZERO, count, best, best_row)
