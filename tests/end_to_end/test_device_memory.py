@@ -104,9 +104,9 @@ def tables_afar() -> Iterator[None]:
 
 
 class TroubledEngine:
-    """The CPU engine, whose calls fail as a test wishes; with a device's memory of its own where `remote`.
+    """The CPU engine, whose calls fail as a test wishes; with a device's memory of its own if `remote`.
 
-    Fails in worker threads or, where `in_main`, in the main thread only, which samples and does brief tasks.
+    Fails in worker threads or, if `in_main`, in the main thread only, which samples and does brief tasks.
     """
 
     def __init__(

@@ -47,7 +47,7 @@ def whole_arcs(graph: Graph) -> list[tuple[int, int]]:
 
 @pytest.fixture(params=[20, 1 << 16, None])
 def narrow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int | None:
-    """Vertices of how many neighbours have counts of 32 bits; None: all have."""
+    """Return the least degree of a vertex whose counts have 32 bits; None: all have."""
     if request.param is not None:
         monkeypatch.setattr("longwall.storage.pages.orientation.NARROW_DEGREE", request.param)
     return request.param  # type: ignore[no-any-return]
@@ -118,7 +118,7 @@ def test_pairs_of_triangles_while_counts_come_in_turn(name: str, owned: int, mos
 @pytest.mark.gpu
 @pytest.mark.parametrize("leaves", [NARROW_DEGREE - 2, NARROW_DEGREE - 1, NARROW_DEGREE + 100])
 def test_more_triangles_at_an_arc_than_16_bits_count(leaves: int) -> None:
-    """An edge, and vertices that both of its ends have as neighbours."""
+    """An edge, and vertices that are adjacent to both of its ends."""
     chosen, others = make_engine("cuda"), np.arange(2, leaves + 2)
     ends = np.concatenate([[0], np.zeros(leaves, int), np.ones(leaves, int)])
     host = orient(build_graph(ends, np.concatenate([[1], others, others])))

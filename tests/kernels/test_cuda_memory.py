@@ -183,7 +183,7 @@ def test_the_pool_keeps_its_limit(cuda: Any) -> None:
 
 @pytest.mark.gpu
 def test_small_arrays_take_nothing_of_the_driver(cuda: Any) -> None:
-    """Each block of the driver's takes as long as a small count."""
+    """The driver takes as long for a block of memory as a small count does."""
     xp, pool = cuda.xp, cuda.memory._pool
     before = pool.total_bytes()
     with cuda.faults():
@@ -200,7 +200,7 @@ def test_small_arrays_take_nothing_of_the_driver(cuda: Any) -> None:
 
 @pytest.mark.gpu
 def test_a_small_limit_leaves_no_block_for_small_arrays(cuda: Any) -> None:
-    """Its rest would be lost to large ones."""
+    """Large arrays could not use the rest of the block."""
     xp = cuda.xp
     assert cuda.memory._pool.total_bytes() > MIB
     cuda.memory.limit(64 * MIB)

@@ -170,7 +170,7 @@ def test_any_order_lists_every_embedding_once_with_little_room(loaded, small, qu
     order = choice.draw(st.sampled_from(list(connected_orders(pattern))))
     pairs, redundancy = restrictions(pattern, order)
     assert redundancy == 1
-    # One vertex at a time; a set at a time; several sets, of which the last ones do not fit.
+    # Room for one vertex, for one set, and for several sets, of which the last ones do not fit.
     capacity = choice.draw(st.integers(1, 4 * graph.max_degree + 5))
     for descending in (True, False):
         program = compile_program(pattern, order, pairs, induced=query.induced, suffix=0, descending=descending)

@@ -1,4 +1,4 @@
-"""A phase of one brief task is done in the thread that asks for it, and signals do not leave it in the middle."""
+"""The thread that asks for a phase of one brief task does the task, and signals do not leave it in the middle."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Noting(Worker):
 
 @dataclass(frozen=True)
 class Noted(Phase):
-    """Counts its roots, and notes the thread that does so."""
+    """Counts its roots, and notes the thread that counts."""
 
     ranges: Sequence[Task]
     is_brief: bool = True
@@ -137,4 +137,4 @@ def test_only_work_that_is_estimated_is_brief(env: Any) -> None:
     assert RangeCount(CountDiamonds(), 1e6).brief(env)
     assert not RangeCount(CountDiamonds(), 1e9).brief(env)
     assert RangeCount(CountCliques(4), 1e6).brief(env)
-    assert not RangeCount(CountCliques(9), 1e6).brief(env), "how many larger cliques there are, no estimate says"
+    assert not RangeCount(CountCliques(9), 1e6).brief(env), "no estimate says the number of larger cliques"

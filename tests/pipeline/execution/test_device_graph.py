@@ -432,7 +432,7 @@ def test_a_graph_comes_ahead_of_phases_where_it_will_be_resident(
 @pytest.mark.gpu
 @pytest.mark.parametrize("least", [64 << 20, 1])
 def test_a_small_graph_comes_ahead_of_phases(lab: SimpleNamespace, least: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A large one is copied while it is read, if at all."""
+    """A large graph is copied while it is read, if at all."""
     monkeypatch.setattr(device_graph, "WORTH_BUFFERS", least)
     context = lab.context(rmat(), engine="cuda")
     bring_small(context)

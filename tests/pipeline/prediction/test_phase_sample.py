@@ -109,7 +109,7 @@ def test_a_long_phase_is_predicted_from_a_part_of_it(lab: Any, seed: int) -> Non
 
 @pytest.mark.parametrize("seconds", [1e-4, 0.1])
 def test_ranges_are_done_twice_only_if_that_is_soon_over(lab: Any, seconds: float) -> None:
-    """The first time they may load kernels."""
+    """The first time, ranges may load kernels."""
     done: list[int] = []
 
     def cost(root: int) -> float:

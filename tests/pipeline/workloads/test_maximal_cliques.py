@@ -56,7 +56,7 @@ def listed(result: longwall.Result) -> set[frozenset[int]]:
 @settings(deadline=None, max_examples=25)
 @given(small=graphs(max_vertices=12), min_size=st.integers(2, 4))
 def test_as_many_as_networkx_finds(lab: Any, engine_kind: str, small: Any, min_size: int) -> None:
-    """Every method counts them by size and per vertex, and lists them."""
+    """Every method counts maximal cliques by size and per vertex, and lists them."""
     edges = [edge for edge in small.edges if edge[0] != edge[1]]
     sizes = sorted(naive_cliques.sizes(found_by_networkx(edges, min_size)).items())
     for output, want in (("count", "count"), ("vertices", "per_vertex"), ("embeddings", "rows")):

@@ -184,8 +184,8 @@ def test_blocks_help_each_other_and_cover_every_range(lab, engine_kind, k, warps
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("k", [6, 7, 8])
-def test_busy_blocks_give_sets_to_idle_ones(lab, engine_kind, k, monkeypatch):
-    """Also if all sets begin with one arc, and however often a range is counted."""
+def test_busy_blocks_donate_sets_to_idle_ones(lab, engine_kind, k, monkeypatch):
+    """Even if all sets begin with one arc, and each time that a range is counted."""
     from longwall.kernels import select_engine
     from longwall.kernels.cuda.runtime.constants import MOTIF_SLOT_WORDS
 
@@ -210,12 +210,12 @@ def test_busy_blocks_give_sets_to_idle_ones(lab, engine_kind, k, monkeypatch):
     assert found[0].any()
     np.testing.assert_array_equal(found[1], found[0])
     members = slots[:, 3 : 3 + k - 3]
-    assert np.count_nonzero(members.any(axis=1)) > 1, "no set was given away"
+    assert np.count_nonzero(members.any(axis=1)) > 1, "no set was donated"
 
 
 @pytest.mark.gpu
 def test_large_motifs_are_several_tasks(lab, engine_kind):
-    """Their steps are underestimated around hubs, and a task that is cut short is lost."""
+    """Steps of large motifs are underestimated around hubs, and a task that is cut short is lost."""
     if engine_kind == "cpu":
         pytest.skip("threads have tasks in any case")
     context = lab.context(generate("rmat", seed=5, scale=8, edge_factor=4), engine=engine_kind)

@@ -36,7 +36,7 @@ def tree_of(rows: Rows, levels: int) -> EmbeddingTable:
 
 @st.composite
 def trees(draw: st.DrawFn) -> tuple[list[Rows], int]:
-    """Draw the rows of some tables, with runs of all lengths around the 8 from which on they are not bit-packed."""
+    """Draw the rows of some tables, with runs of all lengths around 8, from which on runs are not bit-packed."""
     levels = draw(st.integers(1, 4))
     vertex = st.integers(0, draw(st.sampled_from([1, 3, VERTICES - 1])))
     table = st.lists(
@@ -160,7 +160,7 @@ integers = st.integers(-(2**63), 2**63 - 1)
 
 @given(st.lists(integers, max_size=40), st.binary(max_size=300), integers)
 @example([], b"", 0)
-def test_what_is_written_in_thrift_is_read_again(numbers: list[int], text: bytes, number: int) -> None:
+def test_thrift_that_is_written_is_read_again(numbers: list[int], text: bytes, number: int) -> None:
     written = encoded(
         STRUCT,
         {
