@@ -1,10 +1,10 @@
-"""Measure counts whose kernels take less than a millisecond: calls of a function, and runs with a folder.
+"""Measure counts whose kernels take less than a millisecond, in calls of a function and in runs with a folder.
 
     python -m benchmarks.gpu.small_counts --graph ca-AstroPh.edges.gz [--engine cuda] [--calls 25] [--runs 7]
 
-The graph is in memory, kernels are loaded, and some calls go ahead of those that count. Columns: milliseconds of
-``longwall.count`` and of the mining in it, and of ``longwall.run`` those of its timings ``mine`` and ``graph``. Each is
-the median and the least.
+The graph is in memory, kernels are loaded, and some calls and runs that are not measured go ahead. The columns have
+milliseconds of ``longwall.count``, of the mining in it, and of the timings ``mine`` and ``graph`` of ``longwall.run``:
+the median, and the least in brackets.
 """
 
 import argparse
@@ -32,7 +32,7 @@ _PATTERNS = {
 
 
 def mining(seconds: list[float]) -> Callable[[], None]:
-    """Add the seconds of each mining of a pattern to a list, until the function that is returned is called."""
+    """Add the seconds of each mining of a pattern to a list; the function that is returned ends this."""
     execute = Match.execute
 
     def timed(self: Match, plan: Any, env: Any) -> Any:
@@ -50,7 +50,7 @@ def mining(seconds: list[float]) -> Callable[[], None]:
 
 
 def calls(graph: longwall.Graph, pattern: str, engine: Any, number: int) -> list[Sequence[float]]:
-    """Return the seconds of calls, and of the mining in them."""
+    """Return the seconds of each call, and of the mining in each call."""
     took, mined = list[float](), list[float]()
     for _ in range(_AHEAD):
         longwall.count(graph, pattern, engine=engine)
@@ -64,7 +64,7 @@ def calls(graph: longwall.Graph, pattern: str, engine: Any, number: int) -> list
 
 
 def runs(graph: longwall.Graph, pattern: str, engine: str, number: int) -> list[Sequence[float]]:
-    """Return the seconds of the parts "mine" and "graph" of runs."""
+    """Return the seconds of the part "mine" of each run, and of the part "graph"."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
         for one in range(_AHEAD + number):

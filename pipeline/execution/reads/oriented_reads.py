@@ -185,9 +185,7 @@ class OrientedReads:
                 return
             own, parts = (int(starts[low]), int(starts[high])), [*before, (low, high)]
             before += [(low + begin, low + end) for begin, end in target_blocks(starts[low : high + 1], most)]
-            self.predicted += float(
-                _ARC_BYTES * own[1] + count_bytes * own[0]
-            )  # its lists, and the counts of earlier arcs
+            self.predicted += float(_ARC_BYTES * own[1] + count_bytes * own[0])  # lists, and counts of earlier arcs
             yield ArcPiece(own, self._with_arcs(own, parts), parts, number == len(pieces) - 1)
 
     def _with_arcs(self, own: Targets, blocks: Sequence[Targets]) -> Iterator[tuple[Targets, Targets]]:
