@@ -212,7 +212,7 @@ def main() -> int:
     parser.add_argument("--real", type=Path, action="append", default=[], help="an edge list; may be repeated")
     parser.add_argument("--real-sizes", type=_numbers, default=[5], help="vertices of the motifs there")
     parser.add_argument("--limit", type=float, default=120.0, help="seconds a run may take")
-    parser.add_argument("--work", default="motifs-work", help="folder for graph stores and runs")
+    parser.add_argument("--work", default="build/motifs", help="folder for graph stores and runs")
     parser.add_argument("--out", type=Path, help="file for the table")
     return Motifs(parser.parse_args()).run()
 
