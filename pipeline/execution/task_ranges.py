@@ -23,8 +23,8 @@ _GROWN_STEPS, _GROWTH = 1e9, 4
 # since those of hubs take longer.
 _ARCS_PER_TASK, _LEAST_STEPS, _LEAST_ARCS, _PER_WORKER = 1 << 14, 1e7, 1 << 8, 8
 # A listing task takes 1 ms of Python besides its work, and only one thread at a time runs Python. So a task has this
-# many steps, about 8 ms, but each worker has at least this many tasks, since tasks of hubs take longer.
-_LISTED_STEPS, _LISTED_PER_WORKER = 1e7, 4
+# many steps, about 40 ms, but each worker has at least this many tasks, since tasks of hubs take longer.
+_LISTED_STEPS, _LISTED_PER_WORKER = 1e8, 4
 _BRIEF_STEPS, _BRIEF_STEPS_OF_DEVICE = 1e7, 1e10  # about 0.1 s at most
 _READ_BYTES = 64  # of an arc in a list of what is read
 _WORK_BYTES = 1  # of an arc of a list of the tasks of blocks
