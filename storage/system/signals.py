@@ -227,9 +227,10 @@ def held_back() -> Iterator[None]:
     """Delay KeyboardInterrupt to the end of the context; the function of `interrupted_by` is still called at once.
 
     That call tells the work inside, which must not be left in the middle, to end.
+    In another such context, which an observer may enter by a count of its own, the outer one raises.
     """
     global _holding, _held
-    if not _in_main_thread():
+    if _holding or not _in_main_thread():
         yield
         return
     _holding, _held = True, False

@@ -17,7 +17,7 @@ from longwall.pipeline.execution.phase import MakeWorker, NotEnoughMemory, Phase
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.range_counting import CountCliques, CountDiamonds
-from longwall.storage.system.signals import held_back, interrupted_by
+from longwall.storage.system.signals import held_back, interrupted_by, interrupting
 
 TEN = [Task(0, 10, 10)]
 HALVES = [Task(0, 5, 5), Task(5, 10, 5)]
@@ -131,6 +131,24 @@ def test_signals_are_raised_again_after_a_context_that_holds_them_back() -> None
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert seen == ["called", "held"]
+
+
+def test_a_context_inside_of_another_leaves_the_signal_to_the_outer_one() -> None:
+    seen = list[str]()
+
+    def interrupted() -> None:
+        with held_back():
+            with held_back():
+                os.kill(os.getpid(), signal.SIGINT)
+            seen.append("inner")
+            with held_back():
+                seen.append("another")
+            os.kill(os.getpid(), signal.SIGINT)
+            seen.append("outer")
+
+    with interrupting(), pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert seen == ["inner", "another", "outer"]
 
 
 def test_only_work_that_is_estimated_is_brief(env: Any) -> None:
