@@ -286,3 +286,23 @@ def test_a_count_makes_no_folder(folder: Any, monkeypatch: pytest.MonkeyPatch) -
     assert len(longwall.motifs(graph, 3, engine="cpu")) == 2
     with pytest.raises(longwall.RunError, match="nothing can be spilled there"):
         longwall.triangles(graph, per="vertex", engine="cpu")
+
+
+@pytest.mark.gpu
+def test_an_engine_that_was_interrupted_as_the_run_ended_is_not_kept(
+    engine_kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python swallows the exception of a signal that comes in a finalizer, and the run ends well."""
+
+    def interrupted(spec: Any, env: Any) -> None:
+        env.cancel.set()
+        env.engine.interrupt()
+        kept_engine.keep_engine(spec, env)
+
+    edges = edges_of(3)
+    graph = longwall.graph(edges)
+    with monkeypatch.context() as patched:
+        patched.setattr("longwall.pipeline.run.keep_engine", interrupted)
+        assert longwall.count(graph, "triangle", engine=engine_kind) == wanted(edges, "triangle")
+    assert kept() is None
+    assert longwall.count(graph, "triangle", engine=engine_kind) == wanted(edges, "triangle")
