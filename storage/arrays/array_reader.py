@@ -144,7 +144,8 @@ class StoredArray:
         """Decode and hash some chunks of one shard."""
         name, begins = self._shard_name(shard), self._begins[shard][first : last + 1]
         start = int(begins[0])
-        encoded = self._buffer(int(begins[-1]) - start)
+        most = (last - first) * (self.layout.chunk_bytes + OVERHEAD)
+        encoded = self._buffer(most)[: int(begins[-1]) - start]
         with self._file(shard) as file:
             read_into(file, start, encoded.data, name)
         begins = begins - start
@@ -178,7 +179,7 @@ class StoredArray:
             os.close(file)
 
     def _buffer(self, size: int) -> npt.NDArray[np.uint8]:
-        """Return memory of this thread, the same for every call: fresh memory comes page by page, which takes time."""
+        """Return memory of this thread, the same for every call of a size: fresh memory comes page by page."""
         buffer: npt.NDArray[np.uint8] = getattr(self._buffers, "bytes", _NO_BYTES)
         if len(buffer) < size:
             buffer = self._buffers.bytes = np.empty(size, np.uint8)

@@ -29,6 +29,7 @@ from longwall.storage.graph.stats import GraphStats
 from longwall.storage.graph.store_header import DTYPES, StoreHeader, is_store, read_header
 from longwall.storage.ingest.names.texts import Texts
 from longwall.storage.ingest.text.input_file import input_errors
+from longwall.storage.memory.allocator import keeping_freed_memory
 from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 from longwall.storage.stored_files import Damage
 from longwall.storage.system.concurrency import core_count, map_all
@@ -43,6 +44,7 @@ _ANY_LENGTH = ("transaction_ids", "name_starts", "name_bytes")
 # many threads take fewer, longer steps. And blocks that every thread has to read, at least, so that all end together.
 _MOST_CHUNKS, _BLOCKS_EACH = 8, 4
 _PLENTY = 2**63  # bytes
+_DECODER_BYTES = 4 * layout.CHUNK_BYTES  # that a thread may have of Blosc at a time, and what lies between them
 _READ_FACTOR = 2  # memory of a read, over its size: what is encoded, and what checks make of it
 
 
@@ -113,7 +115,7 @@ def open_store(
             workers, reading = reading_workers(stored.values(), host.free, chunks=chunks)
             buffers = host.reserve(reading, "reading the graph")
             undo.enter_context(buffers)
-        with StoreReader(header, stored, workers, chunks) as reader:
+        with keeping_freed_memory(workers * _DECODER_BYTES), StoreReader(header, stored, workers, chunks) as reader:
             graph = _load(reader, adjacency, ahead, files)
         undo.pop_all()
         if host is not None:
