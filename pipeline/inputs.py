@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from threading import Thread
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,17 +20,20 @@ from longwall.storage.system.arguments import brief, require_methods, require_ty
 from longwall.storage.system.paths import require_path
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from longwall.kernels.interface.engine import Put
     from longwall.pipeline.execution.second_engine import SecondEngine
     from longwall.storage.graph.graph import Graph
-    from longwall.storage.graph.graph_data import NewArray
+    from longwall.storage.graph.graph_data import Ahead, NewArray
     from longwall.storage.graph.graph_store import GraphTooLarge
     from longwall.storage.mapping.mapped_arrays import MappedArrays
     from longwall.storage.memory.resources import Resources
     from longwall.storage.streaming.stored_graph import StoredGraph
 
+# A thread that imports keeps others waiting this long at a time; Python's default is 5 ms, a fifth of a block's time.
+_SWITCH_SECONDS = 0.0002
 _NEEDS_LEAST = ("triangles", "cliques")  # kinds of workloads that a graph in its store suffices for
 
 
@@ -252,12 +257,36 @@ def _read_graph(
         ),
         resources=resources,
         adjacency=adjacency,
-        ahead=copier_ahead(resources, spec.memory.access),
+        ahead=_planner_beside(copier_ahead(resources, spec.memory.access)),
         files=files,
         most=most,
         note=observer.note,
         directed=spec.graph.directed,
     )
+
+
+def _planner_beside(ahead: Ahead) -> Ahead:
+    """Import the planner, 0.2 s, while threads read the arrays of a store and this one only waits for them."""
+
+    @contextmanager
+    def importing(arrays: Mapping[str, Any]) -> Iterator[Mapping[str, Put]]:
+        interval = sys.getswitchinterval()
+        thread = Thread(target=_import_planner, name="import-planner")
+        sys.setswitchinterval(min(interval, _SWITCH_SECONDS))
+        thread.start()
+        try:
+            with ahead(arrays) as puts:
+                yield puts
+        finally:
+            thread.join()
+            sys.setswitchinterval(interval)
+
+    return importing
+
+
+def _import_planner() -> None:
+    with suppress(Exception):  # the plan's own import says why
+        import longwall.pipeline.planning.planner  # noqa: F401
 
 
 def describe_graph(spec: RunSpec, graph: Graph) -> dict[str, Any]:

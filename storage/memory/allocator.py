@@ -31,8 +31,8 @@ def keeping_freed_memory(nbytes: int) -> Iterator[None]:
     """Keep freed buffers of less than 4 MiB, `nbytes` in all at most, for the next ones; they go back as this ends.
 
     Blosc allocates 1.5 MiB for each chunk that it decodes. If 16 threads do so, more than 4 MiB lie free at the end of
-    the heap again and again: glibc gave them back while all threads waited, and the system mapped them page by page anew.
-    Does nothing in a process that keeps freed memory anyway.
+    the heap again and again: glibc gave them back while all threads waited, and the system mapped them page by page
+    anew. Does nothing in a process that keeps freed memory anyway.
     """
     for library in _libraries:
         library.mallopt(_M_TRIM_THRESHOLD, max(nbytes, _LARGE))
