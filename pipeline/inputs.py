@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from contextlib import contextmanager, suppress
-from threading import Thread
+from threading import Lock, Thread
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 # A thread that imports keeps others waiting this long at a time; Python's default is 5 ms, a fifth of a block's time.
 _SWITCH_SECONDS = 0.0002
+_SWITCHING = Lock()
+_PLAN_ALONE = ("frequent", "transactions", "custom")  # kinds of workloads that ask no planner
 _NEEDS_LEAST = ("triangles", "cliques")  # kinds of workloads that a graph in its store suffices for
 
 
@@ -240,6 +242,7 @@ def _read_graph(
     from longwall.storage.ingest.tables.columns import TableOptions
 
     assert spec.graph.source is not None
+    ahead = copier_ahead(resources, spec.memory.access)
     return load_graph(
         spec.graph.source,
         spec.graph.labels or spec.graph.vertices,
@@ -257,7 +260,7 @@ def _read_graph(
         ),
         resources=resources,
         adjacency=adjacency,
-        ahead=_planner_beside(copier_ahead(resources, spec.memory.access)),
+        ahead=ahead if spec.workload.kind in _PLAN_ALONE or in_processes(spec) else _planner_beside(ahead),
         files=files,
         most=most,
         note=observer.note,
@@ -270,23 +273,26 @@ def _planner_beside(ahead: Ahead) -> Ahead:
 
     @contextmanager
     def importing(arrays: Mapping[str, Any]) -> Iterator[Mapping[str, Put]]:
-        interval = sys.getswitchinterval()
         thread = Thread(target=_import_planner, name="import-planner")
-        sys.setswitchinterval(min(interval, _SWITCH_SECONDS))
         thread.start()
         try:
             with ahead(arrays) as puts:
                 yield puts
         finally:
             thread.join()
-            sys.setswitchinterval(interval)
 
     return importing
 
 
 def _import_planner() -> None:
-    with suppress(Exception):  # the plan's own import says why
-        import longwall.pipeline.planning.planner  # noqa: F401
+    with _SWITCHING:  # of two runs the second would restore what the first one set
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(min(interval, _SWITCH_SECONDS))
+        try:
+            with suppress(Exception):  # the plan's own import says why
+                import longwall.pipeline.planning.planner  # noqa: F401
+        finally:
+            sys.setswitchinterval(interval)
 
 
 def describe_graph(spec: RunSpec, graph: Graph) -> dict[str, Any]:
