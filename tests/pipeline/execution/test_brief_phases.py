@@ -80,7 +80,7 @@ def test_one_brief_task_needs_no_thread(env: Any, ranges: Sequence[Task], *, bri
     assert phase.seen[-1] == "closed"
     assert env.executor.engines == {"cpu"}
     assert sum(load.tasks for load in env.metrics.loads().values()) == len(ranges)
-    assert env.run(phase).values == record.values, "what is finished is not done again"
+    assert env.run(phase).values == record.values, "finished work is not done again"
 
 
 def test_a_failure_is_raised_and_the_worker_closed(env: Any) -> None:

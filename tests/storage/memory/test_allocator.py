@@ -1,4 +1,4 @@
-"""The C library keeps freed memory only as long as it is told to: counted by the pages that are mapped anew."""
+"""The C library keeps freed memory inside the context alone: counted by the pages that are mapped anew."""
 
 import subprocess
 import sys
@@ -32,7 +32,7 @@ print(faults(nullcontext()), faults(keeping_freed_memory(2**25)), faults(nullcon
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only glibc is told")
+@pytest.mark.skipif(sys.platform != "linux", reason="only glibc has these limits")
 def test_freed_buffers_are_kept_for_the_next_ones_in_the_context_alone() -> None:
     """Buffers below the limit for mappings of their own are mapped once in the context, and each time outside of it."""
     done = subprocess.run([sys.executable, "-c", ROUNDS], capture_output=True, text=True, check=True, timeout=60)
