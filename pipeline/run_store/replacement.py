@@ -65,8 +65,7 @@ def take_place(new: RunPlace, target: RunPlace) -> None:
         If that cannot be done now; `complete_exchange` does it later.
     """
     try:
-        with target.lock_names():
-            _exchange(new, target)
+        target.with_names_locked(lambda: _exchange(new, target))
     except (InputError, OSError) as error:
         raise RunError(
             f"{new.store.where}: the run is done, and cannot take the place of {target.store.where} ({error}): the "
@@ -91,7 +90,8 @@ def complete_exchange(place: RunPlace) -> RunPlace:
     new = place.sibling(target.name + NEW)
     if not new.exists():
         return place
-    with target.lock_names():
+
+    def complete() -> RunPlace:
         try:
             if not _is_done(new):
                 return place
@@ -99,7 +99,9 @@ def complete_exchange(place: RunPlace) -> RunPlace:
         finally:
             new.close()
             target.close()
-    return target
+        return target
+
+    return target.with_names_locked(complete)
 
 
 def unfinished_replacement(place: RunPlace) -> RunPlace | None:

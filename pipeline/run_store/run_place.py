@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from longwall.pipeline.run_store.local_store import LocalStore
 from longwall.pipeline.run_store.manifest import status_of
@@ -22,9 +21,11 @@ from longwall.storage.remote.urls import is_url
 from longwall.storage.system.paths import missing_folders, remove_empty, user_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
 
     from longwall.pipeline.run_store.store import RunStore
+
+T = TypeVar("T")
 
 _FLEETING = frozenset({"memory"})
 """File systems whose files are gone when the process ends."""
@@ -103,9 +104,9 @@ class RunPlace(ABC):
             If one may be, or if this is no folder, or a link.
         """
 
-    def lock_names(self) -> AbstractContextManager[None]:
-        """Keep other processes from changing names beside the run meanwhile, where the place has locks."""
-        return nullcontext()
+    def with_names_locked(self, act: Callable[[], T]) -> T:
+        """Call a function; other processes change no names beside the run meanwhile, where the place has locks."""
+        return act()
 
     @abstractmethod
     def move_to(self, target: Self) -> None:
@@ -170,8 +171,8 @@ class LocalPlace(RunPlace):
     def close(self) -> None:
         """See `RunPlace`."""
         if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+            lock, self._lock = self._lock, None
+            os.close(lock)  # once: by then its number may belong to another file
 
     def require_idle(self) -> None:
         """See `RunPlace`."""
@@ -179,12 +180,11 @@ class LocalPlace(RunPlace):
             raise InputError(f"{self._folder}: this is not the folder of a run: remove it, or choose another run.name")
         self.hold()
 
-    @contextmanager
-    def lock_names(self) -> Iterator[None]:
+    def with_names_locked(self, act: Callable[[], T]) -> T:
         """See `RunPlace`."""
         lock = hold(self._folder.parent, wait=True)
         try:
-            yield
+            return act()
         finally:
             os.close(lock)
 

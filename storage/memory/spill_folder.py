@@ -3,6 +3,10 @@
 Runs may share `memory.spill`: each has a folder of its own inside and holds a lock on it, which the operating system
 drops when the process dies. Making or closing a folder removes those that no process holds any more. Folders
 come and go under a lock on their parent.
+
+A handler of signals may raise an exception behind any call, and then a cleanup may wait for the lock that the
+interrupted code held: while the exception lives, its traceback keeps what a generator holds. So a descriptor with a
+lock goes from the return of a function into a variable, and a `try` follows at once.
 """
 
 import fcntl
@@ -12,7 +16,6 @@ import shutil
 import threading
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from stat import S_ISDIR
 
@@ -47,7 +50,7 @@ class SpillFolder:
         self.advice = advice
         self.parent = user_path(parent).absolute()
         self._path: Path | None = None
-        self._lock = -1
+        self._lock: int | None = None
         self._made: set[Path] = set()
         self._mutex = threading.Lock()
 
@@ -61,7 +64,7 @@ class SpillFolder:
             If it cannot be made.
         """
         with self._mutex:
-            if self._path is None:
+            if self._path is None or self._lock is None:
                 try:
                     self._path = self._make()
                 except OSError as error:
@@ -108,36 +111,52 @@ class SpillFolder:
                 if not folder:
                     raise
                 continue
-            with _locked(self.parent) as there:
-                if there:
-                    _remove_abandoned(self.parent)
-                    path = self.parent / f"longwall-spill-{uuid.uuid4().hex[:12]}"
-                    path.mkdir()
-                    try:
-                        self._lock = hold(path)
-                    except OSError:
-                        path.rmdir()
-                        raise
-                    add_temporary(path)
-                    return path
+            there = _lock(self.parent)
+            if there is not None:
+                try:
+                    return self._make_in_parent()
+                finally:
+                    os.close(there)
+
+    def _make_in_parent(self) -> Path:
+        _remove_abandoned(self.parent)
+        path = self._path = self.parent / f"longwall-spill-{uuid.uuid4().hex[:12]}"  # `close` removes it from now on
+        path.mkdir()
+        try:
+            self._lock = hold(path)
+        except OSError:
+            path.rmdir()
+            raise
+        add_temporary(path)
+        return path
 
     def close(self) -> None:
         """Remove the folder and what is in it, and what killed runs left beside it; twice does no harm."""
-        with self._mutex, ExitStack() as held:
-            there = False
-            with suppress(OSError):  # without a lock, what is beside the folder stays
-                there = held.enter_context(_locked(self.parent))
-            if self._path is None and not there:
-                return
-            held.enter_context(undisturbed())
-            if self._path is not None:
-                shutil.rmtree(self._path, ignore_errors=True)
-                os.close(self._lock)
-                discard_temporary(self._path)
-                self._path = None
-            if there:
-                _remove_abandoned(self.parent)
-                remove_empty(sorted(self._made, reverse=True))  # the longest path first
+        with self._mutex:
+            try:
+                there = _lock(self.parent)
+            except OSError:  # without a lock, what is beside the folder stays
+                there = None
+            try:
+                if self._path is not None or there is not None:
+                    self._remove(alone=there is not None)
+            finally:
+                if there is not None:
+                    os.close(there)
+
+    @undisturbed()
+    def _remove(self, *, alone: bool) -> None:
+        """Remove the folder and, if `alone` says that the parent's lock is held, what no process needs beside it."""
+        if self._path is not None:
+            shutil.rmtree(self._path, ignore_errors=True)
+            discard_temporary(self._path)
+            self._path = None
+        if self._lock is not None:
+            lock, self._lock = self._lock, None
+            os.close(lock)  # once: by then its number may belong to another file
+        if alone:
+            _remove_abandoned(self.parent)
+            remove_empty(sorted(self._made, reverse=True))  # the longest path first
 
     def __enter__(self) -> "SpillFolder":
         return self
@@ -146,9 +165,8 @@ class SpillFolder:
         self.close()
 
 
-@contextmanager
-def _locked(folder: Path) -> Iterator[bool]:
-    """Hold the lock of a folder, and yield whether the folder is there.
+def _lock(folder: Path) -> int | None:
+    """Lock a folder and return the descriptor that holds the lock, or None if there is no such folder any more.
 
     Raises
     ------
@@ -158,12 +176,15 @@ def _locked(folder: Path) -> Iterator[bool]:
     try:
         lock = hold(folder, wait=True)
     except (FileNotFoundError, NotADirectoryError):
-        yield False
-        return
+        return None
     try:
-        yield _is_still(folder, lock)
-    finally:
+        if _is_still(folder, lock):
+            return lock
+    except BaseException:
         os.close(lock)
+        raise
+    os.close(lock)
+    return None
 
 
 def _is_still(folder: Path, lock: int) -> bool:
@@ -185,7 +206,7 @@ def hold(folder: Path, *, wait: bool = False) -> int:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except OSError:
+    except BaseException:
         os.close(descriptor)
         raise
     return descriptor
@@ -193,15 +214,23 @@ def hold(folder: Path, *, wait: bool = False) -> int:
 
 def abandoned_folders(parent: Path) -> list[Path]:
     """Return the spill folders in a folder of `memory.spill` that no process holds: those of killed runs."""
-    with _locked(parent) as there:
-        return list(_abandoned(parent)) if there else []
+    lock = _lock(parent)
+    try:
+        return [] if lock is None else list(_abandoned(parent))
+    finally:
+        if lock is not None:
+            os.close(lock)
 
 
 def remove_abandoned(parent: Path) -> None:
     """Remove the spill folders that no process holds."""
-    with _locked(parent) as there:
-        if there:
+    lock = _lock(parent)
+    try:
+        if lock is not None:
             _remove_abandoned(parent)
+    finally:
+        if lock is not None:
+            os.close(lock)
 
 
 def _remove_abandoned(parent: Path) -> None:

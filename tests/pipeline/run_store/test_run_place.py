@@ -70,8 +70,7 @@ class RunPlaceTests:
         place.store.create("manifest.json", DONE)
         place.store.create(TABLE, b"x")
         before, target = place.store.list(), place.sibling("two")
-        with place.lock_names():
-            place.move_to(target)
+        place.with_names_locked(lambda: place.move_to(target))
         assert target.store.list() == before
         assert not place.exists()
 
@@ -131,13 +130,15 @@ class TestLocalPlace(RunPlaceTests):
         entered = threading.Event()
 
         def enter() -> None:
-            with place.sibling("two").lock_names():
-                entered.set()
+            place.sibling("two").with_names_locked(entered.set)
 
-        with place.lock_names():
-            thread = threading.Thread(target=enter)
+        thread = threading.Thread(target=enter)
+
+        def change() -> None:
             thread.start()
             assert not entered.wait(0.1)
+
+        place.with_names_locked(change)
         thread.join(10)
         assert entered.is_set()
 

@@ -73,6 +73,48 @@ def fill(folder: SpillFolder) -> Path:
     return folder.path
 
 
+# Interrupted at one moment after another by an exception of a signal's handler, which lives until the folder is closed.
+INTERRUPT = """
+import fcntl, os, signal, sys
+from pathlib import Path
+from longwall.storage.memory.spill_folder import SpillFolder
+class Late(Exception):
+    pass
+def raise_late(number, frame):
+    raise Late
+def is_locked(folder):
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return False
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+parent, closes = Path(sys.argv[1]), sys.argv[2] == "closes"
+signal.signal(signal.SIGALRM, raise_late)
+struck = 0
+for microseconds in [*range(1, 400), *range(1, 400)]:
+    folder = SpillFolder(parent)
+    if closes:
+        folder.path
+    try:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, microseconds * 1e-6)
+            folder.close() if closes else folder.path
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except (Late, OSError):  # shutil.rmtree may close a descriptor twice then
+        struck += 1
+        assert not is_locked(parent), f"after {microseconds} microseconds the parent stays locked"
+        folder.close()
+    else:
+        folder.close()
+    assert not any(parent.iterdir())
+print(struck)
+"""
+
+
 def test_nothing_is_made_before_something_is_spilled(tmp_path):
     with SpillFolder(tmp_path / "spill"):
         assert names(tmp_path) == []
@@ -200,6 +242,14 @@ def test_a_run_killed_at_any_moment_leaves_nothing_for_long(tmp_path):
     assert process.returncode == 0, "the process was killed at every moment: raise the range"
     assert moment > 8
     assert left == {}
+
+
+@pytest.mark.parametrize("where", ["makes", "closes"])
+def test_an_interrupt_at_any_moment_leaves_no_lock(tmp_path, where):
+    script = [sys.executable, "-c", INTERRUPT, str(tmp_path), where]
+    done = subprocess.run(script, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 10
 
 
 def test_a_run_that_spills_nothing_clears_what_killed_runs_left(tmp_path):
