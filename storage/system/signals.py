@@ -17,6 +17,8 @@ from longwall.storage.errors import InputError, RunError
 from longwall.storage.system.first_signals import ENDING, PYTHONS, leave
 from longwall.storage.system.plain_text import harmless_lines
 
+_Handler = Callable[[int, FrameType | None], None]
+
 _COMPILING = "numba:compiler_lock"  # a thread takes the lock, or frees it
 _CALLBACKS = "_raw_object_cache_"  # of llvmlite
 _IMPORTS, _CALLS_DEEP = "<frozen importlib", 4  # files of Python's own; the locks of modules call what is no deeper
@@ -27,7 +29,8 @@ _last = signal.SIGINT
 _raised = False  # one of the signals raised KeyboardInterrupt, since `interrupting` was entered
 _holding = False  # see `held_back`
 _held = False  # a signal came meanwhile
-_in_place: list[Callable[[int, FrameType | None], None]] = []  # handlers of `_handled`, the innermost last
+_handlers: list[_Handler] = []  # of contexts that have not ended, the innermost last
+_before: dict[signal.Signals, Any] = {}  # the handlers in whose place `_dispatch` is
 
 
 def last_signal() -> signal.Signals:
@@ -142,10 +145,6 @@ def interrupting() -> Iterator[None]:
         return
     _last = signal.SIGINT
     _raised = False
-    ours = (*PYTHONS, leave)
-    taken = {number: signal.getsignal(number) for number in ENDING if signal.getsignal(number) in ours}
-    for number in taken:
-        signal.signal(number, _raise)
     report = sys.unraisablehook
 
     def report_before_a_signal(failure: "sys.UnraisableHookArgs") -> None:
@@ -154,13 +153,11 @@ def interrupting() -> Iterator[None]:
 
     sys.unraisablehook = report_before_a_signal
     try:
-        yield
+        with _handled(_raise, (*PYTHONS, leave)):
+            yield
     finally:
         if sys.unraisablehook is report_before_a_signal:  # else `ignore` was called
             sys.unraisablehook = report
-        for number, was in taken.items():
-            if signal.getsignal(number) is _raise:  # else `ignore` was called
-                signal.signal(number, was)
 
 
 @contextmanager
@@ -306,30 +303,53 @@ def undisturbed() -> Iterator[None]:
 
 def ignore() -> None:
     """Take none of the signals any more: all is said, and Python's own end would end in a traceback."""
-    for number in _ours():
-        signal.signal(number, signal.SIG_IGN)
+    for number in ENDING if _in_main_thread() else ():
+        if signal.getsignal(number) in (signal.default_int_handler, _dispatch):
+            signal.signal(number, signal.SIG_IGN)
     if _raised:
         sys.unraisablehook = lambda failure: None  # noqa: ARG005 - the hook's signature
 
 
 @contextmanager
-def _handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    before = {number: signal.signal(number, handler) for number in _ours()}
-    _in_place.append(handler)
+def _handled(handler: _Handler, replacing: tuple[object, ...] = (signal.default_int_handler,)) -> Iterator[None]:
+    """Have a function handle the signals that have one of these handlers, or that a context around this one handles.
+
+    An exception of a user's handler may leave a context without its end, which comes once the exception is gone. Then
+    this context is not the innermost one any more: so each has its entry, which goes whenever it may, and `_dispatch`
+    calls the last one. Signals belong to the main thread; in others nothing is done.
+    """
+    if not _in_main_thread():
+        yield
+        return
+
+    def entry(number: int, frame: FrameType | None) -> None:  # its own, where two contexts have the same function
+        handler(number, frame)
+
     try:
+        _handlers.append(entry)
+        for number in ENDING:
+            if signal.getsignal(number) in replacing:
+                _before[number] = signal.getsignal(number)
+                signal.signal(number, _dispatch)
         yield
     finally:
-        _in_place.remove(handler)
-        for number, was in before.items():
-            signal.signal(number, was)
+        _handlers.remove(entry)  # first and in one call: an exception may come behind any
+        if not _handlers:
+            for number, was in _before.items():
+                if signal.getsignal(number) is _dispatch:  # else `ignore` was called, or a user's `signal.signal`
+                    signal.signal(number, was)
 
 
-def _ours() -> list[signal.Signals]:
-    """Return those that raise KeyboardInterrupt here: they belong to the main thread, and to a caller with handlers."""
-    if not _in_main_thread():
-        return []
-    ours = (signal.default_int_handler, _raise, *_in_place)
-    return [number for number in ENDING if signal.getsignal(number) in ours]
+def _dispatch(number: int, frame: FrameType | None) -> None:
+    if _handlers:
+        _handlers[-1](number, frame)
+        return
+    was = _before[signal.Signals(number)]  # an exception of a user's handler came while it was put back
+    signal.signal(number, was)
+    if callable(was):
+        was(number, frame)
+    else:
+        signal.raise_signal(number)
 
 
 def _in_main_thread() -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -253,6 +254,23 @@ def test_a_device_without_room_for_a_context_is_full(
     assert isinstance(raised.value, DeviceFull) == full
     if not full:
         assert str(raised.value) == "CUDA does not work here: cudaErrorMemoryAllocation: out of memory"
+
+
+def test_an_exception_of_a_users_handler_stays_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def handle(number: int, frame: object) -> None:
+        raise TimeoutError("this took too long")
+
+    cupy = FakeDevice()
+    monkeypatch.setattr(device, "_place_cache", lambda: tmp_path)
+    monkeypatch.setattr(device, "_recall_toolkit", lambda folder: None)
+    monkeypatch.setattr(cupy, "zeros", lambda *_: signal.raise_signal(signal.SIGUSR1))
+    monkeypatch.setitem(sys.modules, "cupy", cupy)  # type: ignore[arg-type]
+    before = signal.signal(signal.SIGUSR1, handle)
+    try:
+        with pytest.raises(TimeoutError, match="this took too long"):
+            device.open_device()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 def test_cupy_says_why_the_driver_counts_no_devices(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 import ctypes
 import os
+import signal
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -225,8 +227,16 @@ def _reasons() -> Iterator[None]:
     except EngineUnavailable:
         raise
     except Exception as reason:  # CuPy raises different types for a missing driver, library or device.
+        if _of_a_handler(reason):
+            raise
         fault = fault_of(int(getattr(reason, "status", 0)), "")
         if isinstance(fault or reason, MemoryError):  # not even a context has room
             raise DeviceFull from None
         text = str(reason).strip().splitlines() or [repr(reason)]
         raise EngineUnavailable(f"CUDA does not work here: {text[0]}") from None
+
+
+def _of_a_handler(error: Exception) -> bool:
+    """Say whether a handler of signals raised an exception, such as one of a user that ends what takes too long."""
+    handlers = [getattr(signal.getsignal(number), "__code__", None) for number in signal.valid_signals()]
+    return any(frame.f_code in handlers for frame, _ in traceback.walk_tb(error.__traceback__))
