@@ -64,6 +64,15 @@ def test_a_loop_may_go_over_the_rows_from_the_last_one_on(monkeypatch):
     assert list(reversed(table)) == [{"a": number, "b": "abcdefghij"[number]} for number in range(9, -1, -1)]
 
 
+def test_numbers_are_those_of_rows():
+    table = numbered(3)
+    assert table[0] == {"c0": 0, "c1": 1}
+    assert table[-1] == list(table)[-1] == {"c0": 2, "c1": 3}
+    for number in (3, -4):
+        with pytest.raises(IndexError):
+            table[number]
+
+
 def test_matches_name_the_calls_to_use_in_place_of_their_length():
     found = longwall.match(longwall.example("karate"), "triangle")
     for ask in (len, bool):
@@ -190,7 +199,7 @@ def test_tables_are_as_arrow_tables_were(motifs):
     assert motifs.shape == (2, 4)
     assert motifs.column_names == arrow.column_names
     assert motifs.schema == arrow.schema
-    assert motifs["count"] == motifs[3] == motifs.column("count") == arrow["count"]
+    assert motifs["count"] == motifs.column(3) == motifs.column("count") == arrow["count"]
     assert motifs.columns == list(arrow.columns)
     assert "count" in motifs
     assert "counts" not in motifs
