@@ -96,12 +96,11 @@ class MaximalCliquesPlan(CountPlan):
         return CliquesPerVertex(CountMaximalCliquesOfVertices(self.min_size), 0.0)
 
     def _by_size(self, env: Coordinator) -> list[int]:
-        limit = env.spec.limit
-        if limit is None:
+        if self.query.limit is None:
             found: list[int] = self._sizes.run(env)
             return found
         began = time.perf_counter()
-        counts = CliquesUpTo(self.min_size, limit).run(env)
+        counts = CliquesUpTo(self.min_size, self.query.limit).run(env)
         env.metrics.record(_STAGE, 0, env.graph.num_vertices, sum(counts), time.perf_counter() - began)
         return counts
 
