@@ -294,16 +294,20 @@ __attribute__((noinline)) void check_elsewhere(Address address, unsigned bytes, 
   fail_access(address, bytes, what, reinterpret_cast<Address>(code));
 }
 
+inline bool on_stack(Address address) {
+  return current && address - reinterpret_cast<Address>(current->stack) < Stacks::kUsable;
+}
+
 // Shared memory is no part of what the map says is valid: it belongs to one block.
 inline void check(const void* word, unsigned bytes, const char* what, void* code) {
   const Address address = reinterpret_cast<Address>(word);
-  if (memory.holds(address, bytes)) return;
-  if (current && address - reinterpret_cast<Address>(current->stack) < Stacks::kUsable) return;
+  if (memory.holds(address, bytes) || on_stack(address)) return;
   check_elsewhere(address, bytes, what, code);
 }
 
+// On a stack the compiler joins stores of neighbours, wherever they lie.
 inline void check_aligned(const void* word, unsigned bytes, const char* what, void* code) {
-  if (reinterpret_cast<Address>(word) % bytes && current)
+  if (reinterpret_cast<Address>(word) % bytes && current && !on_stack(reinterpret_cast<Address>(word)))
     fail_access(reinterpret_cast<Address>(word), bytes, "a misaligned access", reinterpret_cast<Address>(code));
   check(word, bytes, what, code);
 }

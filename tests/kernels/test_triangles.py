@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from oriented import orient
 
+from longwall.kernels.cuda.local_counts import reverse_adjacency
 from longwall.kernels.cuda.local_counts import triangles as cuda_triangles
 from longwall.kernels.interface.engine import Engine
 from longwall.stages.source import host_arrays
@@ -51,11 +52,13 @@ def test_triangles_of_arcs_to_some_vertices(name: str, oriented: bool, engine: E
 
 
 @pytest.mark.parametrize("short", [0, 1000])
+@pytest.mark.parametrize("long_tasks", [1e-9, 64])
 @pytest.mark.parametrize("name", list(GRAPHS))
 def test_triangles_of_long_ranges_by_warps_and_by_blocks(
-    name: str, short: int, engine: Engine, monkeypatch: pytest.MonkeyPatch
+    name: str, long_tasks: float, short: int, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cuda_triangles, "_SHORT", short)
+    monkeypatch.setattr(reverse_adjacency, "_LONG_TASKS", long_tasks)  # few, so that tasks are long
     graph = GRAPHS[name]()
     counter = engine.kernels.triangle_counter(engine.device, engine.load(host_arrays(graph)), 1 << 28)
     arcs, expected = 2 * graph.num_edges, triangles(graph)

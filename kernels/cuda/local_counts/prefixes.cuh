@@ -34,30 +34,42 @@ struct LargerArcs {
     high = range.end < num_vertices ? range.end : 0;
   }
 
+  // Where no larger vertex counts than `high`, no smaller one behind it has an arc that counts.
   DEVICE ArcTasks tasks(i64 size, i64 words, u32* next, const u32* stop) const {
-    if (ptr) return {ptr[0], ptr[number], size, words, next, stop};
+    if (ptr) return {ptr[0], ptr[high ? max(min(high - base, number), i64(0)) : number], size, words, next, stop};
     // The host does not know how many there are: all blocks should have some.
     const i64 all = static_cast<i64>(*number_of_pairs);
     size = min(max(all / (gridDim.x * kPrefixTasks), i64(32)), size);
     return {0, all, size, words, next, stop};
   }
 
-  // The ends of the thread's arc of a block's, which are from to to - 1; false if there is none that counts.
-  DEVICE bool ends(i64 from, i64 to, u32& u, u32& v) const {
+  // Whether the thread's arc of a block's, which are from to to - 1, leads to a vertex v that may count.
+  DEVICE bool leads(i64 from, i64 to, u32& v) const {
+    const i64 arc = from + threadIdx.x;
+    if (arc >= to) return false;
+    v = ptr ? vertices[arc - ptr[0]] : static_cast<u32>(pairs[arc] >> 32);
+    return v >= low && (!high || v < high);
+  }
+
+  // The row of an arc, by a warp: one of those from `row` on, and probably of the first `length` of these.
+  DEVICE i64 row_of(i64 arc, i64 row, i64 length) const {
+    for (;; length <<= 5) {
+      const i64 some = min(length, number + 1 - row), found = warp_lower_bound(ptr + row, some, arc + 1);
+      if (found < some || row + some > number) return row + found - 1;
+    }
+  }
+
+  // The smaller end of the thread's arc of a block's, as above, which is in one of the rows first to last; false if there
+  // is none.
+  DEVICE bool starts(i64 from, i64 first, i64 last, u32& u) const {
     const i64 arc = from + threadIdx.x;
     if (!ptr) {
-      if (arc >= to) return false;
       u = static_cast<u32>(pairs[arc]);
-      v = static_cast<u32>(pairs[arc] >> 32);
-    } else {
-      const i64 begin = warp_lower_bound(ptr, number + 1, from + 1) - 1, end = warp_lower_bound(ptr, number + 1, to) - 1;
-      if (arc >= to) return false;
-      const i64 x = begin + lower_bound(ptr + begin, end - begin + 1, arc + 1) - 1;
-      if (arc < split[x]) return false;
-      u = static_cast<u32>(base + x);
-      v = vertices[arc - ptr[0]];
+      return true;
     }
-    return v >= low && (!high || v < high);
+    const i64 x = first + lower_bound(ptr + first, last - first + 1, arc + 1) - 1;
+    u = static_cast<u32>(base + x);
+    return arc >= split[x];
   }
 };
 
@@ -71,20 +83,25 @@ struct Prefix {
 };
 static_assert(sizeof(Prefix) == kPrefixBytes);
 
-constexpr int kMostPrefixes = 32 * kWarps;  // of a task: one for each thread of a block
+constexpr int kMostPrefixes = 32 * kWarps;  // that a block takes at once: one for each thread
 constexpr int kPrefixWords = kPrefixControlWords + kMostPrefixes * kPrefixBytes / 4;
 
 // The bitmap of a block, and what is behind it.
 DEVICE u32* prefix_bits() { return dynamic_shared + kPrefixWords; }
 
 // Bring the prefixes of the arcs from to to - 1 to shared memory, by a block, in the order of u; kind.wants(prefix) says, of
-// each, whether it counts, and may note something. Returns how many do.
+// each, whether it counts, and may note something. Returns how many do. `row` is that of `from` or one before it, and
+// becomes that of to - 1 where the block looks for it.
 template <typename Kind>
-DEVICE int take_prefixes(const Rows& rows, const LargerArcs& larger, i64 from, i64 to, Kind& kind) {
+DEVICE int take_prefixes(const Rows& rows, const LargerArcs& larger, i64 from, i64 to, i64& row, Kind& kind) {
   const int warp = warp_in_block(), lane = lane_id();
   Prefix* prefixes = reinterpret_cast<Prefix*>(dynamic_shared + kPrefixControlWords);
   Prefix own = {nullptr, nullptr, 0, 0, 0, 0, 0};
-  bool wanted = larger.ends(from, to, own.u, own.v);
+  bool wanted = larger.leads(from, to, own.v);
+  if (!__syncthreads_or(wanted)) return 0;
+  const i64 last = larger.ptr ? larger.row_of(to - 1, row, 32) : 0;
+  wanted = wanted && larger.starts(from, row, last, own.u);
+  row = last;
   if (wanted) {
     const List list = list_of(rows, own.v), others = list_of(rows, own.u);
     own.entries = list.entries;
@@ -115,20 +132,27 @@ DEVICE void for_prefixes(const Rows& rows, const LargerArcs& larger, const ArcTa
   const Prefix* prefixes = reinterpret_cast<const Prefix*>(dynamic_shared + kPrefixControlWords);
   u32 *bits = prefix_bits(), *before = bits + tasks.words;
   for (i64 w = threadIdx.x; w < tasks.words; w += blockDim.x) bits[w] = 0;
+  i64 from = 0, to = 0, row = 0;
   for (;;) {
-    __syncthreads();
-    if (threadIdx.x == 0) dynamic_shared[0] = load_volatile(tasks.stop) ? kNoVertex : atomicAdd(tasks.next, 1u);
-    __syncthreads();
-    const i64 from = tasks.first + dynamic_shared[0] * tasks.size, to = min(from + tasks.size, tasks.last);
-    if (from >= tasks.last) return;
-    const int number = take_prefixes(rows, larger, from, to, kind);
+    if (from >= to) {
+      __syncthreads();
+      if (threadIdx.x == 0) dynamic_shared[0] = load_volatile(tasks.stop) ? kNoVertex : atomicAdd(tasks.next, 1u);
+      __syncthreads();
+      from = tasks.first + dynamic_shared[0] * tasks.size;
+      if (from >= tasks.last) return;
+      to = min(from + tasks.size, tasks.last);
+      if (larger.ptr) row = larger.row_of(from, row, larger.number + 1);
+    }
+    const i64 some = min(from + kMostPrefixes, to);
+    const int number = take_prefixes(rows, larger, from, some, row, kind);
+    from = some;
     for (int begin = 0, end = 0; begin < number; begin = end) {
       const u32 u = prefixes[begin].u;
       for (u32 same = kAll; same == kAll; end += __popc(same))
         same = __ballot_sync(kAll, end + lane < number && prefixes[end + lane].u == u);
-      const Row row = {prefixes[begin].own, prefixes[begin].length};
-      if (row.length > kFew && end - begin >= kWarps) {
-        const Bitmap<PLACES> place = fill_bitmap<PLACES>(row, tasks.words, bits, before);
+      const Row own = {prefixes[begin].own, prefixes[begin].length};
+      if (own.length > kFew && end - begin >= kWarps) {
+        const Bitmap<PLACES> place = fill_bitmap<PLACES>(own, tasks.words, bits, before);
         __syncthreads();
         for (int i = begin + warp; i < end; i += kWarps) kind.scan(prefixes[i], place, true);
         __syncthreads();
@@ -137,7 +161,7 @@ DEVICE void for_prefixes(const Rows& rows, const LargerArcs& larger, const ArcTa
         __syncthreads();
       } else {
         for (int i = begin; i < end; ++i)
-          if (i % kWarps == warp) kind.scan(prefixes[i], row, false);
+          if (i % kWarps == warp) kind.scan(prefixes[i], own, false);
       }
     }
   }
