@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from longwall.kernels.interface.engine import Put
     from longwall.pipeline.execution.second_engine import SecondEngine
     from longwall.storage.graph.graph import Graph
-    from longwall.storage.graph.graph_data import Ahead, NewArray
+    from longwall.storage.graph.graph_data import Ahead, NewAdjacency
     from longwall.storage.graph.graph_store import GraphTooLarge
     from longwall.storage.mapping.mapped_arrays import MappedArrays
     from longwall.storage.memory.resources import Resources
@@ -138,7 +138,7 @@ def read_graph(
     spec: RunSpec,
     observer: Observer,
     resources: Resources,
-    adjacency: NewArray | None = None,
+    adjacency: NewAdjacency | None = None,
     streaming: Streaming = Streaming(),  # noqa: B008 - a tuple
 ) -> Graph:
     """Read, open or generate the data graph of a config, for the engine; it is reserved in the host's budget.
@@ -166,7 +166,7 @@ def read_graph(
 
 
 def _read_or_stream(
-    spec: RunSpec, observer: Observer, resources: Resources, adjacency: NewArray | None, streaming: Streaming
+    spec: RunSpec, observer: Observer, resources: Resources, adjacency: NewAdjacency | None, streaming: Streaming
 ) -> Graph:
     from longwall.pipeline.execution.device_graph import NEED_LESS
     from longwall.storage.graph.graph_store import GraphTooLarge, open_store
@@ -220,7 +220,7 @@ def _read_graph(
     spec: RunSpec,
     observer: Observer,
     resources: Resources,
-    adjacency: NewArray | None,
+    adjacency: NewAdjacency | None,
     files: MappedArrays,
     most: int | None,
 ) -> Graph:

@@ -34,7 +34,7 @@ from longwall.pipeline.execution.environment import Metrics
 from longwall.pipeline.execution.thread_executor import RANGES
 from longwall.storage.errors import RunError
 from longwall.storage.graph.graph import Graph
-from longwall.storage.graph.graph_data import NewArray
+from longwall.storage.graph.graph_data import NewAdjacency
 from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.observer import NullObserver, Observer
 from longwall.storage.streaming.stored_graph import StoredGraph
@@ -86,7 +86,7 @@ class ComingCluster:
         self._stored = False
 
     @property
-    def adjacency(self) -> NewArray | None:
+    def adjacency(self) -> NewAdjacency | None:
         """Makes the array of the neighbours, if it is shared."""
         return None if self._sharer is None else self._sharer.array
 

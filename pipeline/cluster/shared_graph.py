@@ -60,8 +60,8 @@ class GraphSharer:
         self._made: list[MappedFile] = []
         self._mapped: dict[str, int] = {}
 
-    def array(self, length: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Make an empty array in shared memory; see :data:`longwall.storage.graph.graph.NewArray`."""
+    def array(self, length: int, dtype: np.dtype[Any], _beside: int | None = None, /) -> NDArray[Any]:
+        """Make an empty array in shared memory; see :class:`longwall.storage.graph.graph_data.NewAdjacency`."""
         return np.asarray(self._new(length * dtype.itemsize)).view(dtype)
 
     def share(self, graph: Graph, host: MemoryBudget) -> SharedGraph:

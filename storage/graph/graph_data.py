@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,20 @@ if TYPE_CHECKING:
 
 NewArray = Callable[[int, np.dtype[Any]], npt.NDArray[Any]]
 """Makes an empty array of a length and a type."""
+
+
+class NewAdjacency(Protocol):
+    """Makes an empty array for neighbours; `beside`: bytes of the other arrays that kernels read, None if unknown."""
+
+    def __call__(self, length: int, dtype: np.dtype[Any], beside: int | None = None, /) -> npt.NDArray[Any]:
+        """See above."""
+
+
+def in_memory(length: int, dtype: np.dtype[Any], beside: int | None = None, /) -> npt.NDArray[Any]:  # noqa: ARG001
+    """Make an array in plain memory, wherever kernels will work."""
+    return np.empty(length, dtype)
+
+
 Ahead = Callable[[Mapping[str, Any]], AbstractContextManager[Mapping[str, Put]]]
 """Takes the arrays of a graph before they are filled, None for one that it lacks; returns takers of their pieces."""
 

@@ -15,13 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.kernels.interface.engine import Put
+from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS
 from longwall.storage.arrays import layout
 from longwall.storage.arrays.array_hash import ArrayHash
 from longwall.storage.arrays.array_reader import StoredArray
 from longwall.storage.errors import InputError, StillNeeded
 from longwall.storage.graph.graph import Graph
 from longwall.storage.graph.graph_checks import Facts, GraphChecks, check_distinct, check_names_distinct
-from longwall.storage.graph.graph_data import Ahead, NewArray, no_copies
+from longwall.storage.graph.graph_data import Ahead, NewAdjacency, in_memory, no_copies
 from longwall.storage.graph.graph_sink import HASHED, Array, content_hash
 from longwall.storage.graph.info import id_facts, named_labels, note_facts
 from longwall.storage.graph.row_checks import RowChecks, check_sum
@@ -67,7 +68,7 @@ class GraphTooLarge(StillNeeded):
 def open_store(
     path: str | Path,
     host: MemoryBudget | None = None,
-    adjacency: NewArray = np.empty,
+    adjacency: NewAdjacency = in_memory,
     ahead: Ahead = no_copies,
     files: "MappedArrays | None" = None,
     most: int | None = None,
@@ -357,7 +358,7 @@ class StoreReader:
         self._pool.shutdown(cancel_futures=True)
 
 
-def _load(reader: StoreReader, adjacency: NewArray, ahead: Ahead, files: "MappedArrays | None") -> Graph:
+def _load(reader: StoreReader, adjacency: NewAdjacency, ahead: Ahead, files: "MappedArrays | None") -> Graph:
     """Read all arrays of a store, each block decoded where it will stay; parameters as of `open_store`.
 
     Raises
@@ -366,9 +367,13 @@ def _load(reader: StoreReader, adjacency: NewArray, ahead: Ahead, files: "Mapped
         If they are no graph, or another one than the store says.
     """
     arrays: dict[str, Any] = dict.fromkeys(DTYPES)
+    beside = sum(reader.stored[name].layout.nbytes for name in VERTEX_ARRAYS if name in reader.stored)
     for name, stored in reader.stored.items():
-        new = files.array if files is not None else adjacency if name == "indices" else np.empty
-        arrays[name] = new(stored.layout.length, np.dtype(stored.layout.dtype))
+        shape = stored.layout.length, np.dtype(stored.layout.dtype)
+        if files is not None:
+            arrays[name] = files.array(*shape)
+        else:
+            arrays[name] = adjacency(*shape, beside) if name == "indices" else np.empty(*shape)
     with ahead(arrays) as puts:
         for name in reader.stored:
             if name == "split":

@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Graph
-from longwall.storage.graph.graph_data import Ahead, NewArray, no_copies
+from longwall.storage.graph.graph_data import Ahead, NewAdjacency, in_memory, no_copies
 from longwall.storage.graph.graph_store import open_store
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.graph.store_header import is_store
@@ -133,7 +131,7 @@ def load_graph(
     file_format: str | None = None,
     table: TableOptions = _FOUND,
     resources: Resources | None = None,
-    adjacency: NewArray = np.empty,
+    adjacency: NewAdjacency = in_memory,
     ahead: Ahead = no_copies,
     files: MappedArrays | None = None,
     most: int | None = None,

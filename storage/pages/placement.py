@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from longwall.kernels.interface.engine import COPY_BUFFER, WORTH_BUFFERS, Engine, EngineUnavailable, Put, ShortOfMemory
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, Access, GraphArrays
 from longwall.storage.errors import InputError
-from longwall.storage.graph.graph_data import Ahead, NewArray
+from longwall.storage.graph.graph_data import Ahead, NewAdjacency
 from longwall.storage.memory.machine_budget import require
 from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 from longwall.storage.memory.resources import Resources
@@ -25,7 +25,8 @@ _BUFFERS, _BUFFERS_SHARE = (
     32,
     8,
 )  # in `COPY_BUFFER`, for copies to a device: most of them, and their part of what is free
-_WHOLE_SHARE = 2  # of the adjacency, that a graph takes in all: more only with less than 5 neighbours per vertex
+# Of the adjacency, that a graph of unknown size takes in all: more only with less than 5 neighbours per vertex.
+_WHOLE_SHARE = 2
 # Of what is left, that the page cache has at most: what is read of other pages comes once and in page order, so that
 # longer chunks of rows, with fewer launches and fewer lists to read
 # again, are worth more than more pages. Extension by edges reads whole lists, and gains more from the cache.
@@ -145,15 +146,15 @@ def _buffers(host: MemoryBudget, size: int) -> Iterator[int]:
         yield reserved.size
 
 
-def adjacency_maker(resources: Resources, wanted: Wanted) -> NewArray:
+def adjacency_maker(resources: Resources, wanted: Wanted) -> NewAdjacency:
     """Make arrays for adjacencies that need no copy where they will probably be; parameters as of `place_graph`."""
 
-    def make(length: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-        engine, available = resources.engine, resources.device_bytes()
+    def make(length: int, dtype: np.dtype[Any], beside: int | None = None, /) -> NDArray[Any]:
+        engine, available, size = resources.engine, resources.device_bytes(), length * dtype.itemsize
         if available is None:
             return np.empty(length, dtype)
-        # What else belongs to the graph is not known yet; managed memory can be copied to the device as well.
-        access = _access(engine, _WHOLE_SHARE * length * dtype.itemsize, wanted, available)
+        # Managed memory can be copied to the device as well, but takes a third longer to be written.
+        access = _access(engine, _WHOLE_SHARE * size if beside is None else size + beside, wanted, available)
         with engine.faults():
             return engine.paging.host_array(length, dtype, access)
 

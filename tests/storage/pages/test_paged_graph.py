@@ -14,6 +14,7 @@ from conftest import set_page_size
 from engines import make_engine
 
 from longwall.kernels.cpu.engine import CpuEngine, NoPaging
+from longwall.kernels.cuda.runtime.host_memory import is_managed
 from longwall.kernels.interface.engine import ShortOfMemory
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, GraphArrays
 from longwall.kernels.interface.kcliques import ALL_SIZES, cliques_of_leaves
@@ -25,6 +26,9 @@ from longwall.stages.extension.planned import extend_planned
 from longwall.stages.source import arc_reads, edge_source, host_arrays
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
+from longwall.storage.graph.graph_store import open_store
+from longwall.storage.graph.store_writer import write_graph
+from longwall.storage.memory.resources import EngineChoice, open_resources
 from longwall.storage.pages.paged_graph import (
     GraphPages,
     frame_bytes,
@@ -33,6 +37,7 @@ from longwall.storage.pages.paged_graph import (
     page_bytes,
     state_bytes,
 )
+from longwall.storage.pages.placement import access_of, adjacency_maker
 from longwall.storage.tables.embedding_table import EmbeddingTable
 
 ACCESS = ["adaptive", "managed", "zero-copy"]
@@ -160,6 +165,20 @@ def test_an_adjacency_that_was_made_for_it_is_not_copied(access: Any) -> None:
         assert engine.host_copy(host, access, ["indptr"]) == host.split.nbytes + host.labels.nbytes
         long = replace(other, indices=np.zeros(2 << 20, np.uint32))
         assert engine.host_copy(long, "zero-copy") == 0
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("part", "access"), [(1.0, "adaptive"), (1.6, "resident")])
+def test_a_store_is_in_plain_memory_if_the_device_holds_the_graph(part: float, access: Any, tmp_path: Path) -> None:
+    write_graph(generate("rmat", seed=6, scale=8, edge_factor=16), tmp_path / "store")
+    whole = host_arrays(open_store(tmp_path / "store"))
+    size = whole.indices.nbytes + sum(getattr(whole, name).nbytes for name in whole.vertex_arrays)
+    assert part * 0.75 * size < 2 * whole.indices.nbytes  # an adjacency alone does not tell that the graph is small
+    chosen = EngineChoice("cuda")
+    with open_resources(device=int(part * size * 64 / 63), spill=tmp_path / "spill", engine=chosen) as resources:
+        graph = open_store(tmp_path / "store", resources.host, adjacency_maker(resources, "auto"))
+        assert access_of(host_arrays(graph), resources, "auto") == access
+        assert is_managed(graph.indices) == (access == "adaptive")
 
 
 ORIGIN = 10**9
