@@ -66,6 +66,8 @@ class OrientedCopy:
 
     def wait(self, arcs: int | None = None) -> None:
         """Wait until a given number of arcs, from the first on, are there; None: all of them."""
+        if self._done >= self._ends.size:
+            return
         last = self._ends.size if arcs is None else int(np.searchsorted(self._ends, arcs)) + 1
         while self._done < min(last, self._ends.size):
             self._copies[self._done // _PARTS_AT_ONCE].result()

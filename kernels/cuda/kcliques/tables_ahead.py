@@ -12,7 +12,8 @@ Array = Any  # a CuPy array
 
 Tables = tuple[Array, Array, int]  # their words, where each begins, and the first vertex that has one
 
-# Of the memory: for tables, where each begins, and arcs from their smaller ends; the rest lists the tasks of blocks.
+# Of the memory: for tables, where each begins, and arcs from their smaller ends, or more tables if the graph has these;
+# the rest lists the tasks of blocks.
 _WORDS_SHARE, _STARTS_SHARE, _ARCS_SHARE = 5 / 8, 1 / 8, 1 / 8
 _START_BYTES = 16  # with what is needed to add them up
 _FROM = 1 << 20  # arcs of a graph that is worth the launches
@@ -81,7 +82,7 @@ class TablesAhead:
 
     def __init__(self, device: Device, graph: GraphArrays, least: int, memory: int):
         self._device, self._graph, self._least = device, graph, least
-        self._capacity = int(_WORDS_SHARE * memory) // WORD_BYTES
+        self._capacity = int((_WORDS_SHARE + (0 if graph.oriented else _ARCS_SHARE)) * memory) // WORD_BYTES
         self._most = int(_STARTS_SHARE * memory) // _START_BYTES
         self._reverse = ReverseAdjacency(device, graph, int(_ARCS_SHARE * memory), least) if graph.oriented else None
         self._words = self._starts = device.xp.empty(0, device.xp.uint32)

@@ -41,15 +41,33 @@ extern "C" __global__ void __launch_bounds__(256)
               [&](u32, u32 u) { atomicAdd(&counts[u - low], 1u); });
 }
 
-// Change what was counted to where the arcs of each vertex begin, from `base` on, one vertex behind the other in no order;
-// `all`, which is 0, to how many there are.
-extern "C" __global__ void __launch_bounds__(256) start_reverse(u32* counts, i64 number, u64 base, u64* all) {
+// Change what was counted to where the arcs of each vertex begin. The vertices are in ranges: of each, the first one, and
+// where the arcs begin that lead to it, one vertex behind the other in no order; `all`, zeros, becomes how many these are.
+extern "C" __global__ void __launch_bounds__(256)
+    start_reverse(u32* counts, i64 number, i64 first_0, i64 base_0, i64 first_1, i64 base_1, i64 first_2, i64 base_2,
+                  i64 first_3, i64 base_3, i64 first_4, i64 base_4, i64 first_5, i64 base_5, i64 first_6, i64 base_6,
+                  i64 first_7, i64 base_7, u64* all) {
+  const i64 firsts[kVertexRanges] = {first_0, first_1, first_2, first_3, first_4, first_5, first_6, first_7};
+  const i64 bases[kVertexRanges] = {base_0, base_1, base_2, base_3, base_4, base_5, base_6, base_7};
   const i64 threads = static_cast<i64>(gridDim.x) * blockDim.x;
   for (i64 begin = static_cast<i64>(blockIdx.x) * blockDim.x + 32 * warp_in_block(); begin < number; begin += threads) {
     const i64 x = begin + lane_id();
     const u32 own = x < number ? counts[x] : 0;
+    int range = 0;
+    i64 base = bases[0];
+#pragma unroll
+    for (int k = 1; k < kVertexRanges; ++k) {
+      if (x < firsts[k]) continue;
+      range = k;
+      base = bases[k];
+    }
+    const int first_range = __shfl_sync(kAll, range, 0), last_range = __shfl_sync(kAll, range, 31);
+    if (first_range != last_range) {
+      if (own) counts[x] = static_cast<u32>(base + atomicAdd(&all[range], static_cast<u64>(own)));
+      continue;
+    }
     const u32 upto = warp_prefix_sum(own);
-    u64 start = lane_id() == 31 && upto ? atomicAdd(all, static_cast<u64>(upto)) : 0;
+    u64 start = lane_id() == 31 && upto ? atomicAdd(&all[range], static_cast<u64>(upto)) : 0;
     start = __shfl_sync(kAll, start, 31);
     if (own) counts[x] = static_cast<u32>(base + start) + upto - own;
   }

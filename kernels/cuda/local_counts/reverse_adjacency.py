@@ -12,7 +12,7 @@ import numpy as np
 
 from longwall.kernels.cuda.device import THREADS, WARP, Device
 from longwall.kernels.cuda.local_counts.arc_triangles import ArcTasks
-from longwall.kernels.cuda.runtime.constants import PREFIX_BYTES, PREFIX_CONTROL_WORDS, PREFIX_TASKS
+from longwall.kernels.cuda.runtime.constants import PREFIX_BYTES, PREFIX_CONTROL_WORDS, PREFIX_TASKS, VERTEX_RANGES
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import Targets
@@ -157,8 +157,8 @@ class ReverseAdjacency:
 
     def _make(self, arcs: Range, ranges: Sequence[tuple[Range, int]]) -> None:
         """Make those that lead to ranges of vertices, which are one range together, with the most arcs of each."""
-        graph, base = self._graph, 0
-        low, high = min(begin for (begin, _), _ in ranges), max(end for (_, end), _ in ranges)
+        graph, base, ranges = self._graph, 0, sorted(ranges)
+        low, high = ranges[0][0][0], ranges[-1][0][1]
         self._made.clear()
         if self._used + len(ranges) > _STATES:
             self._numbers.fill(0)
@@ -169,13 +169,17 @@ class ReverseAdjacency:
         rows = (*graph.rows, places_of(graph))
         owners = (*rows, graph.num_vertices, *arcs, self._least, low, high, starts)
         self._launch("count_reverse", owners)
-        for vertices, most in ranges:
-            own = slice(self._used, self._used + 1)
-            number, some = self._numbers[own], starts[vertices[0] - low : vertices[1] - low]
-            if most:
-                self._launch("start_reverse", (some, some.size, base, number))
-            self._made[arcs, vertices] = LargerArcs.of_pairs(self._pairs[base:], number, most, self._tasks[own])
-            base, self._used = base + most, self._used + 1
+        for first in range(0, len(ranges), VERTEX_RANGES):
+            some = ranges[first : first + VERTEX_RANGES]
+            begin, end, numbers, places = some[0][0][0], some[-1][0][1], self._numbers[self._used :], []
+            for vertices, most in some:
+                own = slice(self._used, self._used + 1)
+                made = LargerArcs.of_pairs(self._pairs[base:], self._numbers[own], most, self._tasks[own])
+                self._made[arcs, vertices] = made
+                places += [vertices[0] - begin, base]
+                base, self._used = base + most, self._used + 1
+            places += [end - begin, 0] * (VERTEX_RANGES - len(some))
+            self._launch("start_reverse", (starts[begin - low : end - low], end - begin, *places, numbers))
         self._launch("place_reverse", (*owners, self._pairs))
 
     def _launch(self, function: str, arguments: tuple[Any, ...]) -> None:

@@ -49,6 +49,7 @@ TREE_GROUP_BITS: I32 = 8  # a warp works on 256 nodes
 LIGHT_WEDGES: I64 = 512  # up to which a vertex is one warp's work
 TABLE_SHARE: U32 = 4  # slots of a hash table for each of its entries
 PREFIX_TASKS: I32 = 4  # that a block has at least, if there are enough
+VERTEX_RANGES: I32 = 8  # whose arcs from their other ends are placed by one launch
 PREFIX_BYTES: I32 = 40  # Prefix
 PREFIX_CONTROL_WORDS: I32 = 16  # of 32 bits, before the prefixes of a block
 NO_ROOT: U32 = 2**32 - 1  # in place of the first member of a motif
