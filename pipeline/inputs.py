@@ -23,10 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from longwall.kernels.interface.engine import Put
     from longwall.pipeline.execution.second_engine import SecondEngine
     from longwall.storage.graph.graph import Graph
-    from longwall.storage.graph.graph_data import Ahead, NewAdjacency
+    from longwall.storage.graph.graph_data import Ahead, NewAdjacency, Puts
     from longwall.storage.graph.graph_store import GraphTooLarge
     from longwall.storage.mapping.mapped_arrays import MappedArrays
     from longwall.storage.memory.resources import Resources
@@ -272,7 +271,7 @@ def _planner_beside(ahead: Ahead) -> Ahead:
     """Import the planner, 0.2 s, while threads read the arrays of a store and this one only waits for them."""
 
     @contextmanager
-    def importing(arrays: Mapping[str, Any]) -> Iterator[Mapping[str, Put]]:
+    def importing(arrays: Mapping[str, Any]) -> Iterator[Puts]:
         thread = Thread(target=_import_planner, name="import-planner")
         thread.start()
         try:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     )
     from longwall.kernels.cpu.maximal_cliques.order import degeneracy_order as degeneracy_order
     from longwall.kernels.cpu.page_bytes import bytes_per_page as bytes_per_page
+    from longwall.kernels.cpu.row_checks import check_rows as check_rows
     from longwall.kernels.cpu.search.edge_extension import CpuEdgeExtender as edge_extender
     from longwall.kernels.cpu.search.search import CpuSearcher as searcher
     from longwall.kernels.cpu.sorting.sorters import CpuChunkSorter as chunk_sorter

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels import cpu
 from longwall.kernels.cpu.device import CpuDevice
-from longwall.kernels.interface.engine import Call, Put, host_faults
+from longwall.kernels.interface.engine import Call, CopiesAhead, host_faults
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, Access, GraphArrays
 from longwall.kernels.interface.kernels import Kernels
 from longwall.kernels.interface.pages import PageFrames
@@ -101,9 +101,9 @@ class CpuEngine:
         """Number of tasks into which work over `size` roots should be cut."""
         return self.workers * _TASKS_PER_WORKER
 
-    def copying_ahead(self, arrays: Sequence[NDArray[Any]], capacity: int) -> AbstractContextManager[list[Put]]:  # noqa: ARG002
+    def copying_ahead(self, arrays: Sequence[NDArray[Any]], capacity: int) -> AbstractContextManager[CopiesAhead]:  # noqa: ARG002
         """The kernels read host arrays in place."""
-        return nullcontext([lambda start, items: None for _ in arrays])  # noqa: ARG005
+        return nullcontext(CopiesAhead([lambda start, items: None for _ in arrays], lambda: list(arrays)))  # noqa: ARG005
 
     def load(
         self,

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     )
     from longwall.kernels.cuda.maximal_cliques.order import degeneracy_order as degeneracy_order
     from longwall.kernels.cuda.page_bytes import bytes_per_page as bytes_per_page
+    from longwall.kernels.cuda.row_checks import check_rows as check_rows
     from longwall.kernels.cuda.search.edge_extension import CudaEdgeExtender as edge_extender
     from longwall.kernels.cuda.search.search import CudaSearcher as searcher
     from longwall.kernels.cuda.sorting.sorters import CudaChunkSorter as chunk_sorter

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,8 @@ from longwall.kernels.interface.engine import (
     WORTH_BUFFERS,
     Ablation,
     Call,
+    CopiesAhead,
     EngineLost,
-    Put,
 )
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, Access, GraphArrays
 from longwall.kernels.interface.kernels import Kernels
@@ -99,13 +100,13 @@ class CudaEngine:
         return max(size >> _ROOTS_PER_TASK_LOG2, 1)
 
     @contextmanager
-    def copying_ahead(self, arrays: Sequence[NDArray[Any]], capacity: int) -> Iterator[list[Put]]:
+    def copying_ahead(self, arrays: Sequence[NDArray[Any]], capacity: int) -> Iterator[CopiesAhead]:
         """Copy arrays of a graph to the device while they are filled, so that `load` finds them there."""
         with self.faults():
             copies = StagedCopies(self.device, capacity)
             begun = [copies.begin(array) for array in arrays]
         with copies:
-            yield [put for _, put in begun]
+            yield CopiesAhead([put for _, put in begun], partial(_copied, copies, [there for there, _ in begun]))
         self.memory.keep(arrays, [there for there, _ in begun])
 
     def load(
@@ -174,3 +175,9 @@ class CudaEngine:
         """Make running kernels return as soon as they can; the engine is of no further use."""
         with suppress(EngineLost), self.faults():  # a lost device runs no kernels
             self.device.interrupt()
+
+
+def _copied(copies: StagedCopies, arrays: list[Any]) -> list[Any]:
+    """Return arrays once the pieces of them are there that were put so far."""
+    copies.wait()
+    return arrays

@@ -157,6 +157,22 @@ class Device(Protocol):
     def ablation(self) -> Ablation: ...  # noqa: D102
 
 
+class CopiesAhead(list[Put]):
+    """What takes the pieces of arrays.
+
+    Parameters
+    ----------
+    puts
+        One for each array.
+    arrays
+        Returns the engine's arrays, once all pieces that were taken are there.
+    """
+
+    def __init__(self, puts: Iterable[Put], arrays: Callable[[], list[Array]]):
+        super().__init__(puts)
+        self.arrays = arrays
+
+
 class EngineMemory(Protocol):
     """The memory of an engine's own: a device's, of which all arrays come that are made within `Engine.faults`."""
 
@@ -253,7 +269,7 @@ class Engine(Protocol):
     def tasks(self, size: int) -> int:
         """Number of tasks into which work over `size` roots should be cut: enough to balance and to show progress."""
 
-    def copying_ahead(self, arrays: Sequence[NDArray[Any]], capacity: int) -> AbstractContextManager[list[Put]]:
+    def copying_ahead(self, arrays: Sequence[NDArray[Any]], capacity: int) -> AbstractContextManager[CopiesAhead]:
         """Copy arrays of a graph to the device while they are filled, so that `load` finds them there.
 
         What was copied is given up where the device is short of memory, and by the next `load`.
@@ -267,8 +283,8 @@ class Engine(Protocol):
 
         Returns
         -------
-        list of callable
-            One for each array, which takes all its pieces, from any threads.
+        CopiesAhead
+            A callable for each array, which takes all its pieces, from any threads.
 
         Raises
         ------

@@ -65,6 +65,35 @@ class Kernels(
             Labels of the edges, for the CPU engine only.
         """
 
+    def check_rows(
+        self,
+        device: Device,
+        indptr: NDArray[np.int64],
+        split: NDArray[np.int64],
+        indices: NDArray[np.uint32],
+        key: NDArray[np.uint64],
+    ) -> tuple[bool, int]:
+        """Check the rows of a graph that is in the memory that the engine works in.
+
+        Parameters
+        ----------
+        device
+            The engine's.
+        indptr, split, indices
+            The arrays; `indptr` and `split` are known to ascend and to fit each other.
+        key : uint64[3]
+            Of the hash of an edge, which no one knew who made the arrays.
+
+        Returns
+        -------
+        bool
+            Whether each row ascends, has smaller vertices before its split and larger ones behind it, and none beyond
+            the last vertex.
+        int
+            The hashes of all edges at their larger ends less those at their smaller ends, modulo 2^64: 0 if each edge
+            is there in both directions.
+        """
+
     def bytes_per_page(
         self, device: Device, graph: GraphArrays, reads: Sequence[RowReads], page_arcs: int
     ) -> NDArray[np.uint64]:

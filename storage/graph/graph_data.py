@@ -37,13 +37,23 @@ def in_memory(length: int, dtype: np.dtype[Any], beside: int | None = None, /) -
     return np.empty(length, dtype)
 
 
-Ahead = Callable[[Mapping[str, Any]], AbstractContextManager[Mapping[str, Put]]]
+CheckRows = Callable[[npt.NDArray[np.uint64]], tuple[bool, int]]
+"""Checks the rows of a graph with a key; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+
+
+class Puts(dict[str, Put]):
+    """Takers of pieces, by the names of the arrays; and what checks rows where the pieces go, if anything does."""
+
+    check_rows: CheckRows | None = None
+
+
+Ahead = Callable[[Mapping[str, Any]], AbstractContextManager[Puts]]
 """Takes the arrays of a graph before they are filled, None for one that it lacks; returns takers of their pieces."""
 
 
-def no_copies(arrays: Mapping[str, Any]) -> AbstractContextManager[Mapping[str, Put]]:  # noqa: ARG001
+def no_copies(arrays: Mapping[str, Any]) -> AbstractContextManager[Puts]:  # noqa: ARG001
     """Want no pieces."""
-    return nullcontext({})
+    return nullcontext(Puts())
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -6,12 +6,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from longwall.kernels.jit.bisect import first_above
+from longwall.kernels.cpu.row_checks import check_some_rows
 from longwall.kernels.jit.compile import compiled
 from longwall.storage.graph.graph_checks import require
+from longwall.storage.graph.graph_data import CheckRows
 
 Int64s = npt.NDArray[np.int64]
 UInt32s = npt.NDArray[np.uint32]
+_NOT_ROWS = "indices: a row does not ascend, or does not fit the other arrays"
 
 
 class Rows(NamedTuple):
@@ -61,9 +63,21 @@ class RowChecks:
 
     def _check(self, start: int, block: UInt32s, rows: Rows, number: int) -> int:
         hashed = np.zeros(1, np.uint64)
-        good = _check_rows(start, *rows, block, self._transactions, self._key, number, hashed)
-        require(bool(good), "indices: a row does not ascend, or does not fit the other arrays")
+        good = check_some_rows(start, *rows, block, self._transactions, self._key, number, hashed)
+        require(bool(good), _NOT_ROWS)
         return int(hashed[0])
+
+    def check_whole(self, check: CheckRows) -> None:
+        """Check all rows at once, where they are already: `check` takes the key.
+
+        Raises
+        ------
+        Damage
+            If they are not those of a graph.
+        """
+        good, total = check(self._key)
+        require(good, _NOT_ROWS)
+        check_sum([total], "indices")
 
     def check_labels(self, start: int, block: npt.NDArray[np.int32], indices: UInt32s) -> int:
         """Hash labels of edges, from arc `start` on, with their ends; the sum must be 0 as in `check`."""
@@ -131,78 +145,6 @@ def check_sum(sums: list[int], name: str) -> None:
         If they are not.
     """
     require(sum(sums) % 2**64 == 0, f"{name}: an edge is not the same in both directions")
-
-
-@compiled("i8, i8, i8[::1], i8[::1], u4[::1], i4[::1], u8[::1], i8, u8[::1]")
-def _check_rows(
-    start: int,
-    base: int,
-    indptr: Int64s,
-    split: Int64s,
-    block: UInt32s,
-    transactions: npt.NDArray[np.int32],
-    key: npt.NDArray[np.uint64],
-    n: int,
-    hashed: npt.NDArray[np.uint64],
-) -> bool:
-    """Check the pieces of rows in a block, from inside of a row on; add up hashes of its edges.
-
-    `indptr` and `split` are those of the rows from `base` on, of `n` in all. An edge is hashed as a word, the smaller
-    end in the high half; hashes count with a minus in the row of that end. The loops over a row are such as compilers
-    make vectors of.
-    """
-    total = np.uint64(0)
-    at, row = 0, base + first_above(indptr, start) - 1
-    while at < block.size:
-        end = min(indptr[row - base + 1] - start, block.size)
-        middle = min(max(split[row - base] - start, at), end)
-        smaller, larger = block[at:middle], block[middle:end]
-        if (smaller.size and np.int64(smaller[-1]) >= row) or (larger.size and np.int64(larger[0]) <= row):
-            return False
-        if not _ascends(block[at:end]) or (at < end and np.int64(block[end - 1]) >= n):
-            return False
-        total += _hash_smaller(np.uint64(row), smaller, key)
-        total -= _hash_larger(np.uint64(row), larger, key)
-        if transactions.size:
-            for arc in range(at, end):
-                if transactions[block[arc]] != transactions[row]:
-                    return False
-        at = end
-        row += 1
-    hashed[0] = total
-    return True
-
-
-@compiled
-def _ascends(row: UInt32s) -> bool:
-    falls = np.uint32(0)
-    for at in range(1, row.size):
-        falls |= np.uint32(row[at - 1] >= row[at])
-    return bool(falls == 0)
-
-
-@compiled
-def _hash_smaller(own: np.uint64, others: UInt32s, key: npt.NDArray[np.uint64]) -> np.uint64:
-    """Add up the hashes of edges from a vertex to smaller ones."""
-    add, first, second, shift = key[0], key[1], key[2], np.uint64(32)
-    total = np.uint64(0)
-    for at in range(others.size):
-        mixed = ((np.uint64(others[at]) << shift | own) + add) * first
-        mixed = (mixed ^ (mixed >> shift)) * second
-        total += mixed ^ (mixed >> shift)
-    return total
-
-
-@compiled
-def _hash_larger(own: np.uint64, others: UInt32s, key: npt.NDArray[np.uint64]) -> np.uint64:
-    """Add up the hashes of edges from a vertex to larger ones."""
-    add, first, second, shift = key[0], key[1], key[2], np.uint64(32)
-    high, total = own << shift, np.uint64(0)
-    for at in range(others.size):
-        mixed = ((high | np.uint64(others[at])) + add) * first
-        mixed = (mixed ^ (mixed >> shift)) * second
-        total += mixed ^ (mixed >> shift)
-    return total
 
 
 @compiled("i8, i8, i4[::1], u4[::1], i8[::1], u8[::1], u8[::1]")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.config import load_config
 from longwall.pipeline.inputs import open_resources, read_graph
 from longwall.stages.source import host_arrays
+from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.graph.store_writer import write_graph
 from longwall.storage.ingest.build import build_graph
@@ -164,6 +166,33 @@ def test_a_store_is_copied_while_it_is_read(
             assert np.array_equal(getattr(loaded, name).get(), getattr(graph, name))
         assert resources.host.used == used
         assert graph.indices.nbytes <= resources.work.used <= 2 * graph.nbytes
+
+
+def last_of_a_row(graph: Graph) -> int:
+    """The place of a last neighbour that is no last vertex, and larger than its own."""
+    ends = graph.indptr[1:][graph.split < graph.indptr[1:]] - 1
+    return int(ends[graph.indices[ends] < graph.num_vertices - 1][0])
+
+
+@pytest.mark.parametrize(
+    ("by", "says"),
+    [(0, None), (1, "an edge is not the same in both directions"), (1 << 14, "a row does not ascend")],
+)
+def test_rows_are_checked_on_the_device(
+    graph: Graph, tmp_path: Path, by: int, says: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longwall.storage.pages.placement.COPY_BUFFER", 1 << 16)  # all arrays are long
+    monkeypatch.setattr("longwall.storage.graph.row_checks.RowChecks.check", None)
+    indices = graph.indices.copy()
+    indices[last_of_a_row(graph)] += by
+    write_graph(replace(graph, indices=indices), tmp_path / "store")
+    spec = load_config(config(tmp_path / "store", tmp_path), ())
+    with open_resources(spec) as resources:
+        if says is None:
+            assert np.array_equal(read_graph(spec, NullObserver(), resources).indices, graph.indices)
+        else:
+            with pytest.raises(InputError, match=f"indices: {says}"):
+                read_graph(spec, NullObserver(), resources)
 
 
 @pytest.mark.parametrize(

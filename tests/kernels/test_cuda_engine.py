@@ -467,6 +467,7 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         "local_counts/warp_triangles",
         "maximal_cliques/order",
         "page_bytes",
+        "row_checks",
         "runtime/page_buffer",
         "runtime/staging/stage_lists",
         "search/edge_extension",

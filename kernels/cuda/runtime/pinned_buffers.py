@@ -177,6 +177,11 @@ class StagedCopies:
     def __enter__(self) -> "StagedCopies":
         return self
 
+    def wait(self) -> None:
+        """Wait for the copies that were begun."""
+        with self._device.faults():
+            self._stream.synchronize()
+
     def __exit__(self, *exc: object) -> None:
         with self._device.faults():
             self._stream.synchronize()
