@@ -125,6 +125,7 @@ def steps(store: str) -> dict[str, Any]:
     from longwall.storage.arrays import array_reader
     from longwall.storage.graph import graph_checks, row_checks
     from longwall.storage.observer import NullObserver
+    from longwall.storage.pages import placement
     from longwall.storage.pages.placement import bring_graph, place_graph
 
     seconds: dict[str, float] = defaultdict(float)
@@ -148,6 +149,7 @@ def steps(store: str) -> dict[str, Any]:
     timed(array_reader, "decode_chunks", "of these, decode and hash")
     timed(graph_checks.GraphChecks, "examine", "check items")
     timed(row_checks.RowChecks, "check", "check rows")
+    timed(placement, "_check_rows", "check rows on the device")
     timed(pinned_buffers.StagedCopies, "_put", "copy to the device")
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
