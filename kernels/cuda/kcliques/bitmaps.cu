@@ -3,10 +3,11 @@
 //
 // Warps walk the first levels of the search together; the last two or three vertices are found by lanes on their own.
 // Below arcs whose candidates are adjacent mostly, larger cliques are counted in root subgraphs; see roots.cuh.
+#include "kcliques/parts.cuh"
 #include "kcliques/roots.cuh"
 
-// constexpr int kLight (out-degree up to which a vertex is one warp's work), kRowsPerPart (of a table: one block's work
-// above), kAdjacent, kOf (the least share of adjacent pairs in a root subgraph)
+// constexpr int kLight (out-degree up to which a vertex is one warp's work), kWholeTo, kPartWork, kLeastRows, kRowsPerPart
+// (of one block's work above; see rows_of_part), kAdjacent, kOf (the least share of adjacent pairs in a root subgraph)
 
 constexpr int kWalked = kCliqueSize > 5 ? kCliqueSize - 5 : 0;  // levels whose candidates are stored per warp
 constexpr int kLightWords = (kLight + 31) / 32;
@@ -249,7 +250,8 @@ extern "C" __global__ void __launch_bounds__(512, 2)
     const int degree = static_cast<int>(split[v] - a);
     const int from = static_cast<int>(max(a, first) - a), to = static_cast<int>(min(split[v], last) - a);
     const i64 place = place_of_list(places, a, degree);
-    const int part = tasks[2 * task + 1], parts = (degree + kRowsPerPart - 1) / kRowsPerPart;
+    const int part = tasks[2 * task + 1], rows = rows_of_part(degree, kWholeTo, kPartWork, kLeastRows, kRowsPerPart);
+    const int parts = (degree + rows - 1) / rows;
     const i64 workspace_words = warps * (kTableQueue + kWalked * row_words(degree));
     u32* made = table_words ? tables.of(v) : nullptr;
     const bool fits = used_words + workspace_words + row_start(degree) <= shared_words;

@@ -5,7 +5,15 @@ from typing import Any
 import numpy as np
 
 from longwall.kernels.cuda.device import WARP, Device, fetch_sum, units_that_fit
-from longwall.kernels.cuda.kcliques.heavy_tasks import LIGHT, ROWS_PER_PART, WARPS, heavy_tasks
+from longwall.kernels.cuda.kcliques.heavy_tasks import (
+    LARGE_PARTS,
+    LIGHT,
+    ROWS_PER_PART,
+    SMALL_PARTS,
+    WARPS,
+    Parts,
+    heavy_tasks,
+)
 from longwall.kernels.cuda.kcliques.tables_ahead import Tables, TablesAhead
 from longwall.kernels.cuda.local_counts.triangles import CudaTriangleCounter
 from longwall.kernels.cuda.runtime.compile import constants
@@ -23,6 +31,9 @@ NO_TABLES: Tables = (np.uintp(0), np.uintp(0), 0)
 # 18 took 236 ms with them and 211 without, 5-cliques 10.1 and 12.5 (H200).
 _AHEAD_SHARE, _AHEAD_TO = 3 / 4, 5
 
+# Of 6-cliques, which leave less to search: with parts of half the size R-MAT 16 took 24.4 ms in place of 22.2 (H200).
+_ROOTED_PARTS = Parts(384, 1 << 24, 16)
+
 
 def clique_header(k: int) -> str:
     """Write the ``generated.cuh`` that ``bitmaps.cu`` includes."""
@@ -30,14 +41,21 @@ def clique_header(k: int) -> str:
         {
             "kCliqueSize": k,
             "kLight": LIGHT,
-            "kRowsPerPart": ROWS_PER_PART,
             "kRootedFrom": ROOTED_FROM,
             "kMostRooted": MOST_ROOTED,
             "kAdjacent": ADJACENT,
             "kOf": OF,
             "kControlWords": _control_words(k),
         }
+        | _parts(k).constants()
     )
+
+
+def _parts(k: int) -> Parts:
+    """Return how vertices are parted: the larger the cliques, the longer is a search beside making its table."""
+    if k == ROOTED_FROM:
+        return _ROOTED_PARTS
+    return LARGE_PARTS if k < ROOTED_FROM else SMALL_PARTS
 
 
 def _control_words(k: int) -> int:
@@ -96,7 +114,7 @@ class CudaCliqueCounter:
             self._ahead = TablesAhead.fitting(device, graph, k - 1, int(_AHEAD_SHARE * memory))
         if self._ahead is not None:
             tabled, memory = True, memory - int(_AHEAD_SHARE * memory)
-        self._generated = clique_header(k)
+        self._generated, self._parts = clique_header(k), _parts(k)
         self._heavy_from = max(LIGHT, k - 2)
         walked = max(k - 5, 0)
         light_words = (LIGHT + 31) // 32
@@ -144,7 +162,17 @@ class CudaCliqueCounter:
         device, graph = self._device, self._graph
         light_root, heavy_task, num_tasks = device.xp.zeros((3, 1), device.xp.uint32)
         arrays = (*graph.rows, places_of(graph), *tables)
-        tasks = heavy_tasks(device, graph, (first, last), self._heavy_from, ROWS_PER_PART, num_tasks)
+        # First the light ones: the blocks of another worker follow those of the heavy ones as these end.
+        device.launch(
+            "kcliques/bitmaps.cu",
+            "count_light",
+            (*arrays, graph.num_vertices, first, last, light_root, device.stop_flag, result),
+            blocks=device.multiprocessors * 4,
+            threads=WARPS * WARP,
+            shared=self._light_shared,
+            generated=self._generated,
+        )
+        tasks = heavy_tasks(device, graph, (first, last), self._heavy_from, self._parts, num_tasks)
         work = (self._shared_words, self._shared_roots, self._store, self._store_words, self._root_words)
         device.launch(
             "kcliques/bitmaps.cu",
@@ -153,14 +181,5 @@ class CudaCliqueCounter:
             blocks=min(self._blocks, len(tasks)),
             threads=self._THREADS,
             shared=self._shared_words * 4,
-            generated=self._generated,
-        )
-        device.launch(
-            "kcliques/bitmaps.cu",
-            "count_light",
-            (*arrays, graph.num_vertices, first, last, light_root, device.stop_flag, result),
-            blocks=device.multiprocessors * 4,
-            threads=WARPS * WARP,
-            shared=self._light_shared,
             generated=self._generated,
         )

@@ -1,19 +1,21 @@
 // Find the vertices whose work is dealt to whole blocks, before the kernels that do it: in no order.
-#include "common.cuh"
+#include "kcliques/parts.cuh"
 
-// Vertices of more than `light` out-neighbours, some of which belong to the arcs first to last - 1: a task for every
-// `rows` of a vertex's out-neighbours, begun ones too. tasks: u32[][2], the vertex and the number of its task.
+// Vertices of more than `light` out-neighbours and at most `upto`, some of which belong to the arcs first to last - 1: a
+// task for every part of a vertex's out-neighbours, begun ones too; see rows_of_part. tasks: u32[][2], the vertex and the
+// number of its task.
 extern "C" __global__ void __launch_bounds__(256)
-    find_heavy(const i64* indptr, const i64* split, i64 num_vertices, i64 first, i64 last, i64 light, i64 rows,
-               u32* tasks, u32* num_tasks) {
+    find_heavy(const i64* indptr, const i64* split, i64 num_vertices, i64 first, i64 last, i64 light, i64 upto,
+               i64 whole, i64 work, i64 least, i64 most, u32* tasks, u32* num_tasks) {
   const VertexRange range = vertices_of_slots(indptr, num_vertices, first, last);
   const i64 step = static_cast<i64>(gridDim.x) * blockDim.x;
   for (i64 base = range.begin + static_cast<i64>(blockIdx.x) * blockDim.x + 32 * warp_in_block(); base < range.end;
        base += step) {
     const i64 v = base + lane_id();
     const i64 a = v < range.end ? indptr[v] : 0, z = v < range.end ? split[v] : 0;
-    const bool heavy = z - a > light && max(a, first) < min(z, last);
+    const bool heavy = z - a > light && z - a <= upto && max(a, first) < min(z, last);
     if (!__ballot_sync(kAll, heavy)) continue;
+    const int rows = rows_of_part(z - a, whole, work, least, most);
     const u32 own = heavy ? static_cast<u32>((z - a + rows - 1) / rows) : 0;
     const u32 upto = warp_prefix_sum(own);
     const u32 at = take(num_tasks, __shfl_sync(kAll, upto, 31)) + upto - own;

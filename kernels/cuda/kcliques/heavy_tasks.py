@@ -1,6 +1,6 @@
 """Vertices whose cliques are whole blocks' work, and the parts of this; launches of ``heavy_tasks.cu``."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from longwall.kernels.cuda.device import WARP, Device
 from longwall.kernels.interface.graph_arrays import GraphArrays
@@ -16,19 +16,46 @@ LIGHT = 16
 ROWS_PER_PART = 512
 
 
+class Parts(NamedTuple):
+    """How the rows of vertices are parted among blocks; see ``parts.cuh``."""
+
+    whole: int
+    work: int
+    least: int
+    most: int = ROWS_PER_PART
+
+    def constants(self) -> dict[str, int]:
+        """Return the constants of a kernel's generated header."""
+        return {"kWholeTo": self.whole, "kPartWork": self.work, "kLeastRows": self.least, "kRowsPerPart": self.most}
+
+
+LARGE_PARTS = Parts(1 << 31, 0, ROWS_PER_PART)
+"""For small cliques, where to make a table takes as long as to search it."""
+SMALL_PARTS = Parts(256, 1 << 22, 8)
+"""For large ones: one vertex of R-MAT 20 has 0.27 % of all work of 7-cliques, and one of 264 blocks would be at it for
+0.7 of the time that all take for the rest."""
+
+
 def heavy_tasks(
-    device: Device, graph: GraphArrays, arcs: tuple[int, int], light: int, rows: int, num_tasks: Array
+    device: Device, graph: GraphArrays, arcs: tuple[int, int], light: int, parts: Parts, num_tasks: Array
 ) -> Array:
-    """List the tasks of whole blocks; see ``heavy_tasks.cu``. Takes half a byte for each arc."""
+    """List the tasks of whole blocks, those of vertices of several small parts first; see ``heavy_tasks.cu``.
+
+    Takes a byte for each arc at most.
+    """
     first, last = arcs
-    # A vertex has a task at most for each `light` of its arcs; only the first and the last vertex have arcs elsewhere.
-    most = (last - first) // light + 2 * (graph.max_out_degree // rows + 1)
-    tasks = device.xp.empty((most, 2), device.xp.uint32)
-    device.launch(
-        "kcliques/heavy_tasks.cu",
-        "find_heavy",
-        (graph.indptr, graph.split, graph.num_vertices, first, last, light, rows, tasks, num_tasks),
-        blocks=device.multiprocessors * 4,
-        threads=WARPS * WARP,
-    )
+    longest = graph.max_out_degree
+    # A vertex has a task at most for each `light` of its arcs, or for each part; only the first and the last vertex
+    # have arcs elsewhere.
+    several = longest > parts.whole
+    rows = parts.least if several else parts.most
+    tasks = device.xp.empty(((last - first) // min(light, rows) + 2 * (longest // rows + 1), 2), device.xp.uint32)
+    for over, upto in [(parts.whole, longest), (light, parts.whole)] if several else [(light, longest)]:
+        device.launch(
+            "kcliques/heavy_tasks.cu",
+            "find_heavy",
+            (graph.indptr, graph.split, graph.num_vertices, first, last, over, upto, *parts, tasks, num_tasks),
+            blocks=device.multiprocessors * 4,
+            threads=WARPS * WARP,
+        )
     return tasks

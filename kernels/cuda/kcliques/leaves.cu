@@ -4,6 +4,7 @@
 // Below each vertex its out-neighbours become a bitmap table, as in bitmaps.cu; below each arc the ends are held, and the
 // candidates are their common out-neighbours. While more than 64 are left they are bitmaps; narrow.cuh goes on.
 #include "kcliques/narrow.cuh"
+#include "kcliques/parts.cuh"
 
 constexpr int kLightWords = (kLight + 31) / 32;
 constexpr int kLightTable = 16 * kLightWords * (kLightWords + 1);
@@ -330,7 +331,8 @@ extern "C" __global__ void __launch_bounds__(512, 2)
     const int degree = static_cast<int>(split[v] - a);
     const int from = static_cast<int>(max(a, first) - a), to = static_cast<int>(min(split[v], last) - a);
     const i64 place = place_of_list(places, a, degree);
-    const int part = tasks[2 * task + 1], parts = (degree + kRowsPerPart - 1) / kRowsPerPart;
+    const int part = tasks[2 * task + 1], rows = rows_of_part(degree, kWholeTo, kPartWork, kLeastRows, kRowsPerPart);
+    const int parts = (degree + rows - 1) / rows;
     u32* table = row_start(degree) <= shared_words ? shared_table : block_store + warps * own_words;
     for (u32 w = threadIdx.x; w < row_start(degree); w += blockDim.x) table[w] = 0;
     if (threadIdx.x == 0) dynamic_shared[1] = 0;

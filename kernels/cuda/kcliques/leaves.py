@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cuda.device import WARP, Device, fetch_sum, units_that_fit
-from longwall.kernels.cuda.kcliques.heavy_tasks import LIGHT, ROWS_PER_PART, WARPS, heavy_tasks
+from longwall.kernels.cuda.kcliques.heavy_tasks import LIGHT, SMALL_PARTS, WARPS, heavy_tasks
 from longwall.kernels.cuda.runtime.compile import constants
 from longwall.kernels.cuda.runtime.constants import (
     EACH_LEVELS,
@@ -28,12 +28,13 @@ Array = Any  # a CuPy array
 _STATE_BYTES = 8 * NARROW + 28 * PIVOT_LEVELS + 4 * NARROW + 4 * TABLE_QUEUE  # of NarrowState
 _SHARED_LEAVES = SHARED_HELD * SHARED_PIVOTS
 _THREADS, _BLOCKS = 512, 2  # of a block, and blocks per multiprocessor
+_PARTS = SMALL_PARTS._replace(least=_THREADS // WARP)  # each warp searches rows of its own
 _LARGEST_SIGNED = (1 << 63) - 1
 
 
 def leaf_header(limbs: int) -> str:
     """Write the ``generated.cuh`` that ``leaves.cu`` includes."""
-    return constants({"kLimbs": limbs, "kLight": LIGHT, "kRowsPerPart": ROWS_PER_PART, "kStateBytes": _STATE_BYTES})
+    return constants({"kLimbs": limbs, "kLight": LIGHT, "kStateBytes": _STATE_BYTES} | _PARTS.constants())
 
 
 def _sources(limbs: int) -> list[Source]:
@@ -94,7 +95,7 @@ class _Search:
 
     def _work(self, first: int, last: int) -> tuple[Array, Array]:
         state = self._device.xp.zeros((3, 1), self._device.xp.uint32)
-        tasks = heavy_tasks(self._device, self._graph, (first, last), self._heavy_from, ROWS_PER_PART, state[0])
+        tasks = heavy_tasks(self._device, self._graph, (first, last), self._heavy_from, _PARTS, state[0])
         return tasks, state
 
     def _start(self, first: int, last: int, work: tuple[Array, Array]) -> None:
@@ -103,6 +104,15 @@ class _Search:
         arrays = (*graph.rows, places_of(graph), graph.num_vertices)
         out = (self._cells, self._shape[1], self._counts, self._weights)
         stores = (self._table_words, self._store, self._store_words, self._own_words, self._width, self._levels)
+        device.launch(
+            "kcliques/leaves.cu",
+            "count_light",
+            (*arrays, first, last, self._k, *out, light_root, device.stop_flag, self._singles),
+            blocks=device.multiprocessors * 3,
+            threads=WARPS * WARP,
+            shared=self._light_shared,
+            generated=self._generated,
+        )
         device.launch(
             "kcliques/leaves.cu",
             "count_heavy",
@@ -122,15 +132,6 @@ class _Search:
             blocks=min(self._blocks, len(tasks)),
             threads=_THREADS,
             shared=self._heavy_shared,
-            generated=self._generated,
-        )
-        device.launch(
-            "kcliques/leaves.cu",
-            "count_light",
-            (*arrays, first, last, self._k, *out, light_root, device.stop_flag, self._singles),
-            blocks=device.multiprocessors * 3,
-            threads=WARPS * WARP,
-            shared=self._light_shared,
             generated=self._generated,
         )
 
