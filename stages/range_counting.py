@@ -119,6 +119,16 @@ class CountRanges(Stage):
         return self.source.kind == "arcs" and self.source.part == NeighbourRange.SMALLER
 
     @property
+    def overlaps(self) -> bool:
+        """Whether a device works at two ranges at a time, so that the blocks of one follow those of the other."""
+        return False
+
+    @property
+    def follows(self) -> bool:
+        """Whether a worker is quicker at a range that follows its last one."""
+        return False
+
+    @property
     def smallest(self) -> int:
         """Vertices of the smallest subgraphs that are counted; roots have as many smaller neighbours, less one."""
         return 3
@@ -316,6 +326,16 @@ class CountCliques(CountSubgraphs):
     def tabled_counter(self, engine: Engine, graph: GraphArrays, memory: int) -> TabledCliqueCounter:
         """Make a worker's workspace, as `counter` does, for an oriented graph whose lists come in turn; k >= 4."""
         return engine.kernels.tabled_clique_counter(engine.device, graph, self.k, memory)
+
+    @property
+    def overlaps(self) -> bool:
+        """See `CountRanges`."""
+        return self.k > 3
+
+    @property
+    def follows(self) -> bool:
+        """See `CountRanges`: tables of many vertices are made at once."""
+        return self.k < ROOTED_FROM
 
     @property
     def estimated(self) -> bool:

@@ -1,6 +1,7 @@
 """The cores of the host, as kernels know them, and checks that kernels share."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +32,10 @@ class CpuDevice:
     def name(self) -> str:
         """The number of threads."""
         return f"{self.workers} threads"
+
+    def stream(self) -> AbstractContextManager[None]:
+        """Return a context of no effect: threads run beside each other."""
+        return nullcontext()
 
 
 def fitting(needed: int, memory: int) -> int:

@@ -69,8 +69,14 @@ class Device:
             )
 
     def synchronize(self) -> None:
-        """Wait until all kernels have ended."""
-        self.xp.cuda.Device(self.number).synchronize()
+        """Wait until all kernels have ended; in a stream of its own, a thread waits for that."""
+        stream = self.xp.cuda.get_current_stream()
+        (stream if stream.ptr else self.xp.cuda.Device(self.number)).synchronize()
+
+    def stream(self) -> AbstractContextManager[Any]:
+        """Return a CUDA stream, which waits for what was launched on none, and the other way round."""
+        made: AbstractContextManager[Any] = self.xp.cuda.Stream()
+        return made
 
     @cached_property
     def copies(self) -> Any:
@@ -166,7 +172,10 @@ def _word(host: NDArray[np.uint64]) -> tuple[int, float]:
 def fetch(result: Array) -> NDArray[np.uint64]:
     """Fetch the words that `exact` checks."""
     # Copying to pageable memory holds the driver's lock until the kernels have ended, and would keep `interrupt` out.
-    result.device.synchronize()
+    import cupy
+
+    stream = cupy.cuda.get_current_stream()
+    (stream if stream.ptr else result.device).synchronize()
     host: NDArray[np.uint64] = result.get()
     return host
 

@@ -156,6 +156,9 @@ class Device(Protocol):
     @property
     def ablation(self) -> Ablation: ...  # noqa: D102
 
+    def stream(self) -> AbstractContextManager[Any]:
+        """Return a context, for one thread at a time, whose kernels run beside those of other threads' contexts."""
+
 
 class CopiesAhead(list[Put]):
     """What takes the pieces of arrays.

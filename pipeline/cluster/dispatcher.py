@@ -41,6 +41,7 @@ _SECONDS = 5.0  # of a range, at most
 # The same for workers that stream; and before a range of a sticky phase is late, since another worker begins it anew.
 _LONG_SECONDS = 75.0
 _LEAST_SECONDS = 0.5  # of a range: a request for less costs too much
+_LEAST_OVERLAPPED = 0.1  # the same where a device works at another one meanwhile
 _FIRST_SECONDS = 1.0  # while no speed is known
 _REQUEST_SECONDS = 0.01  # that the cluster's scheduler and this process may take for a request
 _LATE = 4.0  # a range that takes this many times as long is given to another worker as well
@@ -49,6 +50,9 @@ _WAITING = 2  # ranges for each thread of the cluster, so that none waits for th
 # Ranges for each thread at first. A device ends each of them with few tasks left, and what it has not begun of a range
 # is cut again: 5-cliques of R-MAT 24 took two H200s 6.8 s with 8, and 5.4 s with 3.
 _CUTS, _DEVICE_CUTS = 8, 3
+# Where a device works at two ranges at a time, each third of these is cut again: the last ones to be dispatched, since
+# the longest are first, are so short that all devices end at about the same time.
+_THIRD, _SHORTER = 3, 4
 _COMMIT_SECONDS = 1.0
 _MERGED = 8  # files that are merged into one
 
@@ -128,7 +132,8 @@ class Dispatcher:
         self._file_up(0, record.files())
         # In each process one worker streams the graph, and reads lists anew for each range.
         streams = isinstance(env.graph, StoredGraph)
-        self._one_each = phase.sticky or streams
+        self._one_each = phase.sticky or streams or (workers.on_devices and not phase.overlaps)
+        self._least_seconds = _LEAST_OVERLAPPED if workers.on_devices and phase.overlaps else _LEAST_SECONDS
         self._most_seconds = _LONG_SECONDS if streams else _SECONDS
         self._first_seconds = _LONG_SECONDS if streams else min(_FIRST_SECONDS, _SECONDS)
         self._late = _LONG_SECONDS if self._one_each else _SECONDS
@@ -136,7 +141,9 @@ class Dispatcher:
         cuts = _DEVICE_CUTS if workers.on_devices or streams else _CUTS
         share = sum(self._profile.size(*one) for one in joined) / (cuts * workers.threads(self._one_each))
         for first, last in joined:
-            self._put(first, last, ceil(self._profile.size(first, last) / max(share, 1.0)))
+            pieces = self._profile.cut(first, last, max(ceil(self._profile.size(first, last) / max(share, 1.0)), 1))
+            for number, piece in enumerate(pieces):
+                self._put(*piece, _SHORTER if phase.overlaps and number % _THIRD == 0 else 1)
 
     def finish(self) -> None:
         """Dispatch until all ranges are committed.
@@ -214,7 +221,7 @@ class Dispatcher:
         if not self._work:
             return self._first_seconds
         left = (self._waiting + more) * self._seconds / self._work / threads
-        return max(min(left / 2, self._most_seconds), _LEAST_SECONDS, _REQUEST_SECONDS * threads)
+        return max(min(left / 2, self._most_seconds), self._least_seconds, _REQUEST_SECONDS * threads)
 
     def _ask_next(self, threads: int) -> None:
         seconds = self._time(threads)
@@ -313,7 +320,7 @@ class Dispatcher:
             work += self._profile.size(first, last)
             self._env.observer.advance(self._profile.progress(first, last))
         took = max(answer["seconds"], 1e-9)
-        done.seconds += took
+        done.seconds += answer["busy"]
         if self._one_each:
             self._late = max(self._late, took)
         self._work, self._seconds = self._work + work, self._seconds + took

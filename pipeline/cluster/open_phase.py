@@ -30,16 +30,20 @@ class OpenPhase:
         As this process cuts them: its memory is reserved for them.
     make_worker
         Makes its workers.
+    threads
+        How many requests are done at a time; a process may have more.
 
     Attributes
     ----------
     number, phase, tasks
         See above.
+    slots
+        One for each of `threads`.
     """
 
-    def __init__(self, number: int, phase: Phase, tasks: Sequence[Task], make_worker: MakeWorker):
+    def __init__(self, number: int, phase: Phase, tasks: Sequence[Task], make_worker: MakeWorker, threads: int):
         self.number, self.phase, self.tasks = number, phase, tasks
-        self._make_worker = make_worker
+        self._make_worker, self.slots = make_worker, threading.Semaphore(threads)
         self._waiting: list[Worker] = []  # for the next request
 
     def do(self, env: Environment, ranges: Sequence[Range], seconds: float) -> tuple[list[Range], PartialResult]:
@@ -147,6 +151,8 @@ class CurrentPhase:
 
     def _opened(self, number: int, phase: Phase) -> OpenPhase:
         tasks = prepared_tasks(phase, self._env)
-        opened = OpenPhase(number, phase, tasks, self._reserved.enter_context(phase.open(self._env)))
+        make_worker = self._reserved.enter_context(phase.open(self._env))
+        threads = 1 if isinstance(self._env.graph, StoredGraph) else phase.threads(self._env)
+        opened = OpenPhase(number, phase, tasks, make_worker, threads)
         self._reserved.callback(opened.close)
         return opened

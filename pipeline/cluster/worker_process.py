@@ -93,6 +93,8 @@ class RangeResult(TypedDict):
     files: list[dict[str, Any]]
     levels: dict[int, list[float]]
     seconds: float
+    busy: float
+    """Of these, as long as no request that was answered before was under way on the same device."""
     worker: str
     address: str
     engine: str
@@ -110,8 +112,6 @@ class WorkerRefusal(TypedDict):
 class _OpenRun(NamedTuple):
     env: Environment
     current: CurrentPhase
-    slots: threading.Semaphore
-    """As many as the engine wants threads; a worker process of a cluster may have more."""
 
 
 class WorkerProcess:
@@ -140,6 +140,7 @@ class WorkerProcess:
         self._run: _OpenRun | None = None
         self._failed: Exception | None = None
         self._described: RunDescription | None = None
+        self._counted = 0.0  # of the seconds that the device was busy
         self._requests, self._last = 0, time.monotonic()  # under way, and when one began or ended
         self._thread = threading.Thread(target=self._main, name="worker process", daemon=True)
         self._thread.start()
@@ -168,11 +169,12 @@ class WorkerProcess:
                 raise RunError("the graph on this worker is not the coordinator's: use the same file everywhere")
             load = partial(loads, phase["pickled"])
             try:
-                with user_errors(env.engine), run.slots, run.current.entered(phase["number"], load) as opened:
+                with user_errors(env.engine), run.current.entered(phase["number"], load) as opened, opened.slots:
                     began = time.monotonic()
                     done, found = opened.merge(env, files) if files else opened.do(env, ranges, seconds)
                     sent = _send(env, found.files)
                     took = time.monotonic() - began
+                    busy = self._alone(began) if env.resources.on_device else took
             except KeyboardInterrupt:  # raised inside a worker, since `cancel` is set
                 raise RunError("the run was cancelled") from None
             return RangeResult(
@@ -181,10 +183,17 @@ class WorkerProcess:
                 files=sent,
                 levels=found.levels,
                 seconds=took,
+                busy=busy,
                 worker="",
                 address="",
                 engine=env.engine.name,
             )
+
+    def _alone(self, began: float) -> float:
+        """Return the seconds of a request that ends now without those that another one has counted."""
+        with self._changed:
+            before, self._counted = self._counted, time.monotonic()
+            return self._counted - max(began, before)
 
     def write_heat(self) -> str | None:
         """Write what every level read of every page, where that is known; return the file's name."""
@@ -286,7 +295,7 @@ class WorkerProcess:
                 derived(env, AdjacencyLists())
             else:
                 bring_ahead(env)
-            yield _OpenRun(env, current, threading.Semaphore(1 if stored else resources.engine.workers))
+            yield _OpenRun(env, current)
 
     def _graph(self, spec: RunSpec, resources: Resources, opened: ExitStack) -> Graph:
         """Return the graph that the coordinator shares, that the machine's processes share, or that this one reads."""

@@ -111,6 +111,11 @@ class Phase(ABC):
         return None
 
     @property
+    def overlaps(self) -> bool:
+        """Whether a device may work at two ranges at a time."""
+        return False
+
+    @property
     def keeps_workers(self) -> bool:
         """Whether a process may keep workers, and what they made, from one request for ranges to the next.
 

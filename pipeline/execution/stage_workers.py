@@ -1,7 +1,7 @@
 """Workers that send their roots through stages; those of kernels that go over ranges of roots on their own."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
@@ -63,6 +63,8 @@ class RangeContext(StageWorker):
         The workspace of the last stage.
     take
         Makes a partial result of what it found since the last call.
+    stream
+        A context for all that its kernels do.
     """
 
     def __init__(
@@ -71,14 +73,21 @@ class RangeContext(StageWorker):
         stages: tuple[Scan, CountRanges],
         counter: Counter,
         take: Callable[[Any], PartialResult],
+        stream: AbstractContextManager[Any],
     ):
         super().__init__(env, stages, counter)
+        self._stream = stream
         self._source = stages[0]
         self.graph, _ = load_graph(env, self._source.part)
         self._reads = OrientedReads(env) if reads_known(env) else None
         self.engine, self.counter, self._take = env.engine, counter, take
         self._chunk = stages[1].aggregation.chunk
         self._batch, self._make_room = AdaptiveBatch(env.engine), partial(shrink_page_cache, self.graph.pages)
+
+    def run(self, first: int, last: int) -> None:
+        """Send roots through the stages."""
+        with self._stream:
+            super().run(first, last)
 
     def fit(self, stage: Stage, most: int, work: Callable[[int], int]) -> int:  # noqa: ARG002
         """Do a piece of work that is as large as memory allows, `most` at most."""
@@ -142,4 +151,5 @@ class RangeContext(StageWorker):
 
     def take_partial(self) -> PartialResult:
         """Return what the counter found since the last call."""
-        return self._take(self._chunk(self.counter))
+        with self._stream:
+            return self._take(self._chunk(self.counter))

@@ -33,6 +33,7 @@ _WORK_BYTES = 1  # of an arc of a list of the tasks of blocks
 _WORK_SHARE = 10
 _READS_SHARE = 2  # the part of the memory that lists of what is read may take
 _PAGED_SHARE = 0.5  # of the memory, that a workspace may take beside pages that are not copied
+_OVERLAPPED_BYTES = 1 << 30  # of a device, that two workers share: of less, one makes better use
 _LEAST_TASKS = 4  # of a phase that may bring the graph anew for each, so that some of it is committed on the way
 _BIN, _BIN_BYTES = 16, 16  # arcs that are weighed together, or more where memory is short; and what each bin takes
 _ARCS_AT_ONCE = 1 << 18
@@ -72,6 +73,14 @@ def range_memory(env: Environment, roots: Scan) -> int:
     graph, memory = load_graph(env, roots.part)
     share = 1.0 if graph.pages is None else roots.share if graph.pages.staged else _PAGED_SHARE
     return int(share * memory) // env.engine.workers
+
+
+def may_overlap(env: Environment) -> bool:
+    """Return whether two workers may share a device: it holds the graph, of several tasks, and has room for both."""
+    resources = env.resources
+    if not resources.on_device or loaded_graph(env).pages is not None:
+        return False
+    return resources.work.free >= _OVERLAPPED_BYTES and env.engine.tasks(2 * env.graph.num_edges) > 1
 
 
 def sure_share(env: Environment, memory: int) -> int:

@@ -90,9 +90,9 @@ class ThreadExecutor:
                     _do_at_once(missing[0], record, env, make_worker)
                     self.engines.add(env.engine.name)
                     return record
-                work = _Tasks(
-                    phase, record, missing, env, _Crew.of(env, tasks, make_worker, phase.threads(env)), second
-                )
+                # Beside a second engine the run's takes one range at a time, by the time that the last one took.
+                threads = phase.threads(env) if second is None else env.engine.workers
+                work = _Tasks(phase, record, missing, env, _Crew.of(env, tasks, make_worker, threads), second)
                 work.run()
             self.engines.update(team.engine for team in work.teams)
         return record

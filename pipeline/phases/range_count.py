@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,14 @@ from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import ARCS, MakeWorker, Phase, Task, WorkSoFar
 from longwall.pipeline.execution.row_work import work_of_rows
 from longwall.pipeline.execution.stage_workers import RangeContext
-from longwall.pipeline.execution.task_ranges import is_brief, range_memory, range_reads, root_tasks, workspace_advice
+from longwall.pipeline.execution.task_ranges import (
+    is_brief,
+    may_overlap,
+    range_memory,
+    range_reads,
+    root_tasks,
+    workspace_advice,
+)
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.base import Aggregation
 from longwall.stages.range_counting import Counter, CountRanges
@@ -60,6 +67,11 @@ class RangePhase(Phase):
         return self.count.name
 
     @property
+    def overlaps(self) -> bool:
+        """See `Phase`."""
+        return self.count.overlaps
+
+    @property
     def unit(self) -> str:
         """See `Phase`."""
         return "parts of the work" if self.count.source.growth else ARCS
@@ -96,7 +108,11 @@ class RangePhase(Phase):
 
     def threads(self, env: Environment) -> int:
         """See `Phase`."""
-        return 1 if isinstance(env.graph, StoredGraph) else super().threads(env)
+        if isinstance(env.graph, StoredGraph):
+            return 1
+        # In one process tasks are dealt in turn to two workers.
+        overlaps = self.overlaps and not (env.alone and self.count.follows)
+        return 2 if overlaps and may_overlap(env) else super().threads(env)
 
     @contextmanager
     def open(self, env: Environment) -> Iterator[MakeWorker]:
@@ -134,16 +150,18 @@ class RangePhase(Phase):
         return 0
 
     def _worker(self, env: Environment, graph: GraphArrays, reads: int | None) -> RangeContext:
+        overlapping = max(self.threads(env) // env.engine.workers, 1)
+        stream = env.engine.device.stream() if overlapping > 1 else nullcontext()
+        memory = range_memory(env, self.count.source) // overlapping
         try:
-            counter: Counter = make_workspace(
-                env.engine, range_memory(env, self.count.source), partial(self.count.counter, env.engine, graph)
-            )
+            with stream:
+                counter: Counter = make_workspace(env.engine, memory, partial(self.count.counter, env.engine, graph))
         except WorkspaceTooLarge as error:
             if self.count.optional:
                 raise no_room(error, env.resources.work) from error
             error.advice = workspace_advice(env, error.needed)
             raise
-        context = RangeContext(env, self.stages, counter, self.take(env))
+        context = RangeContext(env, self.stages, counter, self.take(env), stream)
         if reads is not None:
             grow_page_cache(env, reads)
         return context

@@ -87,6 +87,7 @@ class CountCliquesByPivots(CountSubgraphs):
         return self.k
 
     kernels = (Kernels.clique_leaf_counter,)
+    overlaps = True
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`; where there is no room for pivots, small cliques are counted one by one."""
@@ -116,6 +117,7 @@ class CountCliqueSizes(CountRanges):
     aggregation = Aggregation(_AllSizes.take, add_sizes, list)
 
     kernels = (Kernels.clique_leaf_counter,)
+    overlaps = True
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""

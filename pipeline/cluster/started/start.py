@@ -14,6 +14,7 @@ from longwall.storage.errors import InputError, RunError
 from longwall.storage.system.concurrency import core_count, most_threads
 
 _MOST_WORKERS, _WORKERS_PER_CORE = 16, 4  # of this machine, whichever is more
+_DEVICE_THREADS = 2  # of a worker with a device: ranges overlap there, or the next request is at hand
 _GUARD = 'a Python script has to call longwall.run below `if __name__ == "__main__":`, since they import it'
 
 
@@ -22,7 +23,7 @@ def start_workers(
 ) -> StartedWorkers:
     """Start the workers of this machine; see `connected` for the parameters."""
     workers = worker_count(section, cores, devices)
-    threads = section.threads_per_worker or (1 if devices else max(cores // workers, 1))
+    threads = section.threads_per_worker or (_DEVICE_THREADS if devices else max(cores // workers, 1))
     _check_size(workers, threads)
     starts = []
     for number in range(workers):

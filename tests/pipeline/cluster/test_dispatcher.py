@@ -132,7 +132,7 @@ class Cluster:
     def _merged(self, files: list[dict[str, Any]]) -> dict[str, Any]:
         merged = {"name": f"checkpoint/{self._draw.random()}", "bytes": 10, "sum": sum(file["sum"] for file in files)}
         return {
-            **{"done": [], "value": 0, "files": [merged], "levels": {}, "seconds": 1.0},
+            **{"done": [], "value": 0, "files": [merged], "levels": {}, "seconds": 1.0, "busy": 1.0},
             **{"worker": "a", "address": "a", "engine": "cpu"},
         }
 
@@ -149,7 +149,7 @@ class Cluster:
         files = [{"name": f"checkpoint/{first}-{self._draw.random()}", "bytes": 10, "sum": roots}]
         seconds = self._draw.choice([0.0, 0.001, 1.0, 100.0])
         return {
-            **{"done": done, "value": roots, "files": files, "levels": {}, "seconds": seconds},
+            **{"done": done, "value": roots, "files": files, "levels": {}, "seconds": seconds, "busy": seconds},
             **{"worker": worker, "address": worker, "engine": "cpu"},
         }
 
@@ -282,7 +282,14 @@ def test_many_short_ranges_are_asked_for_by_the_bundle_and_committed_together(mo
     monkeypatch.setattr(dispatcher, "_CUTS", 4000)
     cluster, journal = Cluster(random.Random(1)), Journal()
     cluster._answer = lambda ranges: {  # type: ignore[method-assign]
-        **{"done": ranges, "value": sum(b - a for a, b in ranges), "files": [], "levels": {}, "seconds": 0.001},
+        **{
+            "done": ranges,
+            "value": sum(b - a for a, b in ranges),
+            "files": [],
+            "levels": {},
+            "seconds": 0.001,
+            "busy": 0.001,
+        },
         **{"worker": "a", "address": "a", "engine": "cpu"},
     }
     record = PhaseRecord("phase", 1 << 20, journal)
@@ -356,18 +363,39 @@ def test_what_is_dispatched_first_is_cut_by_the_estimate_of_the_work():
     assert len(asked) < 200
 
 
-def longest_at_first(*, on_devices: bool = False, graph: Any = None) -> int:
+class Overlapping(Plain):
+    overlaps = True
+
+
+def longest_at_first(*, on_devices: bool = False, graph: Any = None, phase: type[Phase] = Plain) -> int:
     tasks, cluster = [Task(first, first + 100, 100) for first in range(0, 900, 100)], Cluster(random.Random(1))
     record, asked, ask = PhaseRecord("phase", 900, Journal()), [], cluster.ask
     cluster.on_devices = on_devices
     cluster.ask = lambda phase, ranges, *more: (asked.extend(ranges), ask(phase, ranges, *more))[1]
-    dispatch(cluster, record, tasks, environment(graph), Plain())
+    dispatch(cluster, record, tasks, environment(graph), phase())
     assert sum(partial.value for partial in record.partials) == 900
     return max(last - first for first, last in asked[: len(WORKERS)])
 
 
 def test_devices_get_longer_ranges_at_first():
     assert longest_at_first(on_devices=True) > 2 * longest_at_first()
+
+
+def test_ranges_that_overlap_end_with_short_ones() -> None:
+    """So do all devices at about the same time: the longest are first, and each third is cut again."""
+    tasks, cluster = [Task(first, first + 10, 10) for first in range(0, 9000, 10)], Cluster(random.Random(1))
+    cluster.on_devices = True
+    cluster._answer = lambda ranges: {  # type: ignore[method-assign]
+        **{"done": ranges, "value": sum(last - first for first, last in ranges), "files": [], "levels": {}},
+        **{"seconds": 1.0, "busy": 1.0, "worker": "a", "address": "a", "engine": "cuda"},
+    }
+    record, asked, ask = PhaseRecord("phase", 9000, Journal()), [], cluster.ask
+    cluster.ask = lambda phase, ranges, *more: (asked.extend(ranges), ask(phase, ranges, *more))[1]
+    dispatch(cluster, record, tasks, phase=Overlapping())
+    lengths = [last - first for first, last in asked]
+    assert sum(lengths) == 9000
+    assert lengths == sorted(lengths, reverse=True)
+    assert lengths[0] >= 3 * lengths[-1]
 
 
 def test_workers_that_stream_get_longer_ranges_at_first():

@@ -116,7 +116,9 @@ class Counting(Worker):
 
 @pytest.fixture
 def current() -> Iterator[CurrentPhase]:
-    env: Any = SimpleNamespace(cancel=threading.Event(), derived={}, engine=SimpleNamespace(faults=nullcontext))
+    env: Any = SimpleNamespace(
+        cancel=threading.Event(), derived={}, graph=None, engine=SimpleNamespace(faults=nullcontext, workers=1)
+    )
     made = CurrentPhase(env)
     yield made
     made.close()
