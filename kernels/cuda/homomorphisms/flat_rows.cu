@@ -64,18 +64,32 @@ struct FlatRows {
   }
 };
 
+// Add the sums of a warp to those of its block.
 template <int FIRST = 0, int LAST = kNumProducts>
-DEVICE void flush(const Sums& sums, Value* totals, double* estimates) {
+DEVICE void join_warps(const Sums& sums, Sums* own) {
   if constexpr (LAST - FIRST > 1) {
-    flush<FIRST, (FIRST + LAST) / 2>(sums, totals, estimates);
-    flush<(FIRST + LAST) / 2, LAST>(sums, totals, estimates);
+    join_warps<FIRST, (FIRST + LAST) / 2>(sums, own);
+    join_warps<(FIRST + LAST) / 2, LAST>(sums, own);
   } else if constexpr (LAST > FIRST) {
     const Value total = reduced(warp_sum(sums.totals[FIRST]));
     const double estimate = warp_sum(sums.estimates[FIRST]);
     if (lane_id() == 0) {
-      atomicAdd(&totals[FIRST], total);
-      atomicAdd(&estimates[FIRST], estimate);
+      atomicAdd(&own->totals[FIRST], total);
+      atomicAdd(&own->estimates[FIRST], estimate);
     }
+  }
+}
+
+// Add the sums of all threads to the totals, by way of shared memory: the fewer add to a place there, the sooner it is done.
+DEVICE void flush(const Sums& sums, Value* totals, double* estimates) {
+  Sums* own = reinterpret_cast<Sums*>(dynamic_shared);
+  for (int p = threadIdx.x; p < kNumProducts; p += blockDim.x) own->totals[p] = 0, own->estimates[p] = 0;
+  __syncthreads();
+  join_warps(sums, own);
+  __syncthreads();
+  for (int p = threadIdx.x; p < kNumProducts; p += blockDim.x) {
+    atomicAdd(&totals[p], own->totals[p]);
+    atomicAdd(&estimates[p], own->estimates[p]);
   }
 }
 

@@ -78,7 +78,7 @@ def row_header(program: RowProgram, domain: Domain, modulus: int, max_degree: in
         "kSymmetric": int(program.symmetric),
         "kOnesFirst": int(ones_first(fused, narrow)),
         "kAcross": int(any(op[0] == Op.WEIGH_ACROSS for op in program.ops)),
-        "kLanes": 1 if not program.num_local else _ARC_LANES if domain == "arcs" else WARP,
+        "kLanes": flat_lanes(program, domain),
     }
     products = [(*product, *[-1] * (width - len(product))) for product in program.products]
     dense = [(*product, *[-1] * (factors - len(product))) for product in fused.products]
@@ -92,6 +92,13 @@ def row_header(program: RowProgram, domain: Domain, modulus: int, max_degree: in
         + array("int kDenseProducts[][kDenseFactors]", dense or [(-1,)])
         + array("int kStored[][2]", program.stored or [(-1, 0)])
     )
+
+
+def flat_lanes(program: RowProgram, domain: Domain) -> int:
+    """Return how many lanes share a row of a program without dense vectors."""
+    if not program.num_local:
+        return 1
+    return _ARC_LANES if domain == "arcs" else WARP
 
 
 def row_sources(program: RowProgram, domain: Domain, modulus: int, max_degree: int) -> list[Source]:
@@ -119,7 +126,7 @@ class CudaRowCounter:
         self._device, self._graph, self._tables = device, graph, tables
         self._exact, self._domain, self._flat = tables.modulus != FLOATING, domain, not program.num_dense
         self._header = row_header(program, domain, tables.modulus, graph.max_degree)
-        self._number = len(program.products)
+        self._number, self._lanes = len(program.products), flat_lanes(program, domain)
         sums = max(self._number, 1)
         self._sums = xp.zeros(2 * sums, xp.float64)  # one array, since each takes 10 us to make and 10 to fetch
         self._totals = self._sums[:sums].view(xp.int64 if self._exact else xp.float64)
@@ -196,8 +203,9 @@ class CudaRowCounter:
             "homomorphisms/flat_rows.cu",
             "run_flat_rows",
             (*self._arrays(), first, last, own, *self._weights(), device.stop_flag, self._totals, self._estimates),
-            blocks=min(device.multiprocessors * _FLAT_BLOCKS, -(-(last - first) // (THREADS // WARP))),
+            blocks=min(device.multiprocessors * _FLAT_BLOCKS, -(-(last - first) // (THREADS // self._lanes))),
             threads=THREADS,
+            shared=16 * max(self._number, 1),
             generated=self._header,
         )
 
