@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from longwall.kernels.cpu.homomorphisms.rows import CpuRowCounter as row_counter
     from longwall.kernels.cpu.homomorphisms.tables import cliques_of_arcs as cliques_of_arcs
     from longwall.kernels.cpu.homomorphisms.tables import common_neighbours as common_neighbours
+    from longwall.kernels.cpu.homomorphisms.tables import fill_tables as fill_tables
     from longwall.kernels.cpu.homomorphisms.tables import paths_of_arcs as paths_of_arcs
     from longwall.kernels.cpu.homomorphisms.tables import reverse_arcs as reverse_arcs
-    from longwall.kernels.cpu.homomorphisms.tables import sum_neighbours as sum_neighbours
+    from longwall.kernels.cpu.homomorphisms.tables import triangles_of_arcs as triangles_of_arcs
     from longwall.kernels.cpu.homomorphisms.wheels import wheel_counter as wheel_counter
     from longwall.kernels.cpu.kcliques.bitmaps import clique_counter as clique_counter
     from longwall.kernels.cpu.kcliques.large import CpuLargeCliqueCounter as large_clique_counter

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from longwall.kernels.cuda.homomorphisms.rows import CudaRowCounter as row_counter
     from longwall.kernels.cuda.homomorphisms.tables import cliques_of_arcs as cliques_of_arcs
     from longwall.kernels.cuda.homomorphisms.tables import common_neighbours as common_neighbours
+    from longwall.kernels.cuda.homomorphisms.tables import fill_tables as fill_tables
     from longwall.kernels.cuda.homomorphisms.tables import paths_of_arcs as paths_of_arcs
     from longwall.kernels.cuda.homomorphisms.tables import reverse_arcs as reverse_arcs
-    from longwall.kernels.cuda.homomorphisms.tables import sum_neighbours as sum_neighbours
+    from longwall.kernels.cuda.homomorphisms.tables import triangles_of_arcs as triangles_of_arcs
     from longwall.kernels.cuda.homomorphisms.wheels import CudaWheelCounter as wheel_counter
     from longwall.kernels.cuda.kcliques.bitmaps import clique_counter as clique_counter
     from longwall.kernels.cuda.kcliques.bitmaps import large_clique_counter as large_clique_counter

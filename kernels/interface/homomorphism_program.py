@@ -124,7 +124,7 @@ class Make(IntEnum):
     HEADS = 3  # arc table[v, x] = vertex table[x]
     TAILS = 4  # arc table[v, x] = vertex table[v]
     REVERSE = 5  # arc table[v, x] = arc table[x, v]
-    TRIANGLES = 6  # arc table[v, x] = number of common neighbours
+    ARC_TRIANGLES = 6  # arc table[v, x] = number of common neighbours
     PATHS = 7  # arc table[v, x] = number of walks of three steps from v to x
     VERTEX_ROWS = 8  # what a row program over vertices stores; source: its number
     ARC_ROWS = 9  # what a row program over arcs stores
@@ -206,6 +206,35 @@ class Step(NamedTuple):
     target: int
     sources: tuple[int, ...] = ()
 
+    @property
+    def over_arcs(self) -> bool:
+        """Whether the table is one over arcs, if `make` alone says so."""
+        return self.make not in (*_OF_VERTICES, *_BY_ROWS)
+
+    @property
+    def reads(self) -> list[tuple[bool, int]]:
+        """The tables that it reads, if it runs no row program: whether each is over arcs, and its number."""
+        if self.make == Make.SUM_NEIGHBOURS:
+            both = zip((False, True), self.sources, strict=True)
+            return [(over_arcs, number) for over_arcs, number in both if number >= 0]
+        over_arcs = self.make in (Make.MULTIPLY_ARCS, Make.REVERSE)
+        tables = over_arcs or self.make in (Make.MULTIPLY_VERTICES, Make.HEADS, Make.TAILS)
+        return [(over_arcs, number) for number in self.sources] if tables else []
+
+
+_OF_VERTICES = (Make.MULTIPLY_VERTICES, Make.SUM_NEIGHBOURS, Make.GIVEN, Make.LABEL)
+_BY_ROWS = (Make.VERTEX_ROWS, Make.ARC_ROWS)
+LOCAL_MAKES = (
+    Make.MULTIPLY_VERTICES,
+    Make.MULTIPLY_ARCS,
+    Make.SUM_NEIGHBOURS,
+    Make.HEADS,
+    Make.TAILS,
+    Make.REVERSE,
+    Make.LABEL,
+)
+"""What follows from tables at the same vertex or arc, or at its neighbours."""
+
 
 @dataclass(frozen=True)
 class TableProgram:
@@ -238,6 +267,26 @@ class TableProgram:
         return (*self.rows, *(total.rows for total in self.totals))
 
     @cached_property
+    def levels(self) -> tuple[tuple[Step, ...], ...]:
+        """The steps, level by level: those of a level read none of each other's tables, and follow all that they do.
+
+        A row program may read every table, and is a level of its own.
+        """
+        found: list[list[Step]] = []
+        level_of: dict[tuple[bool, int], int] = {}
+        least = 0
+        for step in self.steps:
+            if step.make in _BY_ROWS:
+                found.append([step])
+                least = len(found)
+                continue
+            level = max([least, *(level_of.get(table, -1) + 1 for table in step.reads)])
+            found += [[] for _ in range(level + 1 - len(found))]
+            found[level].append(step)
+            level_of[step.over_arcs, step.target] = level
+        return tuple(map(tuple, found))
+
+    @cached_property
     def needs_lists(self) -> bool:
         """Whether the common neighbours of all arcs are listed."""
         lists = any(step.make in (Make.ARC_ROWS, Make.INNER) for step in self.steps)
@@ -257,7 +306,7 @@ class TableProgram:
         return (
             self.needs_lists
             or self.needs_reverse
-            or any(step.make in (Make.TRIANGLES, Make.PATHS, Make.CLIQUES) for step in self.steps)
+            or any(step.make in (Make.ARC_TRIANGLES, Make.PATHS, Make.CLIQUES) for step in self.steps)
         )
 
 
@@ -279,7 +328,7 @@ class RowTables:
     arcs : int64[arc tables, num_arcs] or float64
     reverse : uint32[num_arcs] or uint32[0]
         Place of the arc (x, v) for every arc (v, x).
-    common_indptr : int64[num_arcs + 1] or int64[1]
+    common_indptr : int64[num_arcs + 1] or int64[0]
     common : uint32[6 * triangles] or uint32[0]
         For every arc (v, x) the places of the arcs (v, y) to the common neighbours y of its ends, ascending.
     longest

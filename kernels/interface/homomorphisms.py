@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.homomorphism_program import CodegreePattern, Domain, Inner, RowProgram, RowTables
+from longwall.kernels.interface.homomorphism_program import CodegreePattern, Domain, Inner, RowProgram, RowTables, Step
 from longwall.kernels.interface.workspaces import Device, RangeCounter, Workspace
 
 
@@ -53,34 +53,32 @@ class HomomorphismKernels(Protocol):
     def reverse_arcs(self, device: Device, graph: GraphArrays) -> Any:
         """List the place of the arc (x, v) for every arc (v, x): uint32[num_arcs]."""
 
-    def sum_neighbours(
-        self, device: Device, graph: GraphArrays, vertices: Any, arcs: Any, modulus: int, out: Any
-    ) -> None:
-        """Set out[v] to the sum of arcs[v, x] * vertices[x] over the neighbours x of v; None stands for ones.
+    def fill_tables(self, device: Device, graph: GraphArrays, tables: RowTables, steps: tuple[Step, ...]) -> None:
+        """Make tables whose numbers follow from others at the same vertex or arc, or at its neighbours.
 
         Parameters
         ----------
-        device
-            The engine's.
-        graph
-            The graph.
-        vertices : int64[num_vertices] or float64[num_vertices] or None
-        arcs : int64[num_arcs] or float64[num_arcs] or None
-        modulus
-            A prime below 2**31, or 0 for none.
-        out : int64[num_vertices] or float64[num_vertices]
+        device, graph
+            The engine's, and the graph.
+        tables
+            Those that the steps read, and those that they make.
+        steps
+            Of `LOCAL_MAKES`, or, with lists of common neighbours, ARC_TRIANGLES. None reads what another one makes.
         """
 
+    def triangles_of_arcs(self, device: Device, graph: GraphArrays, out: Any) -> None:
+        """Set `out` (int64[num_arcs]) to the triangles of every arc."""
+
     def paths_of_arcs(self, device: Device, graph: GraphArrays, out: Any, memory: int) -> None:
-        """Set `out` (int64[num_arcs], zeros) to the walks of three steps between the ends of every arc."""
+        """Set `out` (int64[num_arcs]) to the walks of three steps between the ends of every arc."""
 
     def cliques_of_arcs(self, device: Device, graph: GraphArrays, out: Any, memory: int) -> None:
-        """Set `out` (int64[num_arcs], zeros) to the ordered pairs of adjacent common neighbours of every arc's ends."""
+        """Set `out` (int64[num_arcs]) to the ordered pairs of adjacent common neighbours of every arc's ends."""
 
     def inner_counts(
         self, device: Device, graph: GraphArrays, tables: RowTables, inner: Inner, out: Any, memory: int
     ) -> None:
-        """Set `out` (int64[num_arcs], zeros) to homomorphisms to the common neighbours of every arc's ends.
+        """Set `out` (int64[num_arcs]) to homomorphisms to the common neighbours of every arc's ends.
 
         Parameters
         ----------

@@ -14,6 +14,7 @@ from longwall.kernels.interface.engine import Call, Engine, WorkspaceTooLarge, c
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import (
     FLOATING,
+    LOCAL_MAKES,
     WORD,
     Domain,
     Inner,
@@ -33,14 +34,7 @@ _DEVICE_SHARE = 0.5  # of what is free, that a workspace has on a device, where 
 _MARK_BYTES = 5  # of a vertex and worker, to find common neighbours
 _COPY_BYTES = 16  # of an arc, for the numbers of a table before they are in it
 _ROW_STEPS: dict[Make, Domain] = {Make.VERTEX_ROWS: "vertices", Make.ARC_ROWS: "arcs"}
-_WITHOUT_COPIES = (
-    Make.MULTIPLY_VERTICES,
-    Make.MULTIPLY_ARCS,
-    Make.GIVEN,
-    Make.LABEL,
-    Make.SUM_NEIGHBOURS,
-    *_ROW_STEPS,
-)
+_COPYING = (Make.HEADS, Make.TAILS, Make.REVERSE, Make.ARC_TRIANGLES)
 _RANGES = 32  # of a thread's rows
 _MOST_ARCS = (1 << 32) - 1  # whose places are numbers of 32 bits, in lists and of reverse arcs
 
@@ -127,21 +121,22 @@ def make_tables(
     dtype = xp.float64 if modulus == FLOATING else xp.int64
     none = xp.empty(0, xp.uint32)
     reverse = engine.kernels.reverse_arcs(engine.device, graph) if program.needs_reverse else none
-    common_indptr, common, longest = xp.zeros(1, xp.int64), none, 0
+    common_indptr, common, longest = xp.empty(0, xp.int64), none, 0
     if program.needs_lists:
         common_indptr, common, longest = common_lists(engine, graph, memory)
+    new = xp.zeros if program.rows else xp.empty  # row programs leave out arcs without common neighbours
     tables = RowTables(
         modulus,
-        xp.zeros((program.vertex_tables, n), dtype),
-        xp.zeros((program.arc_tables, arcs), dtype),
+        new((program.vertex_tables, n), dtype),
+        new((program.arc_tables, arcs), dtype),
         reverse,
         common_indptr,
         common,
         longest,
     )
     maker = _Maker(engine, graph, program, tables, memory, given)
-    for step in program.steps:
-        maker.make(step)
+    for level in program.levels:
+        maker.make(level)
     return tables
 
 
@@ -151,8 +146,9 @@ def table_kernels(program: TableProgram) -> list[Callable[..., Any] | Call]:
     called: dict[Callable[..., Any], bool] = {
         Kernels.reverse_arcs: program.needs_reverse,
         Kernels.common_neighbours: program.needs_lists,
-        Kernels.sum_neighbours: Make.SUM_NEIGHBOURS in makes,
-        Kernels.arc_triangles: Make.TRIANGLES in makes or program.needs_lists,
+        Kernels.fill_tables: not makes.isdisjoint(LOCAL_MAKES) or (Make.ARC_TRIANGLES in makes and program.needs_lists),
+        Kernels.arc_triangles: program.needs_lists,
+        Kernels.triangles_of_arcs: Make.ARC_TRIANGLES in makes and not program.needs_lists,
         Kernels.inner_counts: Make.INNER in makes,
         Kernels.cliques_of_arcs: Make.CLIQUES in makes,
         Kernels.paths_of_arcs: Make.PATHS in makes,
@@ -179,7 +175,7 @@ def common_lists(engine: Engine, graph: GraphArrays, memory: TableMemory) -> tup
 
 
 class _Maker:
-    """Makes one table after the other.
+    """Makes one level of tables after the other.
 
     Parameters
     ----------
@@ -203,77 +199,53 @@ class _Maker:
         self._engine, self._graph, self._program, self._tables = engine, graph, program, tables
         self._memory, self._given = memory, given
 
-    def make(self, step: Step) -> None:
-        """Make the table of a step, or tables by the row program of one."""
-        vertices, arcs = self._tables.vertices, self._tables.arcs
-        if step.make not in _WITHOUT_COPIES:
-            with self._memory.lent(_COPY_BYTES * self._graph.num_arcs):
-                arcs[step.target] = self._of_arcs(step)
-        elif step.make == Make.MULTIPLY_VERTICES:
-            self._multiply(vertices, step)
-        elif step.make == Make.MULTIPLY_ARCS:
-            self._multiply(arcs, step)
-        elif step.make == Make.GIVEN:
-            vertices[step.target] = self._given[step.sources[0]]
-        elif step.make == Make.LABEL:
-            with self._memory.lent(self._graph.num_vertices):
-                vertices[step.target] = self._graph.labels == step.sources[0]
-        elif step.make == Make.SUM_NEIGHBOURS:
-            vertex, arc = step.sources
-            self._engine.kernels.sum_neighbours(
-                self._engine.device,
-                self._graph,
-                None if vertex < 0 else vertices[vertex],
-                None if arc < 0 else arcs[arc],
-                max(self._tables.modulus, 0),
-                vertices[step.target],
-            )
-        else:
+    def make(self, level: tuple[Step, ...]) -> None:
+        """Make the tables of steps that read none of each other's: those of one kernel together."""
+        local = tuple(filter(self._is_local, level))
+        if local:
+            with self._memory.lent(max(map(self._copied, local))):
+                self._engine.kernels.fill_tables(self._engine.device, self._graph, self._tables, local)
+        for step in level:
+            if step not in local:
+                self._make(step)
+
+    def _copied(self, step: Step) -> int:
+        """Return the bytes that the numbers of a table may take before they are in it."""
+        if step.make in _COPYING:
+            return _COPY_BYTES * self._graph.num_arcs
+        return self._graph.num_vertices if step.make == Make.LABEL else 0
+
+    def _is_local(self, step: Step) -> bool:
+        listed = step.make == Make.ARC_TRIANGLES and self._program.needs_lists
+        return listed or step.make in LOCAL_MAKES
+
+    def _make(self, step: Step) -> None:
+        if step.make in _ROW_STEPS:
             program, domain = self._program.rows[step.sources[0]], _ROW_STEPS[step.make]
             self._memory.lend(lambda memory: self._run(program, domain, memory))
-
-    def _multiply(self, tables: Array, step: Step) -> None:
-        target, modulus = tables[step.target], self._tables.modulus
-        if len(step.sources) < 2:
-            target[:] = tables[step.sources[0]] if step.sources else 1
-            return
-        first, *others = (tables[source] for source in step.sources)
-        for other in others:
-            self._engine.xp.multiply(first, other, out=target)
-            first = target
-            if modulus > WORD:
-                target %= modulus
-
-    def _of_arcs(self, step: Step) -> Array:
-        xp, graph, tables = self._engine.xp, self._graph, self._tables
-        if step.make == Make.HEADS:
-            return tables.vertices[step.sources[0]][graph.indices]
-        if step.make == Make.TAILS:
-            return self._tails(tables.vertices[step.sources[0]])
-        if step.make == Make.REVERSE:
-            return tables.arcs[step.sources[0]][tables.reverse]
-        if step.make == Make.TRIANGLES:
-            if self._program.needs_lists:
-                return xp.diff(tables.common_indptr)
-            return self._engine.kernels.arc_triangles(self._engine.device, graph)
-        found = xp.zeros(graph.num_arcs, xp.int64)
-        kernels, device = self._engine.kernels, self._engine.device
-        if step.make == Make.INNER:
-            count = partial(kernels.inner_counts, device, graph, tables, Inner(step.sources[0]), found)
+        elif step.make == Make.GIVEN:
+            self._tables.vertices[step.target] = self._given[step.sources[0]]
         else:
-            count = partial(
-                kernels.cliques_of_arcs if step.make == Make.CLIQUES else kernels.paths_of_arcs, device, graph, found
-            )
-        self._memory.lend(count)
-        if tables.modulus > WORD:
-            found %= tables.modulus
-        return found
+            with self._memory.lent(_COPY_BYTES * self._graph.num_arcs):
+                self._count(step)
 
-    def _tails(self, table: Array) -> Array:
-        """Return the number of every arc's first vertex."""
-        xp = self._engine.xp
-        places = xp.arange(self._graph.num_arcs, dtype=xp.int64)
-        return table[xp.searchsorted(self._graph.indptr, places, side="right") - 1]
+    def _count(self, step: Step) -> None:
+        """Make a table over arcs by a kernel that counts in 64 bits."""
+        xp, tables, modulus = self._engine.xp, self._tables, self._tables.modulus
+        own = tables.arcs[step.target]
+        found = own if modulus == WORD else xp.empty(own.size, xp.int64)
+        kernels, given = self._engine.kernels, (self._engine.device, self._graph)
+        if step.make == Make.ARC_TRIANGLES:
+            kernels.triangles_of_arcs(*given, found)
+        elif step.make == Make.INNER:
+            self._memory.lend(partial(kernels.inner_counts, *given, tables, Inner(step.sources[0]), found))
+        else:
+            count = kernels.cliques_of_arcs if step.make == Make.CLIQUES else kernels.paths_of_arcs
+            self._memory.lend(partial(count, *given, found))
+        if modulus > WORD:
+            found %= modulus
+        if found is not own:
+            own[:] = found
 
     def _run(self, program: RowProgram, domain: Domain, memory: int) -> None:
         """Run a row program that stores tables over all rows, on all workers."""

@@ -1,7 +1,8 @@
 """What belongs to arcs and to the common neighbours of their ends, against powers of the adjacency matrix."""
 
+from dataclasses import replace
 from itertools import pairwise
-from math import comb
+from math import comb, prod
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,16 @@ import pytest
 from budgets import table_memory
 
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.homomorphism_program import WORD, CodegreePattern, Inner, RowTables
+from longwall.kernels.interface.homomorphism_program import (
+    FLOATING,
+    WORD,
+    CodegreePattern,
+    Inner,
+    Make,
+    RowTables,
+    Step,
+    TableProgram,
+)
 from longwall.kernels.interface.local_counts import EdgeGraph
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.stages.homomorphisms.tables import common_lists
@@ -226,3 +236,77 @@ def test_columns_have_no_more_arcs_than_32_bits_count(engine, graph, monkeypatch
         monkeypatch.setattr("longwall.kernels.cuda.local_counts.four_cycles._MOST_COLUMN_ARCS", 300)
     counter = kernels.column_cycle_counter(device, loaded, MEMORY)
     assert counter.arc_capacity == (300 if engine[0].name == "cuda" else loaded.num_arcs)
+
+
+@pytest.mark.parametrize("modulus", [WORD, FLOATING, 2**31 - 1])
+def test_tables_that_are_made_together_are_those_of_numpy(engine, graph, modulus):
+    made, loaded = engine
+    xp, kernels = made.xp, made.kernels
+    n, arcs, first, prime = graph.num_vertices, len(graph.indices), tails(graph), max(modulus, 0)
+    numbers = np.random.default_rng(4)
+    kind = np.float64 if modulus == FLOATING else np.int64
+    rubbish = np.nan if modulus == FLOATING else -1
+    vertices, over_arcs = np.full((9, n), rubbish, kind), np.full((9, arcs), rubbish, kind)
+    vertices[:3], over_arcs[:3] = numbers.integers(0, 1 << 20, (3, n)), numbers.integers(0, 1 << 20, (3, arcs))
+    indptr, common, longest = lists_of(*engine)
+    reverse = kernels.reverse_arcs(made.device, loaded)
+    tables = RowTables(modulus, xp.asarray(vertices), xp.asarray(over_arcs), reverse, indptr, common, longest)
+    labelled = replace(loaded, labels=xp.asarray((np.arange(n) % 3).astype(np.int32)))
+    steps = (
+        Step(Make.MULTIPLY_VERTICES, 3, (0, 1, 2)),
+        Step(Make.MULTIPLY_VERTICES, 4),
+        Step(Make.LABEL, 5, (2,)),
+        Step(Make.SUM_NEIGHBOURS, 6, (0, 1)),
+        Step(Make.SUM_NEIGHBOURS, 7, (-1, 0)),
+        Step(Make.SUM_NEIGHBOURS, 8, (-1, -1)),
+        Step(Make.MULTIPLY_ARCS, 3, (2, 0, 2, 1)),
+        Step(Make.HEADS, 4, (1,)),
+        Step(Make.TAILS, 5, (1,)),
+        Step(Make.REVERSE, 6, (0,)),
+        Step(Make.ARC_TRIANGLES, 7),
+        Step(Make.MULTIPLY_ARCS, 8, (1,)),
+    )
+    kernels.fill_tables(made.device, labelled, tables, steps)
+
+    def product(*factors):
+        return np.array([prod(map(int, some)) for some in zip(*factors, strict=True)], object)
+
+    def summed(weights):
+        return np.array([sum(map(int, some)) for some in np.split(weights, graph.indptr[1:-1])], object)
+
+    near, heads = adjacency(graph), graph.indices
+    wanted_vertices = [
+        product(*vertices[:3]),
+        np.ones(n),
+        np.arange(n) % 3 == 2,
+        summed(over_arcs[1] * vertices[0][heads]),
+        summed(over_arcs[0]),
+        near.sum(axis=0),
+    ]
+    wanted_arcs = [
+        product(*over_arcs[[2, 0, 2, 1]]),
+        vertices[1][heads],
+        vertices[1][first],
+        over_arcs[0][on_host(reverse)],
+        (near @ near)[first, heads],
+        over_arcs[1],
+    ]
+    bound = prime or 2**64
+    for found, wanted in ((tables.vertices, wanted_vertices), (tables.arcs, wanted_arcs)):
+        for one, other in zip(on_host(found)[3:], wanted, strict=True):
+            if modulus == FLOATING:
+                np.testing.assert_allclose(one, other.astype(float), rtol=1e-12)
+            else:
+                assert [int(number) % bound for number in one] == [int(number) % bound for number in other]
+
+
+def test_levels_of_a_table_program_follow_what_they_read():
+    """Row programs read what they like, and are levels of their own."""
+    degrees, triangles = Step(Make.SUM_NEIGHBOURS, 0, (-1, -1)), Step(Make.ARC_TRIANGLES, 0)
+    square, heads = Step(Make.MULTIPLY_ARCS, 1, (0, 0)), Step(Make.HEADS, 2, (0,))
+    both = Step(Make.SUM_NEIGHBOURS, 1, (0, 1))
+    rows, later = Step(Make.VERTEX_ROWS, 2, (0,)), Step(Make.SUM_NEIGHBOURS, 3, (2, -1))
+    alone = Step(Make.LABEL, 4, (0,))
+    steps = (degrees, triangles, square, both, heads, rows, later, alone)
+    levels = TableProgram(5, 3, steps, ()).levels
+    assert levels == ((degrees, triangles), (square, heads), (both,), (rows,), (later, alone))

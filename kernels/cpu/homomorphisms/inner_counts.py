@@ -34,6 +34,7 @@ def inner_counts(
             graph.indptr, graph.split, *lists, int(inner), first, last, slots, degrees, table, device.stop_flag, out
         )
 
+    out[:] = 0
     in_parallel(device, graph, start)
 
 

@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cpu.device import CpuDevice, fitting
-from longwall.kernels.cpu.local_counts.arc_triangles import in_parallel
+from longwall.kernels.cpu.local_counts.arc_triangles import arc_triangles, in_parallel
 from longwall.kernels.cpu.local_counts.edges import add_cliques
 from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.homomorphism_program import WORD, Make, RowTables, Step
 from longwall.kernels.jit.bisect import first_at_least
 from longwall.kernels.jit.compile import compiled
 
@@ -36,24 +37,65 @@ def reverse_arcs(device: CpuDevice, graph: GraphArrays) -> NDArray[np.uint32]:
     return reverse
 
 
-def sum_neighbours(
+def fill_tables(
     device: CpuDevice,  # noqa: ARG001
     graph: GraphArrays,
-    vertices: NDArray[Any] | None,
-    arcs: NDArray[Any] | None,
-    modulus: int,
-    out: NDArray[Any],
+    tables: RowTables,
+    steps: tuple[Step, ...],
 ) -> None:
-    """Sum a table over the neighbours of every vertex."""
-    none = np.empty(0, out.dtype)
-    neighbour_sums(
-        graph.indptr,
-        graph.indices,
-        none if vertices is None else vertices,
-        none if arcs is None else arcs,
-        modulus,
-        out,
-    )
+    """Make tables of others."""
+    for make, target, sources in steps:
+        if make == Make.SUM_NEIGHBOURS:
+            none, (vertex, arc) = np.empty(0, tables.vertices.dtype), sources
+            neighbour_sums(
+                graph.indptr,
+                graph.indices,
+                none if vertex < 0 else tables.vertices[vertex],
+                none if arc < 0 else tables.arcs[arc],
+                max(tables.modulus, 0),
+                tables.vertices[target],
+            )
+        elif make == Make.LABEL:
+            tables.vertices[target] = graph.labels == sources[0]
+        elif make in (Make.MULTIPLY_VERTICES, Make.MULTIPLY_ARCS):
+            _multiply(
+                tables.vertices if make == Make.MULTIPLY_VERTICES else tables.arcs, target, sources, tables.modulus
+            )
+        else:
+            tables.arcs[target] = _of_arcs(graph, tables, make, sources)
+
+
+def _multiply(tables: NDArray[Any], target: int, sources: tuple[int, ...], modulus: int) -> None:
+    out = tables[target]
+    if len(sources) < 2:
+        out[:] = tables[sources[0]] if sources else 1
+        return
+    first, *others = (tables[source] for source in sources)
+    for other in others:
+        np.multiply(first, other, out=out)
+        first = out
+        if modulus > WORD:
+            out %= modulus
+
+
+def _of_arcs(graph: GraphArrays, tables: RowTables, make: Make, sources: tuple[int, ...]) -> NDArray[Any]:
+    """Return the numbers of a table over arcs."""
+    found: NDArray[Any]
+    if make == Make.HEADS:
+        found = tables.vertices[sources[0]][graph.indices]
+    elif make == Make.TAILS:
+        found = np.repeat(tables.vertices[sources[0]], np.diff(graph.indptr))
+    elif make == Make.REVERSE:
+        found = tables.arcs[sources[0]][tables.reverse]
+    else:
+        assert make == Make.ARC_TRIANGLES
+        found = np.diff(tables.common_indptr)
+    return found
+
+
+def triangles_of_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64]) -> None:
+    """Count the triangles of every arc."""
+    out[:] = arc_triangles(device, graph)
 
 
 def paths_of_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64], memory: int) -> None:
@@ -68,8 +110,7 @@ def paths_of_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64],
         return lambda first, last: count_cycles(*graph.rows, first, last, wedges, counts, device.stop_flag)
 
     in_parallel(device, graph, start)
-    for counts in found:
-        out += counts
+    _add_up(found, out)
     join_both_arcs(device, graph, out, factor=1, walks=True)
 
 
@@ -90,9 +131,14 @@ def cliques_of_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64
         )
 
     in_parallel(device, graph, start)
+    _add_up(found, out)
+    join_both_arcs(device, graph, out, factor=2, walks=False)
+
+
+def _add_up(found: list[NDArray[np.int64]], out: NDArray[np.int64]) -> None:
+    out[:] = 0
     for counts in found:
         out += counts
-    join_both_arcs(device, graph, out, factor=2, walks=False)
 
 
 def join_both_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64], *, factor: int, walks: bool) -> None:
@@ -161,7 +207,8 @@ def neighbour_sums(indptr, indices, vertices, arcs, modulus, out):
     out : dtype[num_vertices]
     """
     for v in range(indptr.size - 1):
-        total = out[v] * 0
+        out[v] = 0
+        total = out[v]
         for j in range(indptr[v], indptr[v + 1]):
             value = arcs[j] if arcs.size else total * 0 + 1
             if vertices.size:

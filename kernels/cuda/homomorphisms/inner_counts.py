@@ -21,6 +21,7 @@ def inner_counts(device: Device, graph: GraphArrays, tables: RowTables, inner: I
     # Two edges cover each pattern that is mapped to the common neighbours.
     require_fits(min(tables.longest**4, graph.num_arcs**2), 63, "the number of maps to common neighbours")
     xp, longest = device.xp, tables.longest
+    out.data.memset_async(0, out.nbytes)
     words, store_words = table_words(device, longest, longest, _BLOCKS)
     blocks = units_that_fit(device.multiprocessors * _BLOCKS, 4 * store_words, memory)
     arrays = (graph.indptr, graph.split, graph.num_vertices, graph.num_arcs)
@@ -41,4 +42,3 @@ def inner_counts(device: Device, graph: GraphArrays, tables: RowTables, inner: I
         threads=_WARPS * WARP,
         shared=CONTROL_BYTES + 4 * words,
     )
-    device.synchronize()

@@ -1,16 +1,16 @@
 """Tables over vertices and arcs, and the lists that they are made of: launches of ``tables.cu``."""
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
-import numpy as np
-
 from longwall.kernels.cuda.device import WARP, Device, units_that_fit
-from longwall.kernels.cuda.local_counts.arc_triangles import list_common
+from longwall.kernels.cuda.local_counts.arc_triangles import launch_arcs, list_common
 from longwall.kernels.cuda.runtime.compile import constants
+from longwall.kernels.cuda.runtime.constants import MAKE_BITS, TABLE_BITS, TABLE_STEPS
 from longwall.kernels.cuda.runtime.sources import compiles
 from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.homomorphism_program import FLOATING, Make, RowTables, Step
 
 Array = Any  # a CuPy array
 
@@ -18,7 +18,7 @@ _SOURCE = "homomorphisms/tables.cu"
 _WARPS = 8  # of a block
 _MANY_WEDGES = 1 << 15  # of a vertex, whose ends are counted window by window where shared memory has no room for all
 _CLIQUE_BLOCKS = 4  # per multiprocessor, of those that count cliques
-_NULL = np.uintp(0)
+_PATH_BLOCKS, _PATH_THREADS = 4, 512  # per multiprocessor at most, of those that count walks in a small graph
 
 
 @cache
@@ -55,25 +55,50 @@ def reverse_arcs(device: Device, graph: GraphArrays) -> Array:
 
 
 @compiles(lambda: _OF_WORDS)
-def sum_neighbours(
-    device: Device, graph: GraphArrays, vertices: Array | None, arcs: Array | None, modulus: int, out: Array
-) -> None:
-    """Sum a table over the neighbours of every vertex."""
-    device.launch(
-        _SOURCE,
-        "sum_neighbours",
-        (
-            graph.indptr,
-            graph.indices,
-            graph.num_vertices,
-            _NULL if vertices is None else vertices,
-            _NULL if arcs is None else arcs,
-            out,
-        ),
-        blocks=device.multiprocessors * 4,
-        threads=_WARPS * WARP,
-        generated=table_header(exact=out.dtype != np.float64, modulus=modulus),
-    )
+def fill_tables(device: Device, graph: GraphArrays, tables: RowTables, steps: tuple[Step, ...]) -> None:
+    """Make tables of others, several in one launch: a launch takes the host 15 us, and small tables the device less."""
+    given = (graph.indptr, graph.indices, graph.num_vertices, graph.labels, tables.reverse, tables.common_indptr)
+    header = table_header(exact=tables.modulus != FLOATING, modulus=max(tables.modulus, 0))
+    for words in _packed(steps):
+        device.launch(
+            _SOURCE,
+            "fill_tables",
+            (*given, tables.vertices, tables.arcs, graph.num_arcs, *words),
+            blocks=device.multiprocessors * 4,
+            threads=_WARPS * WARP,
+            shared=8 * TABLE_STEPS,
+            generated=header,
+        )
+
+
+@lru_cache(maxsize=256)
+def _packed(steps: tuple[Step, ...]) -> list[tuple[int, ...]]:
+    """Return the words of launches: what a step does, its table and two others, where 0 is none, and other tables 1 up.
+
+    A product of more tables is that of its own table with another one, again and again.
+    """
+    words = list[int]()
+    for make, target, sources in steps:
+        first, *others = sources or (-1,)
+        if make in (Make.MULTIPLY_VERTICES, Make.MULTIPLY_ARCS):
+            second = others[0] if others else -1
+            words.append(_word(make, target, first, second))
+            words += [_word(make, target, target, other) for other in others[1:]]
+        else:
+            words.append(_word(make, target, first, *others))
+    words += [0] * (-len(words) % TABLE_STEPS)
+    return [tuple(words[at : at + TABLE_STEPS]) for at in range(0, len(words), TABLE_STEPS)]
+
+
+def _word(make: Make, target: int, first: int, second: int = -1) -> int:
+    assert max(target, second) + 1 < 1 << TABLE_BITS
+    fields = (target + 1) + ((first + 1) << TABLE_BITS) + ((second + 1) << 2 * TABLE_BITS)
+    return int(make) + (fields << MAKE_BITS)
+
+
+def triangles_of_arcs(device: Device, graph: GraphArrays, out: Array) -> None:
+    """Count the triangles of every arc."""
+    launch_arcs(device, graph, "triangles_of_arcs", 1, (out,))
 
 
 @compiles(lambda: [*_OF_WORDS, ("homomorphisms/five_cycles.cu", "")])
@@ -81,19 +106,23 @@ def paths_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int) -
     """Count walks of three steps."""
     require_fits(graph.max_degree**2, 63, "the number of walks of three steps at an edge")
     xp, n = device.xp, graph.num_vertices
+    out.data.memset_async(0, out.nbytes)
     window = min(n, device.shared_memory // 4 - 8)
-    blocks = units_that_fit(device.multiprocessors, 4 * n, memory)
-    work = (window, _MANY_WEDGES, xp.zeros(blocks * n, xp.uint32), xp.zeros(1, xp.uint32), device.stop_flag, out)
+    # Most of the time of a small graph is that of vertices with too little work for a block: several take turns.
+    together = min(device.shared_memory // (4 * n + 1040), _PATH_BLOCKS) if window == n else 1
+    store = n if window < n else 0
+    blocks = units_that_fit(device.multiprocessors * max(together, 1), 4 * store, memory)
+    state = xp.zeros(blocks * store + 1, xp.uint32)
+    work = (window, _MANY_WEDGES, state[1:], state, device.stop_flag, out)
     device.launch(
         "homomorphisms/five_cycles.cu",
         "cycles_of_arcs",
         (*graph.rows, n, 0, n, *work),
         blocks=min(blocks, n),
-        threads=1024,
+        threads=_PATH_THREADS if together > 1 else 1024,
         shared=(window + 4) * 4,
     )
     join_arcs(device, graph, out, factor=1, walks=True)
-    device.synchronize()
 
 
 @compiles(lambda: [*_OF_WORDS, ("homomorphisms/arc_cliques.cu", "")])
@@ -102,6 +131,7 @@ def cliques_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int)
     xp, size = device.xp, graph.max_out_degree
     require_fits(size**2, 32, "the number of adjacent pairs among smaller neighbours")
     capacity = (device.shared_memory // _CLIQUE_BLOCKS - 1024) // 4
+    out.data.memset_async(0, out.nbytes)
     words = min(-(-graph.num_vertices // 32), max(capacity // 3, 1))
     most = size * ((size + 31) // 32 + 1)
     capacity = max(min(capacity - 2 * words, most), 0)
@@ -123,7 +153,6 @@ def cliques_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int)
         shared=16 + 4 * (2 * words + capacity),
     )
     join_arcs(device, graph, out, factor=2, walks=False)
-    device.synchronize()
 
 
 def join_arcs(device: Device, graph: GraphArrays, out: Array, *, factor: int, walks: bool) -> None:

@@ -6,9 +6,9 @@
 #include "local_counts/arc_tasks.cuh"
 
 // Writes the numbers of both arcs of every edge, or lists.
-template <bool LIST>
+template <bool LIST, typename Number = u32>
 struct Common {
-  u32* triangles;     // counts are written here,
+  Number* triangles;  // counts are written here,
   const i64* starts;  // or lists from here on
   u32* common;
 
@@ -74,6 +74,15 @@ extern "C" __global__ void __launch_bounds__(256, 6)
     count_arc_triangles(const i64* indptr, const u32* indices, const i64* split, i64 num_vertices, i64 size, i64 words,
                         u32* next, const u32* stop, u32* triangles) {
   Common<false> kind = {triangles, nullptr, nullptr};
+  for_arcs<false>(Graph{indptr, indices, split, num_vertices}, kind,
+                  {0, indptr[num_vertices], size, words, next, stop});
+}
+
+// The same in 64 bits.
+extern "C" __global__ void __launch_bounds__(256, 6)
+    triangles_of_arcs(const i64* indptr, const u32* indices, const i64* split, i64 num_vertices, i64 size, i64 words,
+                      u32* next, const u32* stop, i64* triangles) {
+  Common<false, i64> kind = {triangles, nullptr, nullptr};
   for_arcs<false>(Graph{indptr, indices, split, num_vertices}, kind,
                   {0, indptr[num_vertices], size, words, next, stop});
 }

@@ -42,7 +42,7 @@ def arc_tasks(device: Device, graph: GraphArrays, arcs: int, words_each: int = 1
 def arc_triangles(device: Device, graph: GraphArrays) -> Array:
     """Count the triangles of every arc."""
     triangles = device.xp.zeros(graph.num_arcs, device.xp.uint32)
-    _launch(device, graph, "count_arc_triangles", 1, (triangles,))
+    launch_arcs(device, graph, "count_arc_triangles", 1, (triangles,))
     device.synchronize()
     return triangles
 
@@ -63,10 +63,11 @@ def most_triangles(device: Device, graph: GraphArrays, triangles: Array) -> int:
 
 def list_common(device: Device, graph: GraphArrays, starts: Array, common: Array) -> None:
     """List them for every arc a, in `common` from ``starts[a]`` on: the places of the arcs to them, ascending."""
-    _launch(device, graph, "list_common", 2, (starts, common))
+    launch_arcs(device, graph, "list_common", 2, (starts, common))
 
 
-def _launch(device: Device, graph: GraphArrays, function: str, words_each: int, out: tuple[Array, ...]) -> None:
+def launch_arcs(device: Device, graph: GraphArrays, function: str, words_each: int, out: tuple[Array, ...]) -> None:
+    """Launch a kernel that goes over the arcs of a whole graph."""
     tasks = arc_tasks(device, graph, graph.num_arcs, words_each)
     arrays = (*graph.rows, graph.num_vertices)
     device.launch(

@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import TypeAlias
 
 from longwall.kernels.interface import graph_arrays, kcliques, maximal_cliques, pattern_growth, workspaces
-from longwall.kernels.interface.homomorphism_program import CodegreePattern, Inner, Op
+from longwall.kernels.interface.homomorphism_program import CodegreePattern, Inner, Make, Op
 from longwall.kernels.interface.pages import NeighbourRange
 from longwall.kernels.interface.search_program import SetKind
 
@@ -59,6 +59,9 @@ LABEL_TOTALS: I32 = 6  # numbers of Totals before those of the roles
 
 # Homomorphisms.
 WARP_COUNTERS: I64 = 512  # neighbours up to which an arc is one warp's work
+TABLE_STEPS: I32 = 8  # of a table program, that one launch makes
+MAKE_BITS: I32 = 4  # of a word for such a step, for what it does; the fields behind it name tables
+TABLE_BITS: I32 = 19
 
 
 class FusedOp(IntEnum):
@@ -106,6 +109,7 @@ ENUMERATIONS: dict[str, tuple[type[IntEnum], ...]] = {
     "SetKind": (SetKind,),
     "Op": (Op, FusedOp),
     "Inner": (Inner,),
+    "Make": (Make,),
     "CodegreePattern": (CodegreePattern,),
 }
 """Codes of operations, by the name that their type has in C++."""

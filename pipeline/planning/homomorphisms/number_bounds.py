@@ -146,7 +146,7 @@ class _Bounds:
             return _least(Bound(table.most, sizes.degree * table.total), arcs)
         if step.make == Make.REVERSE:
             return self.arcs[step.sources[0]]
-        if step.make == Make.TRIANGLES:
+        if step.make == Make.ARC_TRIANGLES:
             return Bound(sizes.degree, arcs * sizes.degree)
         most = sizes.pairs
         if step.make == Make.INNER:  # two edges of four vertices, or an edge and a vertex of three, decide a map

@@ -30,7 +30,7 @@ from longwall.pipeline.planning.homomorphisms.table_compiler import compile_sums
 MAX_VERTICES = 8  # 4,140 set partitions; the next size has 21,147
 _TRIANGLE = 3
 # Of what makes a table over arcs, in units of squared degrees.
-_STEPS = {Make.PATHS: 0.5, Make.TRIANGLES: 0.25, Make.CLIQUES: 0.25}  # in passes over the rows of vertices
+_STEPS = {Make.PATHS: 0.5, Make.ARC_TRIANGLES: 0.25, Make.CLIQUES: 0.25}  # in passes over the rows of vertices
 _INNER_STEPS = 1.0  # in passes over the rows of arcs, of a table of what is among common neighbours
 # Of pairs of vertices, in passes from common neighbours over the graph: what is taken of their tables (measured).
 _PAIR_STEPS = {

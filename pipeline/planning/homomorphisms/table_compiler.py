@@ -181,7 +181,7 @@ class _Tables:
         if table is None:
             return self._step("arcs", Make.MULTIPLY_ARCS)
         kind = table[0]
-        plain = {"triangles": Make.TRIANGLES, "paths": Make.PATHS, "cliques": Make.CLIQUES}
+        plain = {"triangles": Make.ARC_TRIANGLES, "paths": Make.PATHS, "cliques": Make.CLIQUES}
         if kind in plain:
             return self._step("arcs", plain[kind])
         if kind == "inner":
