@@ -20,7 +20,7 @@ from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task
 from longwall.pipeline.execution.search_context import SearchContext, SearchShare
 from longwall.pipeline.execution.stage_metrics import record_levels
-from longwall.pipeline.execution.task_ranges import pieces_of
+from longwall.pipeline.execution.task_ranges import is_brief, pieces_of
 from longwall.pipeline.execution.worker_memory import WorkerMemory
 from longwall.pipeline.phases.search_list import load_searched
 from longwall.pipeline.planning.prediction import estimate_levels, predicted_rows
@@ -71,6 +71,16 @@ class SearchCount(Phase):
     def keeps_workers(self) -> bool:
         """See `Phase`; not where they know how many matches are still wanted."""
         return self.limit is None
+
+    def brief(self, env: Environment) -> bool:
+        """See `Phase`; every row that the search counts below takes as many steps as a vertex has neighbours at most.
+
+        Rows of two vertices are edges, so their steps together are the sum of the squared degrees.
+        """
+        if self.limit is not None or not self._fused(loaded_graph(env)):
+            return False
+        stats, levels = env.graph.stats, len(self.plan.program.levels)
+        return is_brief(env, stats.sum_degree_squared * stats.max_degree ** (levels - 2))
 
     def prepare(self, env: Environment) -> None:
         """Bring what the search reads to the engine."""

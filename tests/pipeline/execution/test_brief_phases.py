@@ -12,11 +12,16 @@ from typing import Any
 
 import pytest
 
+from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, NotEnoughMemory, Phase, Task, Worker
+from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.range_count import RangeCount
+from longwall.pipeline.phases.search_count import SearchCount
+from longwall.pipeline.planning.search.search_planner import plan_match
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.range_counting import CountCliques, CountDiamonds
+from longwall.storage.generators.kinds import generate
 from longwall.storage.system.signals import held_back, interrupted_by, interrupting
 
 TEN = [Task(0, 10, 10)]
@@ -156,3 +161,13 @@ def test_only_work_that_is_estimated_is_brief(env: Any) -> None:
     assert not RangeCount(CountDiamonds(), 1e9).brief(env)
     assert RangeCount(CountCliques(4), 1e6).brief(env)
     assert not RangeCount(CountCliques(9), 1e6).brief(env), "no estimate says the number of larger cliques"
+
+
+def test_searches_are_brief_if_the_degrees_bound_their_steps(lab: Any) -> None:
+    graph = generate("rmat", seed=1, scale=8, edge_factor=8)
+    env = lab.context(graph)
+    load_graph(env)
+    short, long = (plan_match(parse_pattern(name), graph.stats) for name in ("diamond", "path-7"))
+    assert SearchCount(short).brief(env)
+    assert not SearchCount(short, limit=5).brief(env), "workers share what is wanted"
+    assert not SearchCount(long).brief(env)
