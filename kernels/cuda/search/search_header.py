@@ -1,6 +1,7 @@
 """A search program as C++ text: the kernels are compiled with the program as constants."""
 
 from dataclasses import astuple, dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,7 @@ class Variant:
     residues: bool = False
 
 
+@lru_cache(maxsize=256)
 def program_header(program: SearchProgram, columns: int, variant: Variant) -> str:
     """Write the ``generated.cuh`` that ``program.cuh`` includes.
 
