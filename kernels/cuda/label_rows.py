@@ -22,6 +22,7 @@ SMALL = 16 << 20  # bytes of the neighbours that there may be at most
 _THREADS = 128  # of a block that numbers
 _LEAST_CHUNK, _MOST_CHUNKS = 128, 2048  # what one warp numbers; each adds up what all chunks before its own have
 _NONE = np.uintp(0)
+_ALIGNED = 8  # bytes, at multiples of which arrays begin
 
 
 def rows_by_label(
@@ -68,52 +69,54 @@ class _Layout:
             "counts": 4 * self._kinds * self._chunks,
             "kind": n,
         }
-        starts = list(accumulate((-(-size // 8) * 8 for size in sizes.values()), initial=0))
-        xp = device.xp
-        self._capacity = xp.empty(starts[-1], np.uint8)  # held until the kernels have ended
-        base = int(self._capacity.data.ptr)
-        self._at = {name: np.uintp(base + start) for name, start in zip(sizes, starts, strict=False)}
-        self._words = xp.asarray(words)
+        self._work = _Block(
+            device, {name: (np.uint8, size) for name, size in sizes.items()}
+        )  # until kernels have ended
+        self._at = self._work.at
+        self._words = device.xp.asarray(words)
         self._zeros = zeros
 
     def made(self) -> LabelRows:
         """Make the rows."""
-        xp, number = self._device.xp, self._number
+        number, stride = self._number, self._roles + 1
         labelled = self._graph.labels.size == self._graph.num_vertices
-        origin, indptr = xp.empty(number, np.uint32), xp.empty(number + 1, np.int64)
-        labels = xp.empty(number, np.int32) if labelled else self._graph.labels
-        slices = xp.empty(number * (self._roles + 1), np.uint32) if self._sliced else None
-        self._number_vertices()
-        self._keep_vertices(labelled, origin, labels, slices, indptr)
         most = room_for_arcs(self._graph, self._given)
-        if 4 * most > SMALL:
-            most = int(self._totals()[1])
-        indices, split = xp.empty(most, np.uint32), xp.empty(number, np.int64)
-        self._fill(origin, slices, indptr, indices, split)
+        at_once = 4 * most <= SMALL
+        new = _Block(
+            self._device,
+            {
+                "origin": (np.uint32, number),
+                "indptr": (np.int64, number + 1),
+                "split": (np.int64, number),
+                "labels": (np.int32, number if labelled else 0),
+                "slices": (np.uint32, number * stride if self._sliced else 0),
+                "indices": (np.uint32, most if at_once else 0),
+            },
+        )
+        arcs_there = new
+        labels = new.at["labels"] if labelled else self._graph.labels
+        slices = new.at["slices"] if self._sliced else _NONE
+        self._number_vertices()
+        self._keep_vertices(labelled, new.at["origin"], labels, slices, new.at["indptr"])
+        if not at_once:
+            arcs_there = _Block(self._device, {"indices": (np.uint32, int(self._totals()[1]))})
+        self._fill(new.at["origin"], slices, new.at["indptr"], arcs_there.at["indices"], new.at["split"])
         there, arcs, longest, longest_out, squares, numbered, *role_arcs = self._totals().tolist()
         if numbered != number:
             raise WrongSizes
-        arrays = [
-            origin,
-            indptr,
-            indices,
-            split,
-            *([labels] if labelled else []),
-            *([] if slices is None else [slices]),
-        ]
         return LabelRows(
-            origin=origin[:there],
-            labels=labels[:there] if labelled else labels,
-            slices=None if slices is None else slices[: there * (self._roles + 1)],
-            indptr=indptr[: there + 1],
-            split=split[:there],
-            indices=indices[:arcs],
+            origin=new.array("origin", there),
+            labels=new.array("labels", there) if labelled else self._graph.labels,
+            slices=new.array("slices", there * stride) if self._sliced else None,
+            indptr=new.array("indptr", there + 1),
+            split=new.array("split", there),
+            indices=arcs_there.array("indices", arcs),
             edge_labels=None,
             role_arcs=tuple(accumulate(role_arcs, max)),
             max_degree=longest,
             max_out_degree=longest_out,
             sum_degree_squared=squares,
-            capacity=sum(array.nbytes for array in arrays),
+            capacity=new.nbytes + (0 if at_once else arcs_there.nbytes),
             fetch=partial(_fetched, self._device),
         )
 
@@ -136,7 +139,7 @@ class _Layout:
         counted = at["totals"], self._number, at["slices"], at["sums"]
         self._over("count_label_rows", self._number, (*self._rows, *which, *cut, *counted))
         old = at["origin"], at["role"], at["slices"], self._roles, *cut, self._number, at["sums"]
-        new = at["final"], origin, at["new_role"], labels, _NONE if slices is None else slices, indptr
+        new = at["final"], origin, at["new_role"], labels, slices, indptr
         self._over_chunks("leave_out", self._new_chunks, (self._graph.labels, int(labelled), *old, *new, at["totals"]))
 
     def _fill(self, origin: Array, slices: Array, indptr: Array, indices: Array, split: Array) -> None:
@@ -162,8 +165,34 @@ class _Layout:
     def _totals(self) -> NDArray[np.uint64]:
         """Wait for the kernels; return what they found. See `exact`."""
         self._device.synchronize()
-        found: NDArray[np.uint64] = self._capacity[: 8 * (LABEL_TOTALS + self._roles)].get().view(np.uint64)
+        found: NDArray[np.uint64] = self._work.array("totals", 8 * (LABEL_TOTALS + self._roles)).get().view(np.uint64)
         return found
+
+
+class _Block:
+    """Arrays that are parts of one, since each takes the host 10 us to make.
+
+    Attributes
+    ----------
+    at
+        Where each begins, for kernels.
+    nbytes
+        Bytes of all.
+    """
+
+    def __init__(self, device: Device, arrays: dict[str, tuple[type[np.generic], int]]):
+        self._kinds = {name: np.dtype(kind) for name, (kind, _) in arrays.items()}
+        sizes = (-(-self._kinds[name].itemsize * number // _ALIGNED) * _ALIGNED for name, (_, number) in arrays.items())
+        starts = list(accumulate(sizes, initial=0))
+        self._starts, self.nbytes = dict(zip(arrays, starts, strict=False)), starts[-1]
+        self._bytes = device.xp.empty(self.nbytes, np.uint8)
+        base = int(self._bytes.data.ptr)
+        self.at = {name: np.uintp(base + start) for name, start in self._starts.items()}
+
+    def array(self, name: str, number: int) -> Array:
+        """Return the first numbers of an array; it keeps the whole block."""
+        begin, kind = self._starts[name], self._kinds[name]
+        return self._bytes[begin : begin + number * kind.itemsize].view(kind)
 
 
 def _chunks(number: int) -> tuple[int, int]:

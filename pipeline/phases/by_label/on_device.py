@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
-
-import numpy as np
 
 from longwall.kernels.interface.engine import ShortOfMemory
 from longwall.kernels.interface.graph_arrays import GraphArrays
@@ -27,9 +24,6 @@ from longwall.storage.pages.placement import access_of, adjacency_maker
 from longwall.storage.streaming.stored_graph import StoredGraph
 
 _SHARE = 0.75  # of what is free on the device, that both graphs may take together
-# Bytes, and their part of what is free, that are taken from the driver in one call; a longer block would lie there
-# in pieces once the whole graph is gone.
-_AT_ONCE, _AT_ONCE_SHARE = 16 << 20, 64
 _WHAT = "the graph by label on the device"
 
 
@@ -78,12 +72,8 @@ def lay_out_on_device(env: Environment, layout: LabelLayout) -> MadeOnDevice | N
     graph, resources = env.graph, env.resources
     if isinstance(graph, StoredGraph) or not resources.on_device or graph.edge_labels is not None:
         return None
-    needed = _needed(env, layout)
-    if needed is None:
+    if not _has_room(env, layout):
         return None
-    if needed <= min(_AT_ONCE, resources.work.free // _AT_ONCE_SHARE):
-        with suppress(ShortOfMemory), resources.engine.faults():
-            resources.engine.xp.empty(needed, np.uint8)  # freed at once: all arrays come from there
     whole, _ = load_graph(env)
     maker = adjacency_maker(resources, env.spec.memory.access)
     try:
@@ -113,18 +103,18 @@ def _arrays(rows: LabelRows, layout: LabelLayout) -> GraphArrays:
     return replace(there, slices=rows.slices, slice_labels=layout.roles, slice_arcs=rows.role_arcs)
 
 
-def _needed(env: Environment, layout: LabelLayout) -> int | None:
-    """Return the bytes that a layout takes beside what is on the device; None if that cannot hold both graphs."""
+def _has_room(env: Environment, layout: LabelLayout) -> bool:
+    """Return whether the device can hold the graph of a layout beside what is there, and the whole graph."""
     resources, loaded = env.resources, env.device_graph
     needed, arrays = _made_bytes(env.graph, layout), host_arrays(env.graph)
     if loaded is not None:
         if loaded.placement.access != "resident" or loaded.graph.oriented:
-            return None
+            return False
     else:
         needed += arrays.indices.nbytes + sum(getattr(arrays, name).nbytes for name in arrays.vertex_arrays)
         if access_of(arrays, resources, env.spec.memory.access) != "resident":
-            return None
-    return needed if needed <= _SHARE * resources.work.free else None
+            return False
+    return needed <= _SHARE * resources.work.free
 
 
 def _made_bytes(graph: Graph, layout: LabelLayout) -> int:
