@@ -2,9 +2,9 @@
 
     python -m benchmarks.gpu.small_counts --graph ca-AstroPh.edges.gz [--engine cuda] [--calls 25] [--runs 7]
 
-The graph is in memory, kernels are loaded, and some calls and runs that are not measured go ahead. The columns have
-milliseconds of ``longwall.count``, of the mining in it, and of the timings ``mine`` and ``graph`` of ``longwall.run``:
-the median, and the least in brackets.
+The graph is in memory, kernels are loaded, and five calls and runs that are not measured go ahead of each kind. The
+columns have milliseconds of ``longwall.count``, of the mining in it, and of the timings ``mine`` and ``graph`` of
+``longwall.run``: the median, and the least in brackets; and the count. Labels of vertices are random, one of four.
 """
 
 import argparse
@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable, Sequence
 from statistics import median
 from typing import Any
+
+import numpy as np
 
 import longwall
 from benchmarks.lib.machine import describe_machine
@@ -25,9 +27,16 @@ _PATTERNS = {
     "tailed triangle": "tailed-triangle",
     "bull": "0-1,0-2,1-2,0-3,1-4",
     "star of 5": "star-5",
+    "path of 3": "path-3",
     "path of 4": "path-4",
+    "path of 5": "path-5",
+    "path of 6": "path-6",
     "4-clique": "clique-4",
     "house": "house",
+}
+_LABELLED = {
+    "labelled diamond": "(a:0)-(b:1)-(c:2)-(d:3)-(a), (a)-(c)",
+    "labelled 4-clique": "(a:0)-(b:1)-(c:2)-(d:3)-(a)-(c), (b)-(d)",
 }
 
 
@@ -47,6 +56,13 @@ def mining(seconds: list[float]) -> Callable[[], None]:
 
     Match.execute = timed  # type: ignore[method-assign]
     return restore
+
+
+def with_labels(graph: longwall.Graph) -> longwall.Graph:
+    """Return a graph with labels."""
+    edges = graph.to_arrow()
+    ids = np.unique(np.concatenate([edges[name].to_numpy() for name in ("source", "target")]))
+    return longwall.graph(edges, labels=(ids, np.random.default_rng(1).integers(0, 4, len(ids))))
 
 
 def calls(graph: longwall.Graph, pattern: str, engine: Any, number: int) -> list[Sequence[float]]:
@@ -88,13 +104,16 @@ def main() -> None:
     arguments = parser.parse_args()
     real = longwall.open_graph(arguments.graph)
     small = longwall.graph([(0, 1), (1, 2), (0, 2)])
-    asked = [(name, real, pattern) for name, pattern in _PATTERNS.items()] + [("three vertices", small, "triangle")]
-    print(f"{'count':<16} {'call':>15} {'of it mining':>15} {'run: mine':>15} {'run: graph':>15}")
+    asked = [(name, real, pattern) for name, pattern in _PATTERNS.items()]
+    asked += [(name, with_labels(real), pattern) for name, pattern in _LABELLED.items()]
+    asked += [("three vertices", small, "triangle")]
+    print(f"{'what':<17} {'call':>15} {'of it mining':>15} {'run: mine':>15} {'run: graph':>15} {'count':>15}")
     for name, graph, pattern in asked:
         found = calls(graph, pattern, arguments.engine, arguments.calls)
         found += runs(graph, pattern, arguments.engine, arguments.runs)
         cells = [f"{1e3 * median(one):.2f} ({1e3 * min(one):.2f})" for one in found]
-        print(f"{name:<16} " + " ".join(f"{cell:>15}" for cell in cells), flush=True)
+        cells.append(str(longwall.count(graph, pattern, engine=arguments.engine)))
+        print(f"{name:<17} " + " ".join(f"{cell:>15}" for cell in cells), flush=True)
     print(json.dumps(describe_machine()))
 
 
