@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from operator import methodcaller
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
@@ -274,6 +274,20 @@ class CountSubgraphs(CountRanges):
         return partial
 
 
+@cache
+def _clique_source(k: int) -> Scan:
+    triangles = k == 3
+    return Scan(
+        "arcs",
+        NeighbourRange.SMALLER,
+        copies=True,
+        arcs=_ARCS.get(k, 0),
+        share=0.5 if triangles else 0.6,
+        lists_tasks=not triangles,
+        row_growth=0 if triangles else k - 2,
+    )
+
+
 @dataclass(frozen=True)
 class CountCliques(CountSubgraphs):
     """Count the cliques of `k` vertices (k >= 3)."""
@@ -285,16 +299,7 @@ class CountCliques(CountSubgraphs):
     @property
     def source(self) -> Scan:
         """See `CountRanges`."""
-        triangles = self.k == 3
-        return Scan(
-            "arcs",
-            NeighbourRange.SMALLER,
-            copies=True,
-            arcs=_ARCS.get(self.k, 0),
-            share=0.5 if triangles else 0.6,
-            lists_tasks=not triangles,
-            row_growth=0 if triangles else self.k - 2,
-        )
+        return _clique_source(self.k)
 
     @property
     def name(self) -> str:

@@ -203,9 +203,10 @@ def _chunks(number: int) -> tuple[int, int]:
 
 def _words(roles: Roles, kept: KeptEdges) -> NDArray[np.int32]:
     """Return the roles as kernels read them."""
-    kinds = np.repeat(np.arange(len(roles.times)), roles.times)
-    parts = roles.labels, roles.times, roles.first_role, kinds, kept.allowed[:, :, 0].ravel()
-    return np.concatenate([part.astype(np.int32) for part in parts])
+    times = roles.times.tolist()
+    kinds = (kind for kind, number in enumerate(times) for _ in range(number))
+    allowed = kept.allowed[:, :, 0].ravel().tolist()
+    return np.array([*roles.labels.tolist(), *times, *roles.first_role.tolist(), *kinds, *allowed], np.int32)
 
 
 def _fetched(device: Device, array: Array, out: NDArray[Any] | None = None) -> NDArray[Any]:

@@ -18,6 +18,7 @@ from longwall.stages.base import Aggregation
 from longwall.stages.range_counting import Counter, CountRanges, KernelCounter
 from longwall.stages.source import Scan
 
+_VERTICES, _ARCS = Scan("vertices"), Scan("arcs")
 Totals = tuple[list[int], list[float]]
 """The sum of each product of a row program: modulo 2**64, and in floating point."""
 
@@ -73,7 +74,7 @@ class CountHomomorphisms(CountRanges):
     @property
     def source(self) -> Scan:
         """See `CountRanges`."""
-        return Scan("vertices" if self.domain == "vertices" else "arcs")
+        return _VERTICES if self.domain == "vertices" else _ARCS
 
     @property
     def name(self) -> str:

@@ -7,6 +7,7 @@ inside; frequent patterns lay adjacency out by edge type in the same way (`typed
 
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -135,12 +136,11 @@ def copied_later(
 def roles_of(graph: Graph, layout: LabelLayout) -> Roles:
     """Return the roles of a layout as kernels read them."""
     distinct = [label for label in dict.fromkeys(layout.roles) if label != ANY]
-    times = np.array([*(layout.roles.count(label) for label in distinct), int(ANY in layout.roles)], np.int64)
+    times = [*(layout.roles.count(label) for label in distinct), int(ANY in layout.roles)]
     counts = [] if graph.labels is None else [graph.stats.label_counts.get(label, 0) for label in distinct]
     counts += [0] * (len(distinct) - len(counts))
-    sizes = np.array([*counts, graph.num_vertices - sum(counts)], np.int64)
-    labels = np.array(distinct, np.int32)
-    return Roles(labels, times, np.concatenate([[0], np.cumsum(times)]).astype(np.int64), sizes)
+    numbers = times, list(accumulate(times, initial=0)), [*counts, graph.num_vertices - sum(counts)]
+    return Roles(np.array(distinct, np.int32), *(np.array(some, np.int64) for some in numbers))
 
 
 def kept_edges(graph: Graph, layout: LabelLayout) -> KeptEdges:
