@@ -79,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
     cycles_of_arcs(const i64* indptr, const u32* indices, const i64* split, i64 num_vertices, i64 first, i64 last,
                    i64 window, i64 many, u32* store, u32* next, const u32* stop, u64* counts) {
   const Graph graph = {indptr, indices, split};
-  Counters wedges = {dynamic_shared + 4, store + blockIdx.x * num_vertices, 0, window};
+  Counters wedges = {dynamic_shared + 4, store + (window < num_vertices ? blockIdx.x * num_vertices : 0), 0, window};
   for (i64 i = threadIdx.x; i < window; i += blockDim.x) wedges.near[i] = 0;
   for (;;) {
     const i64 v = next_vertex(first, next, stop);
@@ -110,12 +110,12 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
 // Count the 5-cycles whose smallest vertex is first to last - 1; see count_five_cycles of the CPU engine.
 extern "C" __global__ void __launch_bounds__(1024, 1)
     five_cycles(const i64* indptr, const u32* indices, const i64* split, i64 num_vertices, i64 first, i64 last,
-                i64 window, u32* store, u32* next, const u32* stop, u64* result) {
+                i64 window, u32* store, u32* all_ends, u32* next, const u32* stop, u64* result) {
   const Graph graph = {indptr, indices, split};
-  u32* own_store = store + blockIdx.x * 3 * num_vertices;
+  u32* own_store = store + (window < num_vertices ? blockIdx.x * 2 * num_vertices : 0);
   Counters wedges = {dynamic_shared + 4, own_store, 0, window};
   Counters places = {dynamic_shared + 4 + window, own_store + num_vertices, 0, window};
-  u32* ends = own_store + 2 * num_vertices;
+  u32* ends = all_ends + blockIdx.x * num_vertices;
   u32* found = dynamic_shared + 1;
   u64 total = 0;
   double estimate = 0;

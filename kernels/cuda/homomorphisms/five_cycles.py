@@ -9,14 +9,16 @@ class CudaFiveCycleCounter(BlockCounter):
     """Wedge counters over a range of vertices; see ``five_cycles.cu``."""
 
     def __init__(self, device: Device, graph: GraphArrays, memory: int):
-        n = graph.num_vertices
-        window, blocks = min(n, device.shared_memory // 8 - 8), units_that_fit(device.multiprocessors, 12 * n, memory)
+        n, xp = graph.num_vertices, device.xp
+        window = min(n, device.shared_memory // 8 - 8)
+        store = 2 * n if window < n else 0
+        blocks = units_that_fit(device.multiprocessors, 4 * (store + n), memory)
         super().__init__(
             device,
             "homomorphisms/five_cycles.cu",
             "five_cycles",
             (*graph.rows, n),
-            (window, device.xp.zeros(blocks * 3 * n, device.xp.uint32)),
+            (window, xp.zeros(max(blocks * store, 1), xp.uint32), xp.empty(blocks * n, xp.uint32)),
             blocks=blocks,
             threads=1024,
             shared=(2 * window + 4) * 4,
