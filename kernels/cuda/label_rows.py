@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cuda.device import WARP, Device
+from longwall.kernels.cuda.device import WARP, Device, fetch, sent
 from longwall.kernels.cuda.runtime.constants import LABEL_TOTALS
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.label_rows import KeptEdges, LabelRows, NewArray, Roles, WrongSizes
@@ -42,7 +42,7 @@ def rows_by_label(
 
 def room_for_arcs(graph: GraphArrays, roles: Roles) -> int:
     """Return the most arcs that a graph in these roles can have."""
-    return int(roles.times.max()) ** 2 * graph.num_arcs
+    return int(max(roles.times.tolist())) ** 2 * graph.num_arcs
 
 
 class _Layout:
@@ -58,7 +58,6 @@ class _Layout:
         words = _words(roles, kept)
         zeros = LABEL_TOTALS + self._roles + 2 * self._new_chunks
         sizes = {
-            "totals": 8 * (LABEL_TOTALS + self._roles),
             "sums": 16 * self._new_chunks,
             "place": 4 * n,
             "origin": 4 * self._number,
@@ -69,11 +68,10 @@ class _Layout:
             "counts": 4 * self._kinds * self._chunks,
             "kind": n,
         }
-        self._work = _Block(
-            device, {name: (np.uint8, size) for name, size in sizes.items()}
-        )  # until kernels have ended
+        totals = {"totals": (np.uint64, LABEL_TOTALS + self._roles)}
+        self._work = _Block(device, totals | {name: (np.uint8, size) for name, size in sizes.items()})
         self._at = self._work.at
-        self._words = device.xp.asarray(words)
+        self._words = sent(words)
         self._zeros = zeros
 
     def made(self) -> LabelRows:
@@ -164,9 +162,7 @@ class _Layout:
 
     def _totals(self) -> NDArray[np.uint64]:
         """Wait for the kernels; return what they found. See `exact`."""
-        self._device.synchronize()
-        found: NDArray[np.uint64] = self._work.array("totals", 8 * (LABEL_TOTALS + self._roles)).get().view(np.uint64)
-        return found
+        return fetch(self._work.array("totals", LABEL_TOTALS + self._roles))
 
 
 class _Block:
@@ -185,14 +181,13 @@ class _Block:
         sizes = (-(-self._kinds[name].itemsize * number // _ALIGNED) * _ALIGNED for name, (_, number) in arrays.items())
         starts = list(accumulate(sizes, initial=0))
         self._starts, self.nbytes = dict(zip(arrays, starts, strict=False)), starts[-1]
-        self._bytes = device.xp.empty(self.nbytes, np.uint8)
+        self._xp, self._bytes = device.xp, device.xp.empty(self.nbytes, np.uint8)
         base = int(self._bytes.data.ptr)
         self.at = {name: np.uintp(base + start) for name, start in self._starts.items()}
 
     def array(self, name: str, number: int) -> Array:
         """Return the first numbers of an array; it keeps the whole block."""
-        begin, kind = self._starts[name], self._kinds[name]
-        return self._bytes[begin : begin + number * kind.itemsize].view(kind)
+        return self._xp.ndarray((number,), self._kinds[name], self._bytes.data + self._starts[name])
 
 
 def _chunks(number: int) -> tuple[int, int]:

@@ -1,6 +1,7 @@
 """What kernels make the graph of a layout by label of, and what they return; see `LabelLayout` of the storage."""
 
 from collections.abc import Callable
+from operator import mul
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +36,7 @@ class Roles(NamedTuple):
     @property
     def number(self) -> int:
         """Vertices in their roles."""
-        return int((self.sizes * self.times).sum())
+        return sum(map(mul, self.sizes.tolist(), self.times.tolist()))
 
 
 class WrongSizes(Exception):

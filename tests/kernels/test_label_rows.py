@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from longwall.kernels.cpu import label_rows
+from longwall.kernels.cuda.device import fetch
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.phases.by_label.on_device import lay_out_on_device
 from longwall.storage.generators.kinds import generate
@@ -89,10 +90,12 @@ def test_a_small_graph_waits_once_for_the_device(lab: Any, engine_kind: str, gra
         pytest.skip("nothing is waited for")
     env, waits = lab.context(graph, engine=engine_kind), []
     loaded, _ = load_graph(env)
-    monkeypatch.setattr(env.engine.device, "synchronize", lambda: waits.append(1))
+    monkeypatch.setattr(env.engine.device, "synchronize", lambda: waits.append("device"))
+    fetched = "longwall.kernels.cuda.label_rows.fetch"
+    monkeypatch.setattr(fetched, lambda array: waits.append("totals") or fetch(array))
     with env.engine.faults():
         rows_of(env, loaded, graph, LAYOUTS["slices"])
-    assert len(waits) == 1
+    assert waits == ["totals"]
 
 
 def test_labels_that_statistics_miscount_are_left_to_the_host(lab: Any, engine_kind: str, graph: Graph):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cuda.device import THREADS, WARP, Device, units_that_fit
+from longwall.kernels.cuda.device import THREADS, WARP, Device, fetch, units_that_fit
 from longwall.kernels.cuda.homomorphisms.fused_rows import FusedRows, fuse
 from longwall.kernels.cuda.runtime.compile import array, constants
 from longwall.kernels.cuda.runtime.sources import Source, compiles
@@ -129,8 +129,8 @@ class CudaRowCounter:
         self._number, self._lanes = len(program.products), flat_lanes(program, domain)
         sums = max(self._number, 1)
         self._sums = xp.zeros(2 * sums, xp.float64)  # one array, since each takes 10 us to make and 10 to fetch
-        self._totals = self._sums[:sums].view(xp.int64 if self._exact else xp.float64)
-        self._estimates = self._sums[sums:]
+        begin = int(self._sums.data.ptr)
+        self._totals, self._estimates = np.uintp(begin), np.uintp(begin + 8 * sums)
         if not self._flat:
             self._make_vectors(program, memory)
 
@@ -166,7 +166,7 @@ class CudaRowCounter:
         bitmap = 0 if in_shared else self._bitmap_words
         each = 8 * (local + far) + 4 * (far_narrow + reached + bitmap)
         self._blocks = units_that_fit(device.multiprocessors * blocks, each, memory)
-        dtype = self._totals.dtype
+        dtype = xp.int64 if self._exact else xp.float64
         self._local = xp.empty(max(self._blocks * local, 1), dtype)
         self._far = xp.zeros(max(self._blocks * far, 1), dtype)
         self._far_narrow = xp.zeros(max(self._blocks * far_narrow, 1), xp.uint32)
@@ -230,7 +230,7 @@ class CudaRowCounter:
 
     def totals(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Sums of the program's products so far."""
-        sums: NDArray[np.float64] = self._sums.get()
+        sums: NDArray[np.float64] = fetch(self._sums)
         half = sums.size // 2
         totals, estimates = sums[: self._number], sums[half : half + self._number]
         return totals.view(np.int64) if self._exact else np.zeros(self._number, np.int64), estimates

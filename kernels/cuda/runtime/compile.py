@@ -113,8 +113,8 @@ def _report() -> None:
         report()
 
 
-def kernel(name: str, function: str, generated: str = "") -> Any:
-    """Return a kernel for the current device, compiled where it is not in the cache.
+def kernel(name: str, function: str, generated: str = "", device: int | None = None) -> Any:
+    """Return a kernel, compiled where it is not in the cache.
 
     Parameters
     ----------
@@ -122,14 +122,18 @@ def kernel(name: str, function: str, generated: str = "") -> Any:
         See :func:`source_text`.
     function
         Name of the kernel.
+    device
+        Its device's ordinal; None: the current one.
 
     Returns
     -------
     cupy.RawKernel
     """
-    import cupy
+    if device is None:
+        import cupy
 
-    return _function(cupy.cuda.Device().id, name, function, generated)
+        device = cupy.cuda.Device().id
+    return _function(device, name, function, generated)
 
 
 def compilations(device: int, sources: Iterable[tuple[str, str]]) -> list[Callable[[], object]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from longwall.kernels.cuda.device import WARP, Device
+from longwall.kernels.cuda.device import WARP, Device, fetch
 from longwall.kernels.cuda.runtime.constants import RING_SLOT_WORDS, RING_SLOTS, TASK_CONTROL_WORDS
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.search_program import Level
@@ -120,6 +120,5 @@ class SearchTasks:
 
     def fetched(self) -> tuple[Array, int]:
         """Wait for the kernels; return the result, and how many rows there were."""
-        self._device.synchronize()  # as in launch.exact
-        found = self._block.get()
+        found = fetch(self._block)
         return found[TASK_CONTROL_WORDS:], int(found.view(np.uint32)[_NUM_ROWS])
