@@ -160,7 +160,8 @@ class CudaCliqueCounter:
     def _start(self, first: int, last: int, tables: Tables, result: Array) -> None:
         """Launch them, with tables that were made before, if there are some; they add to the result."""
         device, graph = self._device, self._graph
-        light_root, heavy_task, num_tasks = device.xp.zeros((3, 1), device.xp.uint32)
+        counters = device.xp.zeros(3, device.xp.uint32)
+        light_root, heavy_task, num_tasks = (np.uintp(counters.data.ptr + 4 * place) for place in range(3))
         arrays = (*graph.rows, places_of(graph), *tables)
         # First the light ones: the blocks of another worker follow those of the heavy ones as these end.
         device.launch(

@@ -137,7 +137,7 @@ class MatchPlan:
         levels = self.program.levels
         return EdgeSource((levels[0], levels[1]), self._sets(0) + self._sets(1))
 
-    @property
+    @cached_property
     def fused_count(self) -> FusedCount:
         """The last stage of a plan that counts."""
         from longwall.stages.counting import FusedCount
