@@ -1,5 +1,6 @@
 """Homomorphisms on an engine: the kernels of row programs, and of patterns with kernels of their own."""
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -34,20 +35,26 @@ class HomomorphismKernels(Protocol):
     ) -> RowCounter:
         """Workspace for a row program; roots are vertices or arcs, as `domain` says."""
 
-    def common_neighbours(self, device: Device, graph: GraphArrays, starts: Any) -> Any:
+    def common_neighbours(
+        self, device: Device, graph: GraphArrays, reserve: Callable[[int], None]
+    ) -> tuple[Any, Any, int]:
         """List the common neighbours of the ends of every arc.
 
         Parameters
         ----------
         device, graph
-            The engine's, with the graph there.
-        starts : int64[num_arcs + 1]
-            Where the list of each arc begins; `arc_triangles` has their lengths. Each worker takes 4 bytes a vertex.
+            The engine's, with the graph there. Each worker takes 5 bytes a vertex.
+        reserve
+            Reserves the bytes of the lists.
 
         Returns
         -------
-        uint32[6 * triangles]
+        starts : int64[num_arcs + 1]
+            Where the list of each arc begins, and where the last one ends.
+        common : uint32[6 * triangles]
             For every arc (v, x) the places of the arcs (v, y) to the common neighbours y, ascending.
+        longest : int
+            The most common neighbours of an arc.
         """
 
     def reverse_arcs(self, device: Device, graph: GraphArrays) -> Any:

@@ -147,7 +147,6 @@ def table_kernels(program: TableProgram) -> list[Callable[..., Any] | Call]:
         Kernels.reverse_arcs: program.needs_reverse,
         Kernels.common_neighbours: program.needs_lists,
         Kernels.fill_tables: not makes.isdisjoint(LOCAL_MAKES) or (Make.ARC_TRIANGLES in makes and program.needs_lists),
-        Kernels.arc_triangles: program.needs_lists,
         Kernels.triangles_of_arcs: Make.ARC_TRIANGLES in makes and not program.needs_lists,
         Kernels.inner_counts: Make.INNER in makes,
         Kernels.cliques_of_arcs: Make.CLIQUES in makes,
@@ -163,15 +162,10 @@ def table_kernels(program: TableProgram) -> list[Callable[..., Any] | Call]:
 
 def common_lists(engine: Engine, graph: GraphArrays, memory: TableMemory) -> tuple[Array, Array, int]:
     """List the common neighbours of the ends of every arc, as `RowTables` has them; return the longest length, too."""
-    xp, arcs = engine.xp, graph.num_arcs
+    arcs = graph.num_arcs
     memory.add(8 * (arcs + 1))
     with memory.lent(4 * arcs + _MARK_BYTES * graph.num_vertices * engine.workers):
-        lengths = engine.kernels.arc_triangles(engine.device, graph)
-        starts = xp.zeros(arcs + 1, xp.int64)
-        xp.cumsum(lengths, dtype=xp.int64, out=starts[1:])
-        longest = int(lengths.max()) if arcs else 0
-        memory.add(4 * int(starts[-1]))
-        return starts, engine.kernels.common_neighbours(engine.device, graph, starts), longest
+        return engine.kernels.common_neighbours(engine.device, graph, memory.add)
 
 
 class _Maker:

@@ -16,9 +16,13 @@ from longwall.kernels.jit.bisect import first_at_least
 from longwall.kernels.jit.compile import compiled
 
 
-def common_neighbours(device: CpuDevice, graph: GraphArrays, starts: NDArray[np.int64]) -> NDArray[np.uint32]:
+def common_neighbours(
+    device: CpuDevice, graph: GraphArrays, reserve: Callable[[int], None]
+) -> tuple[NDArray[np.int64], NDArray[np.uint32], int]:
     """List the common neighbours of all arcs."""
-    g = graph.rows
+    g, lengths, starts = graph.rows, arc_triangles(device, graph), np.zeros(graph.num_arcs + 1, np.int64)
+    np.cumsum(lengths, dtype=np.int64, out=starts[1:])
+    reserve(4 * int(starts[-1]))
     common = np.empty(int(starts[-1]), np.uint32)
 
     def start() -> Callable[[int, int], Any]:
@@ -26,7 +30,7 @@ def common_neighbours(device: CpuDevice, graph: GraphArrays, starts: NDArray[np.
         return lambda first, last: list_common(*g, first, last, places, starts, common, device.stop_flag)
 
     in_parallel(device, graph, start)
-    return common
+    return starts, common, int(lengths.max()) if lengths.size else 0
 
 
 def reverse_arcs(device: CpuDevice, graph: GraphArrays) -> NDArray[np.uint32]:

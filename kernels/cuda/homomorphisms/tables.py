@@ -1,10 +1,11 @@
 """Tables over vertices and arcs, and the lists that they are made of: launches of ``tables.cu``."""
 
+from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any
 
 from longwall.kernels.cuda.device import WARP, Device, units_that_fit
-from longwall.kernels.cuda.local_counts.arc_triangles import launch_arcs, list_common
+from longwall.kernels.cuda.local_counts.arc_triangles import launch_arcs, list_starts
 from longwall.kernels.cuda.runtime.compile import constants
 from longwall.kernels.cuda.runtime.constants import MAKE_BITS, TABLE_BITS, TABLE_STEPS
 from longwall.kernels.cuda.runtime.sources import compiles
@@ -30,13 +31,14 @@ def table_header(*, exact: bool, modulus: int) -> str:
 _OF_WORDS = [(_SOURCE, table_header(exact=True, modulus=0))]
 
 
-def common_neighbours(device: Device, graph: GraphArrays, starts: Array) -> Array:
+def common_neighbours(device: Device, graph: GraphArrays, reserve: Callable[[int], None]) -> tuple[Array, Array, int]:
     """List the common neighbours of all arcs."""
-    common = device.xp.empty(int(starts[-1]), device.xp.uint32)
-    if common.size:
-        list_common(device, graph, starts, common)
-    device.synchronize()
-    return common
+    starts, longest, size = list_starts(device, graph)
+    reserve(4 * size)
+    common = device.xp.empty(size, device.xp.uint32)
+    if size:
+        launch_arcs(device, graph, "list_common", 2, (starts, common))
+    return starts, common, longest
 
 
 @compiles(lambda: _OF_WORDS)

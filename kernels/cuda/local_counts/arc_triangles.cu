@@ -96,6 +96,17 @@ extern "C" __global__ void __launch_bounds__(256, 6)
                  {0, indptr[num_vertices], size, words, next, stop});
 }
 
+// found[0], 0 before: the largest number of an arc; found[1]: the sum of all, which is where the last list ends.
+extern "C" __global__ void __launch_bounds__(256)
+    measure_lists(const u32* lengths, i64 num_arcs, const i64* starts, u64* found) {
+  const i64 thread = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x, threads = static_cast<i64>(gridDim.x) * blockDim.x;
+  u32 most = 0;
+  for (i64 arc = thread; arc < num_arcs; arc += threads) most = max(most, lengths[arc]);
+  for (int distance = 16; distance; distance >>= 1) most = max(most, __shfl_xor_sync(kAll, most, distance));
+  if (lane_id() == 0) atomicMax(found, static_cast<u64>(most));
+  if (thread == 0) found[1] = starts[num_arcs];
+}
+
 // The largest sum of the numbers of a vertex' arcs.
 extern "C" __global__ void __launch_bounds__(256)
     largest_row(const i64* indptr, i64 num_vertices, const u32* triangles, u64* most) {

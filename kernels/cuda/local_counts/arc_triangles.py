@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from longwall.kernels.cuda.device import THREADS, Device
+from longwall.kernels.cuda.device import THREADS, Device, fetch
 from longwall.kernels.interface.graph_arrays import GraphArrays
 
 Array = Any  # a CuPy array
@@ -61,9 +61,15 @@ def most_triangles(device: Device, graph: GraphArrays, triangles: Array) -> int:
     return int(most.get()[0])
 
 
-def list_common(device: Device, graph: GraphArrays, starts: Array, common: Array) -> None:
-    """List them for every arc a, in `common` from ``starts[a]`` on: the places of the arcs to them, ascending."""
-    launch_arcs(device, graph, "list_common", 2, (starts, common))
+def list_starts(device: Device, graph: GraphArrays) -> tuple[Array, int, int]:
+    """Return where lists of all triangles of each arc begin (int64[num_arcs + 1]), the longest length, and the sum."""
+    xp, arcs = device.xp, graph.num_arcs
+    lengths, starts, found = xp.zeros(arcs, xp.uint32), xp.zeros(arcs + 1, xp.int64), xp.zeros(2, xp.uint64)
+    launch_arcs(device, graph, "count_arc_triangles", 1, (lengths,))
+    xp.cumsum(lengths, dtype=xp.int64, out=starts[1:])
+    device.launch_over("local_counts/arc_triangles.cu", "measure_lists", arcs, (lengths, arcs, starts, found))
+    longest, size = fetch(found).tolist()
+    return starts, longest, size
 
 
 def launch_arcs(device: Device, graph: GraphArrays, function: str, words_each: int, out: tuple[Array, ...]) -> None:
