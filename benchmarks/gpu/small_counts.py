@@ -19,6 +19,7 @@ import numpy as np
 
 import longwall
 from benchmarks.lib.machine import describe_machine
+from benchmarks.lib.seed_patterns import TDFS
 from longwall.pipeline.workloads.match import Match
 
 _AHEAD = 5
@@ -33,6 +34,7 @@ _PATTERNS = {
     "path of 6": "path-6",
     "4-clique": "clique-4",
     "house": "house",
+    **{f"T-DFS {name}": TDFS[name] for name in ("P3", "P4", "P5", "P6")},
 }
 _LABELLED = {
     "labelled diamond": "(a:0)-(b:1)-(c:2)-(d:3)-(a), (a)-(c)",
