@@ -206,35 +206,6 @@ class Step(NamedTuple):
     target: int
     sources: tuple[int, ...] = ()
 
-    @property
-    def over_arcs(self) -> bool:
-        """Whether the table is one over arcs, if `make` alone says so."""
-        return self.make not in (*_OF_VERTICES, *_BY_ROWS)
-
-    @property
-    def reads(self) -> list[tuple[bool, int]]:
-        """The tables that it reads, if it runs no row program: whether each is over arcs, and its number."""
-        if self.make == Make.SUM_NEIGHBOURS:
-            both = zip((False, True), self.sources, strict=True)
-            return [(over_arcs, number) for over_arcs, number in both if number >= 0]
-        over_arcs = self.make in (Make.MULTIPLY_ARCS, Make.REVERSE)
-        tables = over_arcs or self.make in (Make.MULTIPLY_VERTICES, Make.HEADS, Make.TAILS)
-        return [(over_arcs, number) for number in self.sources] if tables else []
-
-
-_OF_VERTICES = (Make.MULTIPLY_VERTICES, Make.SUM_NEIGHBOURS, Make.GIVEN, Make.LABEL)
-_BY_ROWS = (Make.VERTEX_ROWS, Make.ARC_ROWS)
-LOCAL_MAKES = (
-    Make.MULTIPLY_VERTICES,
-    Make.MULTIPLY_ARCS,
-    Make.SUM_NEIGHBOURS,
-    Make.HEADS,
-    Make.TAILS,
-    Make.REVERSE,
-    Make.LABEL,
-)
-"""What follows from tables at the same vertex or arc, or at its neighbours."""
-
 
 @dataclass(frozen=True)
 class TableProgram:
@@ -265,26 +236,6 @@ class TableProgram:
     def every_rows(self) -> tuple[RowProgram, ...]:
         """The row programs of the steps, and those of the totals."""
         return (*self.rows, *(total.rows for total in self.totals))
-
-    @cached_property
-    def levels(self) -> tuple[tuple[Step, ...], ...]:
-        """The steps, level by level: those of a level read none of each other's tables, and follow all that they do.
-
-        A row program may read every table, and is a level of its own.
-        """
-        found: list[list[Step]] = []
-        level_of: dict[tuple[bool, int], int] = {}
-        least = 0
-        for step in self.steps:
-            if step.make in _BY_ROWS:
-                found.append([step])
-                least = len(found)
-                continue
-            level = max([least, *(level_of.get(table, -1) + 1 for table in step.reads)])
-            found += [[] for _ in range(level + 1 - len(found))]
-            found[level].append(step)
-            level_of[step.over_arcs, step.target] = level
-        return tuple(map(tuple, found))
 
     @cached_property
     def needs_lists(self) -> bool:

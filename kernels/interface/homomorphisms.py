@@ -70,7 +70,8 @@ class HomomorphismKernels(Protocol):
         tables
             Those that the steps read, and those that they make.
         steps
-            Of `LOCAL_MAKES`, or, with lists of common neighbours, ARC_TRIANGLES. None reads what another one makes.
+            Products, sums over neighbours, HEADS, TAILS, REVERSE and LABEL; with lists of common neighbours,
+            ARC_TRIANGLES, too. None reads what another one makes.
         """
 
     def triangles_of_arcs(self, device: Device, graph: GraphArrays, out: Any) -> None:

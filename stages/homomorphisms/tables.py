@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +14,6 @@ from longwall.kernels.interface.engine import Call, Engine, WorkspaceTooLarge, c
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import (
     FLOATING,
-    LOCAL_MAKES,
     WORD,
     Domain,
     Inner,
@@ -34,6 +33,16 @@ _DEVICE_SHARE = 0.5  # of what is free, that a workspace has on a device, where 
 _MARK_BYTES = 5  # of a vertex and worker, to find common neighbours
 _COPY_BYTES = 16  # of an arc, for the numbers of a table before they are in it
 _ROW_STEPS: dict[Make, Domain] = {Make.VERTEX_ROWS: "vertices", Make.ARC_ROWS: "arcs"}
+_LOCAL = (
+    Make.MULTIPLY_VERTICES,
+    Make.MULTIPLY_ARCS,
+    Make.SUM_NEIGHBOURS,
+    Make.HEADS,
+    Make.TAILS,
+    Make.REVERSE,
+    Make.LABEL,
+)  # what `fill_tables` makes, with or without lists of common neighbours
+_OF_VERTICES = (Make.MULTIPLY_VERTICES, Make.SUM_NEIGHBOURS, Make.GIVEN, Make.LABEL)
 _COPYING = (Make.HEADS, Make.TAILS, Make.REVERSE, Make.ARC_TRIANGLES)
 _RANGES = 32  # of a thread's rows
 _MOST_ARCS = (1 << 32) - 1  # whose places are numbers of 32 bits, in lists and of reverse arcs
@@ -135,7 +144,7 @@ def make_tables(
         longest,
     )
     maker = _Maker(engine, graph, program, tables, memory, given)
-    for level in program.levels:
+    for level in levels(program):
         maker.make(level)
     return tables
 
@@ -146,7 +155,7 @@ def table_kernels(program: TableProgram) -> list[Callable[..., Any] | Call]:
     called: dict[Callable[..., Any], bool] = {
         Kernels.reverse_arcs: program.needs_reverse,
         Kernels.common_neighbours: program.needs_lists,
-        Kernels.fill_tables: not makes.isdisjoint(LOCAL_MAKES) or (Make.ARC_TRIANGLES in makes and program.needs_lists),
+        Kernels.fill_tables: not makes.isdisjoint(_LOCAL) or (Make.ARC_TRIANGLES in makes and program.needs_lists),
         Kernels.triangles_of_arcs: Make.ARC_TRIANGLES in makes and not program.needs_lists,
         Kernels.inner_counts: Make.INNER in makes,
         Kernels.cliques_of_arcs: Make.CLIQUES in makes,
@@ -158,6 +167,37 @@ def table_kernels(program: TableProgram) -> list[Callable[..., Any] | Call]:
         if step.make in _ROW_STEPS
     ]
     return [*(function for function, needed in called.items() if needed), *rows]
+
+
+@lru_cache(maxsize=256)
+def levels(program: TableProgram) -> tuple[tuple[Step, ...], ...]:
+    """Return the steps level by level: those of a level read none of each other's tables, and follow all that they do.
+
+    A row program may read every table, and is a level of its own.
+    """
+    found: list[list[Step]] = []
+    level_of: dict[tuple[bool, int], int] = {}  # of a table, which is over arcs or not
+    least = 0
+    for step in program.steps:
+        if step.make in _ROW_STEPS:
+            found.append([step])
+            least = len(found)
+            continue
+        level = max([least, *(level_of.get(table, -1) + 1 for table in _read(step))])
+        found += [[] for _ in range(level + 1 - len(found))]
+        found[level].append(step)
+        level_of[step.make not in _OF_VERTICES, step.target] = level
+    return tuple(map(tuple, found))
+
+
+def _read(step: Step) -> list[tuple[bool, int]]:
+    """Return the tables that a step reads: whether each is over arcs, and its number."""
+    if step.make == Make.SUM_NEIGHBOURS:
+        both = zip((False, True), step.sources, strict=True)
+        return [(over_arcs, number) for over_arcs, number in both if number >= 0]
+    over_arcs = step.make in (Make.MULTIPLY_ARCS, Make.REVERSE)
+    tables = over_arcs or step.make in (Make.MULTIPLY_VERTICES, Make.HEADS, Make.TAILS)
+    return [(over_arcs, number) for number in step.sources] if tables else []
 
 
 def common_lists(engine: Engine, graph: GraphArrays, memory: TableMemory) -> tuple[Array, Array, int]:
@@ -211,7 +251,7 @@ class _Maker:
 
     def _is_local(self, step: Step) -> bool:
         listed = step.make == Make.ARC_TRIANGLES and self._program.needs_lists
-        return listed or step.make in LOCAL_MAKES
+        return listed or step.make in _LOCAL
 
     def _make(self, step: Step) -> None:
         if step.make in _ROW_STEPS:

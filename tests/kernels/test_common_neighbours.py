@@ -22,7 +22,7 @@ from longwall.kernels.interface.homomorphism_program import (
 )
 from longwall.kernels.interface.local_counts import EdgeGraph
 from longwall.pipeline.execution.device_graph import load_graph
-from longwall.stages.homomorphisms.tables import common_lists
+from longwall.stages.homomorphisms.tables import common_lists, levels
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
 
@@ -308,5 +308,5 @@ def test_levels_of_a_table_program_follow_what_they_read():
     rows, later = Step(Make.VERTEX_ROWS, 2, (0,)), Step(Make.SUM_NEIGHBOURS, 3, (2, -1))
     alone = Step(Make.LABEL, 4, (0,))
     steps = (degrees, triangles, square, both, heads, rows, later, alone)
-    levels = TableProgram(5, 3, steps, ()).levels
-    assert levels == ((degrees, triangles), (square, heads), (both,), (rows,), (later, alone))
+    found = levels(TableProgram(5, 3, steps, ()))
+    assert found == ((degrees, triangles), (square, heads), (both,), (rows,), (later, alone))
