@@ -69,9 +69,8 @@ def take_engine(spec: RunSpec) -> KeptEngine | None:
 def keep_engine(spec: RunSpec, env: Environment) -> None:
     """Keep the engine of a run that has ended well, in place of another one, if all but the graph is released.
 
-    It is not kept if the device has only a part of the graph, or a graph that was made of it; or if the host stands in
-    for a device that may be free the next time; or if it was interrupted as the run ended, since its kernels would
-    return at once.
+    It is not kept if the device has only a part of the graph; or if the host stands in for a device that may be free the
+    next time; or if it was interrupted as the run ended, since its kernels would return at once.
     """
     global _kept
     if env.cancel.is_set():
@@ -79,8 +78,10 @@ def keep_engine(spec: RunSpec, env: Environment) -> None:
     resources, loaded = env.resources, env.device_graph if env.resources.on_device else None
     if spec.graph.given is None or resources.device_note():
         return
-    if loaded is not None and (loaded.placement.access != "resident" or loaded.graph.oriented or not loaded.charged[1]):
-        return  # bytes of a graph in its place are charged where that is derived
+    if loaded is not None and not loaded.charged[1]:
+        loaded = None  # a graph in its place, which has been released where it was derived
+    if loaded is not None and (loaded.placement.access != "resident" or loaded.graph.oriented):
+        return
     on_host, on_device = (0, 0) if loaded is None else loaded.charged
     if resources.on_device and resources.work.used != on_device:
         return

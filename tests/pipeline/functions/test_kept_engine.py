@@ -101,6 +101,24 @@ def test_labels_and_tables_between_counts_do_not_mix(engine_kind: str) -> None:
         assert dict(zip(table["vertex"], table["triangles"], strict=True)) == nx.triangles(nx.Graph(edges))
 
 
+def test_the_engine_stays_after_a_count_in_a_graph_by_label(engine_kind: str) -> None:
+    labels = {v: v % 3 for v in range(9)}
+    edges = edges_of(6)
+    labelled = nx.Graph(edges)
+    nx.set_node_attributes(labelled, labels, "kind")
+    graph = longwall.graph(labelled, "kind")
+    pattern = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3)]
+    engines = []
+    for asked in ([0, 1, 2, 0], [1, 0, 2, 2], [0, 1, 2, 0]):
+        count = longwall.count(graph, pattern, labels=asked, engine=engine_kind)
+        assert count == naive.count_embeddings(edges, naive.Query(4, pattern, labels=asked), labels)
+        assert longwall.count(graph, "triangle", engine=engine_kind) == wanted(edges, "triangle")
+        found = kept()
+        assert found is not None
+        engines.append(found.resources.engine)
+    assert engines[0] is engines[1] is engines[2]
+
+
 def test_it_goes_with_its_graph(engine_kind: str) -> None:
     graph = longwall.graph(edges_of(2))
     longwall.count(graph, "house", engine=engine_kind)
