@@ -16,7 +16,7 @@ from longwall.pipeline.run_store.object_store import ObjectStore
 from longwall.pipeline.run_store.run_names import CHECKPOINT, CONFIG, MANIFEST, PUBLISHED, RESULTS, busy, is_own
 from longwall.storage.durability import sync_folder
 from longwall.storage.errors import InputError
-from longwall.storage.memory.spill_folder import SpillFolder, hold
+from longwall.storage.memory.spill_folder import SpillFolder, hold, release
 from longwall.storage.remote.urls import is_url
 from longwall.storage.system.paths import missing_folders, remove_empty, user_path
 
@@ -172,7 +172,7 @@ class LocalPlace(RunPlace):
         """See `RunPlace`."""
         if self._lock is not None:
             lock, self._lock = self._lock, None
-            os.close(lock)  # once: by then its number may belong to another file
+            release(lock)
 
     def require_idle(self) -> None:
         """See `RunPlace`."""
@@ -186,7 +186,7 @@ class LocalPlace(RunPlace):
         try:
             return act()
         finally:
-            os.close(lock)
+            release(lock)
 
     def move_to(self, target: LocalPlace) -> None:
         """See `RunPlace`."""

@@ -23,7 +23,7 @@ from longwall.storage.graph.graph_sink import Array, Sink
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.graph.store_header import DTYPES, write_header
 from longwall.storage.memory.reservations import Reservation
-from longwall.storage.memory.spill_folder import hold
+from longwall.storage.memory.spill_folder import hold, release
 from longwall.storage.sorting.scratch_arrays import Scratch
 from longwall.storage.stored_files import Damage
 from longwall.storage.system.concurrency import map_ordered
@@ -223,7 +223,7 @@ def _partial(path: Path) -> Iterator[Path]:
                     if made:
                         break
                     raise _in_the_way(path, partial) from error
-                undo.callback(os.close, lock)
+                undo.callback(release, lock)
                 held = os.path.samestat(os.fstat(lock), partial.lstat()) if partial.exists() else False
             undo.callback(_remove, partial)
         for left in partial.iterdir():

@@ -27,6 +27,9 @@ from longwall.storage.system.signals import undisturbed
 _MOST_LOST = 8  # times in a row
 _NAME = re.compile(r"longwall-spill-[0-9a-f]{12}")
 
+_locks: set[int] = set()  # descriptors of this process that hold a lock, or wait for one
+_opening = threading.RLock()  # no process is forked between the opening of a descriptor and its entry
+
 
 class SpillFolder:
     """Where one run spills; nothing exists on disk before `path` is asked for.
@@ -53,6 +56,7 @@ class SpillFolder:
         self._lock: int | None = None
         self._made: set[Path] = set()
         self._mutex = threading.Lock()
+        self._process = os.getpid()
 
     @property
     def path(self) -> Path:
@@ -63,6 +67,9 @@ class SpillFolder:
         RunError
             If it cannot be made.
         """
+        if self._process != os.getpid():  # a forked child leaves its parent's folder alone, and makes its own
+            self._path, self._lock, self._made = None, None, set()
+            self._mutex, self._process = threading.Lock(), os.getpid()
         with self._mutex:
             if self._path is None or self._lock is None:
                 try:
@@ -116,7 +123,7 @@ class SpillFolder:
                 try:
                     return self._make_in_parent()
                 finally:
-                    os.close(there)
+                    release(there)
 
     def _make_in_parent(self) -> Path:
         _remove_abandoned(self.parent)
@@ -132,6 +139,8 @@ class SpillFolder:
 
     def close(self) -> None:
         """Remove the folder and what is in it, and what killed runs left beside it; twice does no harm."""
+        if self._process != os.getpid():  # it is the parent's
+            return
         with self._mutex:
             try:
                 there = _lock(self.parent)
@@ -142,7 +151,7 @@ class SpillFolder:
                     self._remove(alone=there is not None)
             finally:
                 if there is not None:
-                    os.close(there)
+                    release(there)
 
     @undisturbed()
     def _remove(self, *, alone: bool) -> None:
@@ -153,7 +162,7 @@ class SpillFolder:
             self._path = None
         if self._lock is not None:
             lock, self._lock = self._lock, None
-            os.close(lock)  # once: by then its number may belong to another file
+            release(lock)
         if alone:
             _remove_abandoned(self.parent)
             remove_empty(sorted(self._made, reverse=True))  # the longest path first
@@ -181,9 +190,9 @@ def _lock(folder: Path) -> int | None:
         if _is_still(folder, lock):
             return lock
     except BaseException:
-        os.close(lock)
+        release(lock)
         raise
-    os.close(lock)
+    release(lock)
     return None
 
 
@@ -196,20 +205,48 @@ def _is_still(folder: Path, lock: int) -> bool:
 
 
 def hold(folder: Path, *, wait: bool = False) -> int:
-    """Lock a folder and return the descriptor that holds the lock until it is closed.
+    """Lock a folder and return the descriptor that holds the lock until `release`, or until the process ends.
+
+    A forked child does not hold it: otherwise the child and its parent would wait for the lock while the child lives.
 
     Raises
     ------
     OSError
         There is no such folder, its file system has no locks, or, if not `wait`, another process holds it.
     """
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    with _opening:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        _locks.add(descriptor)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BaseException:
-        os.close(descriptor)
+        release(descriptor)
         raise
     return descriptor
+
+
+def release(lock: int) -> None:
+    """Close the descriptor of a lock; twice does no harm, nor in a child that was forked meanwhile."""
+    with _opening:
+        if lock in _locks:  # else its number may belong to another file
+            try:
+                os.close(lock)
+            finally:
+                _locks.discard(lock)
+
+
+def _forked() -> None:
+    global _opening
+    _opening = threading.RLock()
+    while _locks:
+        os.close(_locks.pop())
+
+
+os.register_at_fork(
+    before=lambda: _opening.acquire(),  # the one that the last fork left
+    after_in_parent=lambda: _opening.release(),
+    after_in_child=_forked,
+)
 
 
 def abandoned_folders(parent: Path) -> list[Path]:
@@ -219,7 +256,7 @@ def abandoned_folders(parent: Path) -> list[Path]:
         return [] if lock is None else list(_abandoned(parent))
     finally:
         if lock is not None:
-            os.close(lock)
+            release(lock)
 
 
 def remove_abandoned(parent: Path) -> None:
@@ -230,7 +267,7 @@ def remove_abandoned(parent: Path) -> None:
             _remove_abandoned(parent)
     finally:
         if lock is not None:
-            os.close(lock)
+            release(lock)
 
 
 def _remove_abandoned(parent: Path) -> None:
@@ -250,4 +287,4 @@ def _abandoned(parent: Path) -> Iterator[Path]:
             try:
                 yield folder
             finally:
-                os.close(lock)
+                release(lock)

@@ -1,6 +1,7 @@
 """Spill folders: each run has its own, others' are left alone while they live, and nothing stays behind."""
 
 import errno
+import os
 import shutil
 import signal
 import subprocess
@@ -405,3 +406,47 @@ def test_a_folder_goes_where_its_parent_can_no_longer_be_locked(tmp_path, monkey
 def test_syncing_a_folder_leaves_no_descriptor_open(tmp_path):
     sync_folder(tmp_path)
     assert not any(path.resolve() == tmp_path for path in Path("/proc/self/fd").iterdir())
+
+
+def test_a_forked_child_has_no_lock_and_leaves_the_folder(tmp_path):
+    """Where the child held the locks of its parent, both waited for them as long as the child lived."""
+    folder = SpillFolder(tmp_path / "spill")
+    (folder.path / "chunk").write_text("of the parent")
+    lock = spill_folder.hold(tmp_path)
+    waiting, go_on = os.pipe()
+    if not (child := os.fork()):
+        code = 1
+        try:
+            os.close(go_on)
+            os.read(waiting, 1)
+            spill_folder.release(spill_folder.hold(tmp_path))
+            spill_folder.release(lock)
+            folder.close()
+            own = folder.path
+            folder.close()
+            code = 0 if not own.exists() else 2
+        finally:
+            os._exit(code)
+    os.close(waiting)
+    try:
+        spill_folder.release(lock)
+        spill_folder.release(spill_folder.hold(tmp_path))
+    finally:
+        os.close(go_on)
+        ended = os.waitpid(child, 0)[1]
+    assert os.waitstatus_to_exitcode(ended) == 0
+    assert (folder.path / "chunk").read_text() == "of the parent"
+    folder.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_is_released_once(tmp_path):
+    lock = spill_folder.hold(tmp_path)
+    spill_folder.release(lock)
+    other = os.open(tmp_path, os.O_RDONLY)
+    try:
+        assert other == lock
+        spill_folder.release(lock)
+        os.fstat(other)
+    finally:
+        os.close(other)
