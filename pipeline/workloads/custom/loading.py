@@ -60,10 +60,22 @@ class AlgorithmClass:
             ) from error
 
 
-def name_class(given: type[Algorithm]) -> str:
-    """Return the name of a class that was given as such, under which this process finds it."""
-    name = f"{given.__module__}:{given.__qualname__}"
-    _given[name] = given
+class GivenName(str):
+    """The name of a class that was given as such: in this process it stands for this class, in others for its name.
+
+    Several classes may have one name, such as those that a function makes, or a cell of a notebook that runs again.
+    """
+
+    given: type[Algorithm]
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)
+
+
+def name_class(given: type[Algorithm]) -> GivenName:
+    """Return the name of a class that was given as such; a run that is resumed has the last class of this name."""
+    name = GivenName(f"{given.__module__}:{given.__qualname__}")
+    name.given = _given[str(name)] = given
     return name
 
 
@@ -92,7 +104,8 @@ def find_class(name: str) -> tuple[type[Algorithm], str]:
     from longwall.pipeline.workloads.custom.algorithm import Algorithm
 
     if name in _given:
-        return _given[name], _sha256(getattr(sys.modules.get(_given[name].__module__), "__file__", None))
+        given = name.given if isinstance(name, GivenName) else _given[name]
+        return given, _sha256(getattr(sys.modules.get(given.__module__), "__file__", None))
     place, title = split_name(name)
     if place == "__main__":
         raise InputError(

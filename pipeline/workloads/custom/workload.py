@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator
 
 from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.workloads.base import Workload
@@ -45,15 +45,15 @@ class CustomPlan:
         return "\n".join([head, *(stage.describe() for stage in self.phase.stages)])
 
 
-def _named(value: Any) -> Any:
-    return name_class(value) if isinstance(value, type) else value
+def _named(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+    return name_class(value) if isinstance(value, type) else check(value)
 
 
 class Custom(Workload):
     """``kind = "custom"``: an algorithm of your own."""
 
     kind: Literal["custom"] = Field(description="an algorithm of your own, a Python class")
-    algorithm: Annotated[str, BeforeValidator(_named)] = Field(
+    algorithm: Annotated[str, WrapValidator(_named)] = Field(
         description='the class: `"my_module.py:MyClass"`, a file beside the config, or `"package.module:MyClass"`'
     )
     parameters: dict[str, Any] | None = Field(default=None, description="a table of arguments for the class")

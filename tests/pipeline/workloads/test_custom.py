@@ -6,6 +6,7 @@ import importlib
 import itertools
 import json
 import os
+import pickle
 import random
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import longwall
-from longwall.pipeline.workloads.custom.loading import AlgorithmClass, find_class
+from longwall.pipeline.workloads.custom.loading import AlgorithmClass, find_class, name_class
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples"
@@ -467,3 +468,52 @@ def test_a_class_of_a_script_is_for_one_process(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout == "9\n"
     assert "is defined in a script or a notebook" in done.stderr
+
+
+def counts_vertices_of(degree: int) -> type[longwall.Algorithm]:
+    class OfDegree(longwall.Algorithm):
+        def extend(self, columns: Any, graph: Any, xp: Any) -> None:
+            return None
+
+        def process(self, columns: Any, graph: Any, xp: Any) -> longwall.Found:
+            return longwall.Found(int((graph.degrees(columns[0]) == degree).sum()))
+
+    return OfDegree
+
+
+def test_classes_of_one_name_are_not_taken_for_each_other(tmp_path: Path) -> None:
+    """A run had the last class of the name: that of another thread, or of the observer's own run."""
+
+    class Other:
+        """Runs the class of another degree as the first run begins."""
+
+        def __init__(self) -> None:
+            self.counts: list[int | None] = []
+
+        def phase(self, name: str, total: int | None, unit: str) -> None:
+            if not self.counts:
+                self.counts.append(None)
+                self.counts.append(run(tmp_path, path, counts_vertices_of(1)).count)
+
+        def advance(self, n: int) -> None: ...
+        def note(self, text: str) -> None: ...
+        def close(self) -> None: ...
+
+    graph, other = nx.path_graph(9), Other()
+    path = edges_file(tmp_path, graph)
+    config = {
+        "graph": {"path": path},
+        "workload": {"kind": "custom", "algorithm": counts_vertices_of(2)},
+        "engine": {"kind": "cpu"},
+        "run": {"directory": tmp_path / "runs"},
+    }
+    found = longwall.run(config, observer=other).count
+    degrees = [degree for _, degree in graph.degree]
+    assert (found, other.counts[1]) == (degrees.count(2), degrees.count(1))
+
+
+def test_a_given_class_goes_to_other_processes_by_its_name() -> None:
+    name = name_class(counts_vertices_of(1))
+    sent = pickle.loads(pickle.dumps(AlgorithmClass(name, "")))
+    assert type(sent.name) is str
+    assert sent.name == name
