@@ -108,8 +108,8 @@ def release_engine() -> None:
         _kept = None
 
 
-def _options(spec: RunSpec) -> tuple[object, object]:
-    return spec.engine, spec.memory
+def _options(spec: RunSpec) -> tuple[object, ...]:
+    return spec.engine, spec.memory, spec.memory.spill.absolute()  # a program may change its working folder
 
 
 def _forked() -> None:

@@ -253,6 +253,20 @@ def test_whatever_else_opens_an_engine_releases_it(folder: Any) -> None:
         assert kept() is not before
 
 
+def test_another_working_folder_has_another_spill_folder(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a relative path by default: files went to the folder where the first call was, which may be gone."""
+    graph = longwall.graph(edges_of(13))
+    for name in ("first", "second"):
+        folder = tmp_path_factory.mktemp(name)
+        monkeypatch.chdir(folder)
+        longwall.count(graph, "triangle", engine="cpu")
+        found = kept()
+        assert found is not None
+        assert found.resources.spill.parent == folder / "spill"
+
+
 def test_a_forked_child_has_an_engine_of_its_own() -> None:
     edges = edges_of(10)
     graph = longwall.graph(edges)
