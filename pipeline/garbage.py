@@ -8,7 +8,7 @@ _PYTHONS_OWN = 1000
 """Python 3.12 begins with 375 objects set apart; a program that does so itself sets many more apart."""
 
 _failed = False
-"""Whether the last run failed: the objects that were there before it are still set apart."""
+"""Whether the last run failed: what it had may be in cycles, with the traceback of its error."""
 
 
 @contextmanager
@@ -16,13 +16,13 @@ def collecting() -> Iterator[None]:
     """Collect, in the end, the objects that were made in the context and are in cycles.
 
     Objects that were there before are set apart meanwhile: with CuPy's and Dask's modules loaded, to look through them
-    takes 0.1 s, many times what a small count takes. After a failure they stay apart until the next context begins: the
-    traceback of the error holds what the context had until then, and is looked for again.
+    takes 0.1 s, many times what a small count takes. After a failure the next context looks through all objects as it
+    begins: the traceback of the error holds what the context had until then. They are not set apart until then, which
+    may be never: a program's own garbage would stay.
     """
     global _failed
     if _failed:
         gc.collect()
-        gc.unfreeze()
         _failed = False
     apart = gc.get_freeze_count() < _PYTHONS_OWN
     if apart:
@@ -30,9 +30,9 @@ def collecting() -> Iterator[None]:
     try:
         yield
     except BaseException:
-        _failed = apart
+        _failed = True
         raise
     finally:
         gc.collect()
-        if apart and not _failed:
+        if apart:
             gc.unfreeze()

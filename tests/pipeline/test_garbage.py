@@ -86,6 +86,20 @@ def test_what_an_error_held_is_collected_when_the_next_run_begins() -> None:
     assert not there
 
 
+def test_a_failure_sets_nothing_apart() -> None:
+    """The next run may never come: what a program drops after a failure is collected as ever."""
+    gc.disable()
+    before = weakref.ref(Knot())
+    try:
+        with pytest.raises(ValueError, match="no room"), collecting():
+            raise ValueError("no room")
+        assert gc.get_freeze_count() == 0
+        gc.collect()
+    finally:
+        gc.enable()
+    assert before() is None
+
+
 def test_what_others_set_apart_stays_so() -> None:
     gc.disable()
     before = weakref.ref(Knot())
