@@ -243,9 +243,9 @@ class LastingObserver:
 
 def silence(stream: TextIO) -> None:
     """Let a stream that cannot be written lead to nowhere: Python would try once more when it ends, and complain."""
-    with suppress(OSError, ValueError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())
+    with suppress(AttributeError, OSError, ValueError):  # a writer of a program's own has no descriptor
+        number, nowhere = stream.fileno(), os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, number)
         os.close(nowhere)
 
 
@@ -268,14 +268,23 @@ def choose_observer(quiet: bool, progress: str = "auto") -> Observer:
     """
     if progress not in PROGRESS:
         raise InputError(f"--progress: expected {', '.join(PROGRESS[:-1])} or {PROGRESS[-1]}, not {progress:.60}")
-    if quiet:
+    if quiet or sys.stderr is None:  # as in a program without a console
         return NullObserver()
     if progress != "auto":
         return LastingObserver(JsonObserver() if progress == "json" else PlainObserver(stamps=True))
     if _in_notebook():
         return LastingObserver(NotebookObserver())
-    if sys.stderr.isatty() and os.environ.get("TERM", "").lower() not in _STILL:
+    in_terminal = _in_terminal()
+    if in_terminal and os.environ.get("TERM", "").lower() not in _STILL:
         from longwall.pipeline.progress.progress_bar import TerminalObserver  # rich costs start-up time
 
         return LastingObserver(TerminalObserver())
-    return LastingObserver(PlainObserver(stamps=not sys.stderr.isatty()))
+    return LastingObserver(PlainObserver(stamps=not in_terminal))
+
+
+def _in_terminal() -> bool:
+    """Say whether standard error is a terminal; a program may have closed it, or put a writer of its own there."""
+    try:
+        return sys.stderr.isatty()
+    except (AttributeError, ValueError):
+        return False

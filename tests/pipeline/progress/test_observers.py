@@ -161,6 +161,36 @@ def test_the_choice(monkeypatch):
     assert isinstance(choose_observer(quiet=False).observer, TerminalObserver)
 
 
+class Log:
+    """The writer that a server puts in the place of standard error: it can only write, and fails in the end."""
+
+    def __init__(self):
+        self.text, self.full = "", False
+
+    def write(self, text):
+        if self.full:
+            raise BrokenPipeError
+        self.text += text
+
+    def flush(self): ...
+
+
+def test_standard_error_may_be_anything(monkeypatch):
+    monkeypatch.setattr("sys.stderr", None)
+    assert isinstance(choose_observer(quiet=False), NullObserver)
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr("sys.stderr", closed)
+    choose_observer(quiet=False).phase("counting", 3, "arcs")
+    monkeypatch.setattr("sys.stderr", log := Log())
+    observer = choose_observer(quiet=False)
+    observer.phase("counting", 3, "arcs")
+    assert "counting" in log.text
+    log.full = True
+    observer.phase("listing", 3, "arcs")
+    assert "listing" not in log.text
+
+
 def test_progress_that_cannot_be_shown_ends_nothing():
     class Broken(io.StringIO):
         def write(self, text):
