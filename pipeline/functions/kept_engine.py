@@ -69,8 +69,8 @@ def take_engine(spec: RunSpec) -> KeptEngine | None:
 def keep_engine(spec: RunSpec, env: Environment) -> None:
     """Keep the engine of a run that has ended well, in place of another one, if all but the graph is released.
 
-    It is not kept if the device has only a part of the graph; or if the host stands in for a device that may be free the
-    next time; or if it was interrupted as the run ended, since its kernels would return at once.
+    It is not kept if the device has only a part of the graph; or if the host stands in for a device that may be free
+    the next time; or if it was interrupted as the run ended, since its kernels would return at once.
     """
     global _kept
     if env.cancel.is_set():

@@ -186,7 +186,7 @@ class LocalPlace(RunPlace):
         try:
             return act()
         finally:
-            release(lock)
+            os.close(lock)
 
     def move_to(self, target: LocalPlace) -> None:
         """See `RunPlace`."""

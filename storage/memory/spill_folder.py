@@ -16,6 +16,7 @@ import shutil
 import threading
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from stat import S_ISDIR
 
@@ -27,7 +28,7 @@ from longwall.storage.system.signals import undisturbed
 _MOST_LOST = 8  # times in a row
 _NAME = re.compile(r"longwall-spill-[0-9a-f]{12}")
 
-_locks: set[int] = set()  # descriptors of this process that hold a lock, or wait for one
+_locks: dict[int, os.stat_result] = {}  # descriptors that hold a lock or wait for one, or did; and their folders
 _opening = threading.RLock()  # no process is forked between the opening of a descriptor and its entry
 
 
@@ -123,7 +124,7 @@ class SpillFolder:
                 try:
                     return self._make_in_parent()
                 finally:
-                    release(there)
+                    os.close(there)
 
     def _make_in_parent(self) -> Path:
         _remove_abandoned(self.parent)
@@ -151,7 +152,7 @@ class SpillFolder:
                     self._remove(alone=there is not None)
             finally:
                 if there is not None:
-                    release(there)
+                    os.close(there)
 
     @undisturbed()
     def _remove(self, *, alone: bool) -> None:
@@ -190,9 +191,9 @@ def _lock(folder: Path) -> int | None:
         if _is_still(folder, lock):
             return lock
     except BaseException:
-        release(lock)
+        os.close(lock)
         raise
-    release(lock)
+    os.close(lock)
     return None
 
 
@@ -205,7 +206,7 @@ def _is_still(folder: Path, lock: int) -> bool:
 
 
 def hold(folder: Path, *, wait: bool = False) -> int:
-    """Lock a folder and return the descriptor that holds the lock until `release`, or until the process ends.
+    """Lock a folder and return the descriptor that holds the lock until it is closed.
 
     A forked child does not hold it: otherwise the child and its parent would wait for the lock while the child lives.
 
@@ -216,30 +217,29 @@ def hold(folder: Path, *, wait: bool = False) -> int:
     """
     with _opening:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        _locks.add(descriptor)
+        _locks[descriptor] = os.fstat(descriptor)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BaseException:
-        release(descriptor)
+        os.close(descriptor)
         raise
     return descriptor
 
 
 def release(lock: int) -> None:
-    """Close the descriptor of a lock; twice does no harm, nor in a child that was forked meanwhile."""
-    with _opening:
-        if lock in _locks:  # else its number may belong to another file
-            try:
-                os.close(lock)
-            finally:
-                _locks.discard(lock)
+    """Close the descriptor of a lock, in the process that took it; a forked child has closed its own."""
+    if _locks.pop(lock, None) is not None:
+        os.close(lock)
 
 
 def _forked() -> None:
     global _opening
     _opening = threading.RLock()
     while _locks:
-        os.close(_locks.pop())
+        descriptor, folder = _locks.popitem()
+        with suppress(OSError):  # it was closed before
+            if os.path.samestat(os.fstat(descriptor), folder):
+                os.close(descriptor)
 
 
 os.register_at_fork(
@@ -256,7 +256,7 @@ def abandoned_folders(parent: Path) -> list[Path]:
         return [] if lock is None else list(_abandoned(parent))
     finally:
         if lock is not None:
-            release(lock)
+            os.close(lock)
 
 
 def remove_abandoned(parent: Path) -> None:
@@ -267,7 +267,7 @@ def remove_abandoned(parent: Path) -> None:
             _remove_abandoned(parent)
     finally:
         if lock is not None:
-            release(lock)
+            os.close(lock)
 
 
 def _remove_abandoned(parent: Path) -> None:

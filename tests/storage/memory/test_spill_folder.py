@@ -414,10 +414,12 @@ def test_a_forked_child_has_no_lock_and_leaves_the_folder(tmp_path):
     (folder.path / "chunk").write_text("of the parent")
     lock = spill_folder.hold(tmp_path)
     waiting, go_on = os.pipe()
+    begins, begun = os.pipe()
     if not (child := os.fork()):
         code = 1
         try:
             os.close(go_on)
+            os.write(begun, b"x")
             os.read(waiting, 1)
             spill_folder.release(spill_folder.hold(tmp_path))
             spill_folder.release(lock)
@@ -429,10 +431,12 @@ def test_a_forked_child_has_no_lock_and_leaves_the_folder(tmp_path):
             os._exit(code)
     os.close(waiting)
     try:
+        os.read(begins, 1)
         spill_folder.release(lock)
         spill_folder.release(spill_folder.hold(tmp_path))
     finally:
-        os.close(go_on)
+        for descriptor in (go_on, begins, begun):
+            os.close(descriptor)
         ended = os.waitpid(child, 0)[1]
     assert os.waitstatus_to_exitcode(ended) == 0
     assert (folder.path / "chunk").read_text() == "of the parent"
