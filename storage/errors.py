@@ -9,6 +9,7 @@ from typing import ParamSpec, TypeVar
 
 _Arguments = ParamSpec("_Arguments")
 _Found = TypeVar("_Found")
+_NO_FOLDER = "the working folder of this process was removed: change to another one"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Numbers of the system's errors for a disk, a quota or a file that takes no more."""
 
@@ -57,11 +58,24 @@ def not_written(what: str, error: OSError, advice: str) -> InputError | FinalErr
     return InputError(f"{what} ({reason}): {advice}")
 
 
+def _is_without_folder(error: OSError) -> bool:
+    """Say whether an error, which names no file, comes from a process whose working folder was removed."""
+    if error.filename is not None:
+        return False
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
+
+
 def reason_of(error: BaseException) -> str:
     """Return why something failed, as a clause without a full stop."""
     if isinstance(error, MemoryError):
         return f"out of memory ({error or 'allocation failed'}): lower memory.host or use a machine with more"
     if isinstance(error, OSError):
+        if _is_without_folder(error):
+            return _NO_FOLDER
         where = f" at {error.filename}" if error.filename else ""
         return f"the system refused to go on{where}: {error.strerror or error}"
     return str(error)
@@ -96,5 +110,9 @@ def one_frame(function: Callable[_Arguments, _Found]) -> Callable[_Arguments, _F
             return function(*arguments, **named)
         except (InputError, ArgumentError, KeyboardInterrupt) as error:
             raise error.with_traceback(None) from None
+        except FileNotFoundError as error:
+            if _is_without_folder(error):
+                raise InputError(_NO_FOLDER) from None
+            raise
 
     return call

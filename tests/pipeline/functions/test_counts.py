@@ -203,6 +203,15 @@ def test_what_is_wrong_is_said_in_one_line_in_words_of_the_call(graph, ask, said
     assert "\n" not in str(error.value)
 
 
+def test_a_working_folder_that_is_gone_is_named(graph, tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(longwall.InputError, match=r"^the working folder of this process was removed: change to another"):
+        longwall.count(graph, "triangle")
+
+
 def test_an_option_that_is_none_is_refused(graph):
     with pytest.raises(TypeError, match="there is no argument enigne, did you mean engine"):
         longwall.count(graph, "wedge", enigne="cpu")
