@@ -17,7 +17,7 @@ import pytest
 from selection import on_device
 
 import longwall
-from longwall.kernels.cpu.frequent import pattern_growth
+from longwall.kernels import cpu
 from longwall.kernels.cpu.frequent.pattern_growth import CpuGrower
 from longwall.kernels.host.patterns.dfs_codes import automorphisms, restrictions
 from longwall.pipeline.inputs import open_graph
@@ -217,7 +217,7 @@ def test_kernels_run_beside_the_main_thread(tmp_path: Path, monkeypatch: pytest.
                 threads.add(threading.current_thread())
             return super().__getattribute__(name)
 
-    monkeypatch.setattr(pattern_growth, "CpuGrower", Noted)
+    monkeypatch.setattr(cpu, "grower", Noted)
     mine(tmp_path, labelled_graph(tmp_path), "cpu", threads=1)
     assert threads
     assert threading.main_thread() not in threads
