@@ -8,7 +8,7 @@ _PYTHONS_OWN = 1000
 """Python 3.12 begins with 375 objects set apart; a program that does so itself sets many more apart."""
 
 _failed = False
-"""Whether the last run failed: what it had may be in cycles, with the traceback of its error."""
+"""Whether the last run failed: its objects may be in cycles with the traceback of its error."""
 
 
 @contextmanager
@@ -17,8 +17,8 @@ def collecting() -> Iterator[None]:
 
     Objects that were there before are set apart meanwhile: with CuPy's and Dask's modules loaded, to look through them
     takes 0.1 s, many times what a small count takes. After a failure the next context looks through all objects as it
-    begins: the traceback of the error holds what the context had until then. They are not set apart until then, which
-    may be never: a program's own garbage would stay.
+    begins, since the traceback of the error holds objects of the failed context until then. In between no object is set
+    apart: if no context follows, a program's own garbage would stay.
     """
     global _failed
     if _failed:

@@ -30,7 +30,7 @@ class Table:
     """Rows with named columns, over an Arrow table.
 
     It prints its first and last rows. ``len`` is the number of its rows, ``table["count"]`` a column (a chunked array
-    of Arrow), ``table[0]`` a row and ``table[:5]`` a table of some rows. A row is a dictionary, and a loop yields all.
+    of Arrow), ``table[0]`` a row and ``table[:5]`` a table of some rows. A loop yields rows; a row is a dictionary.
     Every other attribute of an Arrow table, such as ``group_by`` or ``filter``, is there as well; an Arrow table that
     it returns is a `Table`, too. Libraries that read Arrow streams take it as it is: ``polars.DataFrame(table)``,
     ``pyarrow.table(table)``. ``pandas.DataFrame(table)`` works, too, but reads row by row: `to_pandas` is quicker, and
@@ -95,14 +95,14 @@ class Table:
     @overload
     def __getitem__(self, key: int) -> dict[str, Any]: ...
     def __getitem__(self, key: str | int | slice) -> Table | pa.ChunkedArray | dict[str, Any]:
-        """Return a column by its name, a row by its number (from the end if that is negative), or rows by a slice."""
+        """Return a column by its name, a row by its number (a negative one counts from the end), or rows by a slice."""
         if isinstance(key, slice):
             return Table(self._arrow[key])
         if isinstance(key, str):
             if key not in self.column_names:
                 raise KeyError(f"there is no column {key}; the columns are {', '.join(self.column_names)}")
             return self._arrow[key]
-        at = range(len(self))[key]  # which raises IndexError, and TypeError for what is no number
+        at = range(len(self))[key]  # raises IndexError, or TypeError if the key is no integer
         row: dict[str, Any] = self._arrow.slice(at, 1).to_pylist()[0]
         return row
 

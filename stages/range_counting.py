@@ -31,8 +31,8 @@ from longwall.stages.source import Scan, ScanContext
 from longwall.storage.errors import FinalError
 
 _EXACT_BELOW = 2.0**62
-# Of a range of a graph that a device holds, for cliques of each size: about a tenth of a second of an H200 for four
-# vertices, a third for triangles, whose kernel goes over all arcs for each range.
+# Arcs of a range of a graph that a device holds, by the size of the cliques. An H200 takes a tenth of a second for a
+# range of 4-cliques, and a third for one of triangles, whose kernel goes over all arcs for each range.
 _ARCS = {3: 1 << 30, 4: 1 << 26}
 
 
@@ -120,7 +120,7 @@ class CountRanges(Stage):
 
     @property
     def overlaps(self) -> bool:
-        """Whether a device works at two ranges at a time, so that the blocks of one follow those of the other."""
+        """Whether a device works on two ranges at a time, so that the blocks of one follow those of the other."""
         return False
 
     @property
@@ -339,7 +339,7 @@ class CountCliques(CountSubgraphs):
 
     @property
     def follows(self) -> bool:
-        """See `CountRanges`: tables of many vertices are made at once."""
+        """See `CountRanges`: tables are made for many vertices at once, and serve the next range."""
         return self.k < ROOTED_FROM
 
     @property

@@ -2,9 +2,10 @@
 
     python -m benchmarks.gpu.small_counts --graph ca-AstroPh.edges.gz [--engine cuda] [--calls 25] [--runs 7]
 
-The graph is in memory, kernels are loaded, and five calls and runs that are not measured go ahead of each kind. The
+The graph is in memory and kernels are loaded. Of each kind, five calls or runs that are not measured come first. The
 columns have milliseconds of ``longwall.count``, of the mining in it, and of the timings ``mine`` and ``graph`` of
-``longwall.run``: the median, and the least in brackets; and the count. Labels of vertices are random, one of four.
+``longwall.run``: the median, and the least in brackets. The last column has the count. Labelled graphs have one of four
+labels at each vertex, at random.
 """
 
 import argparse
@@ -61,7 +62,7 @@ def mining(seconds: list[float]) -> Callable[[], None]:
 
 
 def with_labels(graph: longwall.Graph) -> longwall.Graph:
-    """Return a graph with labels."""
+    """Return the graph with one of four labels at each vertex, at random."""
     edges = graph.to_arrow()
     ids = np.unique(np.concatenate([edges[name].to_numpy() for name in ("source", "target")]))
     return longwall.graph(edges, labels=(ids, np.random.default_rng(1).integers(0, 4, len(ids))))
@@ -109,7 +110,7 @@ def main() -> None:
     asked = [(name, real, pattern) for name, pattern in _PATTERNS.items()]
     asked += [(name, with_labels(real), pattern) for name, pattern in _LABELLED.items()]
     asked += [("three vertices", small, "triangle")]
-    print(f"{'what':<17} {'call':>15} {'of it mining':>15} {'run: mine':>15} {'run: graph':>15} {'count':>15}")
+    print(f"{'pattern':<17} {'call':>15} {'of it mining':>15} {'run: mine':>15} {'run: graph':>15} {'count':>15}")
     for name, graph, pattern in asked:
         found = calls(graph, pattern, arguments.engine, arguments.calls)
         found += runs(graph, pattern, arguments.engine, arguments.runs)

@@ -34,7 +34,7 @@ class CpuDevice:
         return f"{self.workers} threads"
 
     def stream(self) -> AbstractContextManager[None]:
-        """Return a context of no effect: threads run beside each other."""
+        """Return a context without effect: threads run beside each other in any case."""
         return nullcontext()
 
 

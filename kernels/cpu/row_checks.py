@@ -1,4 +1,4 @@
-"""Whether arrays are those of a graph: its rows ascend, and hold both directions of each edge, by sums of hashes."""
+"""Checks of the rows of a graph: each ascends, and sums of hashes show that they have each edge in both directions."""
 
 import numpy as np
 import numpy.typing as npt
@@ -36,11 +36,10 @@ def check_some_rows(
     n: int,
     hashed: npt.NDArray[np.uint64],
 ) -> bool:
-    """Check the pieces of rows in a block, from inside of a row on; add up hashes of its edges.
+    """Check the rows in a block, which may begin and end inside a row; add up hashes of its edges.
 
-    `indptr` and `split` are those of the rows from `base` on, of `n` in all. An edge is hashed as a word, the smaller
-    end in the high half; hashes count with a minus in the row of that end. The loops over a row are such as compilers
-    make vectors of.
+    `indptr` and `split` are those of the rows from `base` on; the graph has `n` rows. An edge is hashed as a word with
+    its smaller end in the high half; the row of that end subtracts the hash. Compilers vectorise the loops over a row.
     """
     total = np.uint64(0)
     at, row = 0, base + first_above(indptr, start) - 1

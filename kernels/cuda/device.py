@@ -71,12 +71,12 @@ class Device:
             )
 
     def synchronize(self) -> None:
-        """Wait until all kernels have ended; in a stream of its own, a thread waits for that."""
+        """Wait for the kernels of the current stream, or for all of the device if that is the default stream."""
         stream = self.xp.cuda.get_current_stream()
         (stream if stream.ptr else self.xp.cuda.Device(self.number)).synchronize()
 
     def stream(self) -> AbstractContextManager[Any]:
-        """Return a CUDA stream, which waits for what was launched on none, and the other way round."""
+        """Return a CUDA stream; it and the default stream wait for each other's kernels."""
         made: AbstractContextManager[Any] = self.xp.cuda.Stream()
         return made
 
@@ -172,11 +172,11 @@ def _word(host: NDArray[np.uint64]) -> tuple[int, float]:
 
 
 def fetch(result: Array) -> NDArray[Any]:
-    """Wait for the kernels, and fetch a few words: those that `exact` checks, for example."""
+    """Wait for the kernels and fetch a few words, such as those that `exact` checks."""
     import cupy
 
-    # Copying to pageable memory takes 20 us more. It also holds the driver's lock until the kernels have ended, which
-    # would keep `interrupt` out.
+    # A copy to pageable memory takes 20 us more, and holds the driver's lock until the kernels have ended, so that
+    # `interrupt` would wait.
     runtime, stream = cupy.cuda.runtime, cupy.cuda.get_current_stream()
     waiting = stream if stream.ptr else result.device
     if result.nbytes > _PAGE_BYTES:
@@ -189,31 +189,31 @@ def fetch(result: Array) -> NDArray[Any]:
     return np.frombuffer(page, result.dtype, result.size).copy()
 
 
-def sent(values: NDArray[Any]) -> Array:
-    """Copy a few numbers to the device, behind the kernels that were launched before."""
+def send(values: NDArray[Any]) -> Array:
+    """Copy a few numbers to the device, after the kernels that were launched before."""
     import cupy
 
-    there = cupy.empty(values.shape, values.dtype)
+    array = cupy.empty(values.shape, values.dtype)
     if values.nbytes > _PAGE_BYTES:
-        there.set(values)
-        return there
+        array.set(values)
+        return array
     runtime, stream = cupy.cuda.runtime, cupy.cuda.get_current_stream()
     page, copied = _pages.get("sent"), _pages.copied
     if copied is not None:
         copied.synchronize()
     np.frombuffer(page, values.dtype, values.size)[:] = values.ravel()
-    runtime.memcpyAsync(there.data.ptr, page.ptr, values.nbytes, runtime.memcpyHostToDevice, stream.ptr)
+    runtime.memcpyAsync(array.data.ptr, page.ptr, values.nbytes, runtime.memcpyHostToDevice, stream.ptr)
     _pages.copied = stream.record()
-    return there
+    return array
 
 
-class _Pages(threading.local):
-    """Page-locked memory of a thread, through which small copies go: the driver takes 20 to 70 us for others.
+class _PinnedPages(threading.local):
+    """Page-locked memory of a thread for small copies; copies of other memory take the driver 20 to 70 us.
 
     Attributes
     ----------
     copied
-        The event after which what was sent last has left its page.
+        The event that ends the last copy to the device; its page may be used again then.
     """
 
     copied: Any = None
@@ -229,7 +229,7 @@ class _Pages(threading.local):
         return self._pages[name]
 
 
-_pages = _Pages()
+_pages = _PinnedPages()
 
 
 def fetch_sum(words: Array) -> int:

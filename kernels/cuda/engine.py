@@ -178,6 +178,6 @@ class CudaEngine:
 
 
 def _copied(copies: StagedCopies, arrays: list[Any]) -> list[Any]:
-    """Return arrays once the pieces of them are there that were put so far."""
+    """Wait until the pieces that were put so far are copied, and return the arrays."""
     copies.wait()
     return arrays

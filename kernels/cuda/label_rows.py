@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cuda.device import WARP, Device, fetch, sent
+from longwall.kernels.cuda.device import WARP, Device, fetch, send
 from longwall.kernels.cuda.runtime.constants import LABEL_TOTALS
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.label_rows import KeptEdges, LabelRows, NewArray, Roles, WrongSizes
@@ -22,7 +22,7 @@ SMALL = 16 << 20  # bytes of the neighbours that there may be at most
 _THREADS = 128  # of a block that numbers
 _LEAST_CHUNK, _MOST_CHUNKS = 128, 2048  # what one warp numbers; each adds up what all chunks before its own have
 _NONE = np.uintp(0)
-_ALIGNED = 8  # bytes, at multiples of which arrays begin
+_ALIGNED = 8  # bytes: arrays begin at multiples of it
 
 
 def rows_by_label(
@@ -71,7 +71,7 @@ class _Layout:
         totals = {"totals": (np.uint64, LABEL_TOTALS + self._roles)}
         self._work = _Block(device, totals | {name: (np.uint8, size) for name, size in sizes.items()})
         self._at = self._work.at
-        self._words = sent(words)
+        self._words = send(words)
         self._zeros = zeros
 
     def made(self) -> LabelRows:
@@ -91,14 +91,14 @@ class _Layout:
                 "indices": (np.uint32, most if at_once else 0),
             },
         )
-        arcs_there = new
+        arcs_block = new
         labels = new.at["labels"] if labelled else self._graph.labels
         slices = new.at["slices"] if self._sliced else _NONE
         self._number_vertices()
         self._keep_vertices(labelled, new.at["origin"], labels, slices, new.at["indptr"])
         if not at_once:
-            arcs_there = _Block(self._device, {"indices": (np.uint32, int(self._totals()[1]))})
-        self._fill(new.at["origin"], slices, new.at["indptr"], arcs_there.at["indices"], new.at["split"])
+            arcs_block = _Block(self._device, {"indices": (np.uint32, int(self._totals()[1]))})
+        self._fill(new.at["origin"], slices, new.at["indptr"], arcs_block.at["indices"], new.at["split"])
         there, arcs, longest, longest_out, squares, numbered, *role_arcs = self._totals().tolist()
         if numbered != number:
             raise WrongSizes
@@ -108,13 +108,13 @@ class _Layout:
             slices=new.array("slices", there * stride) if self._sliced else None,
             indptr=new.array("indptr", there + 1),
             split=new.array("split", there),
-            indices=arcs_there.array("indices", arcs),
+            indices=arcs_block.array("indices", arcs),
             edge_labels=None,
             role_arcs=tuple(accumulate(role_arcs, max)),
             max_degree=longest,
             max_out_degree=longest_out,
             sum_degree_squared=squares,
-            capacity=new.nbytes + (0 if at_once else arcs_there.nbytes),
+            capacity=new.nbytes + (0 if at_once else arcs_block.nbytes),
             fetch=partial(_fetched, self._device),
         )
 
@@ -166,14 +166,14 @@ class _Layout:
 
 
 class _Block:
-    """Arrays that are parts of one, since each takes the host 10 us to make.
+    """Arrays that share one block of memory, since the host takes 10 us to make an array.
 
     Attributes
     ----------
     at
-        Where each begins, for kernels.
+        Addresses of the arrays, for kernels.
     nbytes
-        Bytes of all.
+        Bytes of the block.
     """
 
     def __init__(self, device: Device, arrays: dict[str, tuple[type[np.generic], int]]):
@@ -186,7 +186,7 @@ class _Block:
         self.at = {name: np.uintp(base + start) for name, start in self._starts.items()}
 
     def array(self, name: str, number: int) -> Array:
-        """Return the first numbers of an array; it keeps the whole block."""
+        """Return the first entries of an array; they keep the whole block alive."""
         return self._xp.ndarray((number,), self._kinds[name], self._bytes.data + self._starts[name])
 
 

@@ -1,10 +1,10 @@
-// Whether arrays are those of a graph: its rows ascend, and hold both directions of each edge; see
+// Checks of the rows of a graph: each ascends, and they have each edge in both directions; see
 // longwall.kernels.cpu.row_checks.
 #include "local_counts/prefixes.cuh"
 
-constexpr i64 kArcsAtOnce = 1 << 12;  // of a warp, which looks for the row of the first one among all rows
+constexpr i64 kArcsAtOnce = 1 << 12;  // of a warp, which searches all rows for that of the first arc
 
-// result: u64[2], zeros: the sum of the hashes, those at larger ends less those at smaller ends; 1 if rows are wrong.
+// result (u64[2], zeros before): the hashes at larger ends less those at smaller ends; 1 if a row is wrong.
 extern "C" __global__ void __launch_bounds__(256)
     check_rows(const i64* indptr, const u32* indices, const i64* split, i64 num_vertices, i64 num_arcs, u64 add, u64 first,
                u64 second, u64* result) {

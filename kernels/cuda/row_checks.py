@@ -1,4 +1,4 @@
-"""Whether arrays are those of a graph; see ``row_checks.cu``."""
+"""Checks of the rows of a graph; launches of ``row_checks.cu``."""
 
 from typing import Any
 

@@ -157,18 +157,18 @@ class Device(Protocol):
     def ablation(self) -> Ablation: ...  # noqa: D102
 
     def stream(self) -> AbstractContextManager[Any]:
-        """Return a context, for one thread at a time, whose kernels run beside those of other threads' contexts."""
+        """Return a context, for one thread at a time: its kernels run beside those of other contexts."""
 
 
 class CopiesAhead(list[Put]):
-    """What takes the pieces of arrays.
+    """Callables that take the pieces of arrays, one callable for each array.
 
     Parameters
     ----------
     puts
-        One for each array.
+        The callables.
     arrays
-        Returns the engine's arrays, once all pieces that were taken are there.
+        Waits until all pieces that were taken are copied, and returns the engine's arrays.
     """
 
     def __init__(self, puts: Iterable[Put], arrays: Callable[[], list[Array]]):

@@ -54,24 +54,24 @@ class HomomorphismKernels(Protocol):
         common : uint32[6 * triangles]
             For every arc (v, x) the places of the arcs (v, y) to the common neighbours y, ascending.
         longest : int
-            The most common neighbours of an arc.
+            The length of the longest list.
         """
 
     def reverse_arcs(self, device: Device, graph: GraphArrays) -> Any:
         """List the place of the arc (x, v) for every arc (v, x): uint32[num_arcs]."""
 
     def fill_tables(self, device: Device, graph: GraphArrays, tables: RowTables, steps: tuple[Step, ...]) -> None:
-        """Make tables whose numbers follow from others at the same vertex or arc, or at its neighbours.
+        """Make tables whose entries depend on other tables at the same vertex or arc, or at its neighbours.
 
         Parameters
         ----------
         device, graph
             The engine's, and the graph.
         tables
-            Those that the steps read, and those that they make.
+            The tables that the steps read, and those that they make.
         steps
             Products, sums over neighbours, HEADS, TAILS, REVERSE and LABEL; with lists of common neighbours,
-            ARC_TRIANGLES, too. None reads what another one makes.
+            ARC_TRIANGLES, too. No step reads a table that another one makes.
         """
 
     def triangles_of_arcs(self, device: Device, graph: GraphArrays, out: Any) -> None:

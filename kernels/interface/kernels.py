@@ -73,7 +73,7 @@ class Kernels(
         indices: NDArray[np.uint32],
         key: NDArray[np.uint64],
     ) -> tuple[bool, int]:
-        """Check the rows of a graph that is in the memory that the engine works in.
+        """Check the rows of a graph in the memory of the engine.
 
         Parameters
         ----------
@@ -82,16 +82,16 @@ class Kernels(
         indptr, split, indices
             The arrays; `indptr` and `split` are known to ascend and to fit each other.
         key : uint64[3]
-            Of the hash of an edge, which no one knew who made the arrays.
+            Key of the hash of an edge; it was drawn after the arrays were made, so they cannot be forged for it.
 
         Returns
         -------
         bool
-            Whether each row ascends, has smaller vertices before its split and larger ones behind it, and none beyond
-            the last vertex.
+            Whether each row ascends, has smaller vertices before its split and larger ones after it, and ends at the
+            last vertex of the graph or before.
         int
-            The hashes of all edges at their larger ends less those at their smaller ends, modulo 2^64: 0 if each edge
-            is there in both directions.
+            The hashes of all edges at their larger ends less those at their smaller ends, modulo 2^64: 0 if the rows
+            have each edge in both directions.
         """
 
     def bytes_per_page(

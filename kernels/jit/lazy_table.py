@@ -39,7 +39,7 @@ def lazy_table(package: str) -> Callable[[str], Any]:
         if module not in modules:
             modules[module] = import_module(module)
         found = getattr(modules[module], function)
-        setattr(sys.modules[package], name, found)  # found there next time, which takes 4 us less
+        setattr(sys.modules[package], name, found)  # so that the next look-up takes 4 us less
         return found
 
     return find

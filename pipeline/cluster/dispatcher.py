@@ -41,7 +41,7 @@ _SECONDS = 5.0  # of a range, at most
 # The same for workers that stream; and before a range of a sticky phase is late, since another worker begins it anew.
 _LONG_SECONDS = 75.0
 _LEAST_SECONDS = 0.5  # of a range: a request for less costs too much
-_LEAST_OVERLAPPED = 0.1  # the same where a device works at another one meanwhile
+_LEAST_OVERLAPPED = 0.1  # the same if the device works on another range meanwhile
 _FIRST_SECONDS = 1.0  # while no speed is known
 _REQUEST_SECONDS = 0.01  # that the cluster's scheduler and this process may take for a request
 _LATE = 4.0  # a range that takes this many times as long is given to another worker as well
@@ -50,8 +50,8 @@ _WAITING = 2  # ranges for each thread of the cluster, so that none waits for th
 # Ranges for each thread at first. A device ends each of them with few tasks left, and what it has not begun of a range
 # is cut again: 5-cliques of R-MAT 24 took two H200s 6.8 s with 8, and 5.4 s with 3.
 _CUTS, _DEVICE_CUTS = 8, 3
-# Where a device works at two ranges at a time, each third of these is cut again: the last ones to be dispatched, since
-# the longest are first, are so short that all devices end at about the same time.
+# If a device works on two ranges at a time, every third of these is cut again. The longest are dispatched first, so the
+# last ones are short, and all devices end at about the same time.
 _THIRD, _SHORTER = 3, 4
 _COMMIT_SECONDS = 1.0
 _MERGED = 8  # files that are merged into one

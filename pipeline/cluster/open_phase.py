@@ -31,14 +31,14 @@ class OpenPhase:
     make_worker
         Makes its workers.
     threads
-        How many requests are done at a time; a process may have more.
+        The most requests that run at a time; the process may have more threads.
 
     Attributes
     ----------
     number, phase, tasks
         See above.
     slots
-        One for each of `threads`.
+        A semaphore of `threads`, one for each request that runs.
     """
 
     def __init__(self, number: int, phase: Phase, tasks: Sequence[Task], make_worker: MakeWorker, threads: int):

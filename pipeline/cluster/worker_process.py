@@ -94,7 +94,7 @@ class RangeResult(TypedDict):
     levels: dict[int, list[float]]
     seconds: float
     busy: float
-    """Of these, as long as no request that was answered before was under way on the same device."""
+    """Of these, the seconds that no earlier answer has counted for the same device."""
     worker: str
     address: str
     engine: str
@@ -140,7 +140,7 @@ class WorkerProcess:
         self._run: _OpenRun | None = None
         self._failed: Exception | None = None
         self._described: RunDescription | None = None
-        self._counted = 0.0  # of the seconds that the device was busy
+        self._counted_to = 0.0  # the time up to which answers have counted the device's seconds
         self._requests, self._last = 0, time.monotonic()  # under way, and when one began or ended
         self._thread = threading.Thread(target=self._main, name="worker process", daemon=True)
         self._thread.start()
@@ -174,7 +174,7 @@ class WorkerProcess:
                     done, found = opened.merge(env, files) if files else opened.do(env, ranges, seconds)
                     sent = _send(env, found.files)
                     took = time.monotonic() - began
-                    busy = self._alone(began) if env.resources.on_device else took
+                    busy = self._uncounted(began) if env.resources.on_device else took
             except KeyboardInterrupt:  # raised inside a worker, since `cancel` is set
                 raise RunError("the run was cancelled") from None
             return RangeResult(
@@ -189,11 +189,11 @@ class WorkerProcess:
                 engine=env.engine.name,
             )
 
-    def _alone(self, began: float) -> float:
-        """Return the seconds of a request that ends now without those that another one has counted."""
+    def _uncounted(self, began: float) -> float:
+        """Return the seconds of a request that ends now, less those that other answers have counted."""
         with self._changed:
-            before, self._counted = self._counted, time.monotonic()
-            return self._counted - max(began, before)
+            before, self._counted_to = self._counted_to, time.monotonic()
+            return self._counted_to - max(began, before)
 
     def write_heat(self) -> str | None:
         """Write what every level read of every page, where that is known; return the file's name."""

@@ -112,7 +112,7 @@ class Phase(ABC):
 
     @property
     def overlaps(self) -> bool:
-        """Whether a device may work at two ranges at a time."""
+        """Whether a device may work on two ranges at a time."""
         return False
 
     @property

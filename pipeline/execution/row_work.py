@@ -1,4 +1,4 @@
-"""How the work of counting cliques grows along the arcs of a graph: estimates by lengths of rows and samples."""
+"""Estimates of the work of counting cliques along the arcs of a graph, by lengths of rows and samples of pairs."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from longwall.storage.system.concurrency import core_count, map_ordered
 _BINS = 4096  # whose work is known: ranges end at one of them
 _ROWS_AT_ONCE, _ROW_BYTES = 1 << 18, 64
 _SHARE = 8  # of the host's memory that is free
-# To make the table of a vertex takes as much as its smaller neighbours and their pairs. Each vertex of a clique beyond
-# the fourth multiplies this by the candidates that are left, less what words of bitmaps do at once.
+# To make the table of a vertex with d smaller neighbours takes d (d + 100) steps. To search it takes d^2 steps, times
+# the candidates that are left for each vertex of a clique beyond the fourth: bitmaps do 50 of these at once.
 _OF_NEIGHBOUR, _AT_ONCE = 100.0, 50.0
 _MOST_POWER = 6
-# Pairs of smaller neighbours that are looked up in each of the bins that have most of the work: it depends on how many
-# are adjacent.
+# Much of the work depends on the share of adjacent pairs: the bins with the most work that are sampled, the pairs of
+# smaller neighbours that are looked up in each, and the bytes of a pair.
 _SAMPLED, _PAIRS, _PAIR_BYTES = 1024, 64, 128
 
 
 def work_of_rows(env: Environment, power: int) -> WorkSoFar:
-    """Estimate the work at the arcs of the data graph where it grows with a power of a vertex's smaller neighbours.
+    """Estimate the work at the arcs of the data graph if it grows with a power of a vertex's smaller neighbours.
 
-    By a power alone, of vertices of R-MAT 20 with as many smaller neighbours some took 50 times as long as others
-    (7-cliques); with the share of adjacent pairs, the standard deviation by time is a factor of 1.3.
+    The power alone is not enough: of vertices of R-MAT 20 with as many smaller neighbours, some took 50 times as long
+    as others (7-cliques). With the share of adjacent pairs, the standard deviation by time is a factor of 1.3.
     """
     graph, capacity = env.graph, env.resources.host.free // _SHARE
     n = graph.num_vertices
@@ -59,10 +59,10 @@ def _work(smaller: NDArray[np.int64], adjacent: NDArray[np.float64], power: int)
 
 
 def _adjacent_shares(env: Environment, rows: NDArray[np.int64], power: int, capacity: int) -> NDArray[np.float64]:
-    """Return the share of pairs of smaller neighbours that are adjacent, for the vertices of each bin, by samples.
+    """Estimate, for the vertices of each bin, the share of pairs of smaller neighbours that are adjacent.
 
-    Bins where nothing was looked up have the mean share. It is 1 where no pair was: of a graph in files, whose pages
-    each look would read.
+    Bins without samples get the mean share. If no bin has samples, all shares are 1: in a graph in files each look-up
+    would read a page.
     """
     graph, found = env.graph, np.ones(len(rows) - 1)
     most = min(_SAMPLED, len(found), capacity // (_PAIRS * _PAIR_BYTES))
@@ -78,7 +78,7 @@ def _adjacent_shares(env: Environment, rows: NDArray[np.int64], power: int, capa
 
 
 def _sample(graph: Graph, lows: NDArray[np.int64], highs: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the share of adjacent pairs among those drawn, evenly spread, of the rows lows[i] to highs[i] - 1."""
+    """Return the share of adjacent pairs, of pairs that are spread evenly over the rows lows[i] to highs[i] - 1."""
     numbers = np.arange(_PAIRS)
     vertices = lows[:, None] + numbers * (highs - lows)[:, None] // _PAIRS
     begins, lengths = graph.indptr[vertices], graph.split[vertices] - graph.indptr[vertices]

@@ -64,7 +64,7 @@ class RangeContext(StageWorker):
     take
         Makes a partial result of what it found since the last call.
     stream
-        A context for all that its kernels do.
+        The context in which its kernels run.
     """
 
     def __init__(

@@ -33,7 +33,7 @@ _WORK_BYTES = 1  # of an arc of a list of the tasks of blocks
 _WORK_SHARE = 10
 _READS_SHARE = 2  # the part of the memory that lists of what is read may take
 _PAGED_SHARE = 0.5  # of the memory, that a workspace may take beside pages that are not copied
-_OVERLAPPED_BYTES = 1 << 30  # of a device, that two workers share: of less, one makes better use
+_OVERLAPPED_BYTES = 1 << 30  # of a device, at least, for two workers: one makes better use of less
 _LEAST_TASKS = 4  # of a phase that may bring the graph anew for each, so that some of it is committed on the way
 _BIN, _BIN_BYTES = 16, 16  # arcs that are weighed together, or more where memory is short; and what each bin takes
 _ARCS_AT_ONCE = 1 << 18
@@ -76,7 +76,7 @@ def range_memory(env: Environment, roots: Scan) -> int:
 
 
 def may_overlap(env: Environment) -> bool:
-    """Return whether two workers may share a device: it holds the graph, of several tasks, and has room for both."""
+    """Return whether two workers may share a device: it holds the graph, has room for both, and has several tasks."""
     resources = env.resources
     if not resources.on_device or loaded_graph(env).pages is not None:
         return False

@@ -90,7 +90,7 @@ class ThreadExecutor:
                     _do_at_once(missing[0], record, env, make_worker)
                     self.engines.add(env.engine.name)
                     return record
-                # Beside a second engine the run's takes one range at a time, by the time that the last one took.
+                # Beside a second engine the run's takes one range at a time, cut by the time of its last one.
                 threads = phase.threads(env) if second is None else env.engine.workers
                 work = _Tasks(phase, record, missing, env, _Crew.of(env, tasks, make_worker, threads), second)
                 work.run()

@@ -79,7 +79,7 @@ def keep_engine(spec: RunSpec, env: Environment) -> None:
     if spec.graph.given is None or resources.device_note():
         return
     if loaded is not None and not loaded.charged[1]:
-        loaded = None  # a graph in its place, which has been released where it was derived
+        loaded = None  # a graph by label took its place on the device, and has been released
     if loaded is not None and (loaded.placement.access != "resident" or loaded.graph.oriented):
         return
     on_host, on_device = (0, 0) if loaded is None else loaded.charged

@@ -110,7 +110,7 @@ class RangePhase(Phase):
         """See `Phase`."""
         if isinstance(env.graph, StoredGraph):
             return 1
-        # In one process tasks are dealt in turn to two workers.
+        # In one process two workers share the tasks: the ranges of a worker would not follow one another.
         overlaps = self.overlaps and not (env.alone and self.count.follows)
         return 2 if overlaps and may_overlap(env) else super().threads(env)
 

@@ -73,9 +73,9 @@ class SearchCount(Phase):
         return self.limit is None
 
     def brief(self, env: Environment) -> bool:
-        """See `Phase`; every row that the search counts below takes as many steps as a vertex has neighbours at most.
+        """See `Phase`; degrees bound the steps: the search takes at most a vertex's neighbours below each row.
 
-        Rows of two vertices are edges, so their steps together are the sum of the squared degrees.
+        Rows of two vertices are edges, so all of them together take at most the sum of the squared degrees.
         """
         if self.limit is not None or not self._fused(loaded_graph(env)):
             return False

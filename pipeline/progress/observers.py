@@ -243,7 +243,7 @@ class LastingObserver:
 
 def silence(stream: TextIO) -> None:
     """Let a stream that cannot be written lead to nowhere: Python would try once more when it ends, and complain."""
-    with suppress(AttributeError, OSError, ValueError):  # a writer of a program's own has no descriptor
+    with suppress(AttributeError, OSError, ValueError):  # a program's own writer has no descriptor
         number, nowhere = stream.fileno(), os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, number)
         os.close(nowhere)
@@ -283,7 +283,7 @@ def choose_observer(quiet: bool, progress: str = "auto") -> Observer:
 
 
 def _in_terminal() -> bool:
-    """Say whether standard error is a terminal; a program may have closed it, or put a writer of its own there."""
+    """Say whether standard error is a terminal; a program may have closed it, or replaced it by its own writer."""
     try:
         return sys.stderr.isatty()
     except (AttributeError, ValueError):

@@ -105,7 +105,7 @@ class RunPlace(ABC):
         """
 
     def with_names_locked(self, act: Callable[[], T]) -> T:
-        """Call a function; other processes change no names beside the run meanwhile, where the place has locks."""
+        """Call a function; if the place has locks, no other process changes names beside the run meanwhile."""
         return act()
 
     @abstractmethod

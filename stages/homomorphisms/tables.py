@@ -41,7 +41,7 @@ _LOCAL = (
     Make.TAILS,
     Make.REVERSE,
     Make.LABEL,
-)  # what `fill_tables` makes, with or without lists of common neighbours
+)  # `fill_tables` makes these, with or without lists of common neighbours
 _OF_VERTICES = (Make.MULTIPLY_VERTICES, Make.SUM_NEIGHBOURS, Make.GIVEN, Make.LABEL)
 _COPYING = (Make.HEADS, Make.TAILS, Make.REVERSE, Make.ARC_TRIANGLES)
 _RANGES = 32  # of a thread's rows
@@ -133,7 +133,7 @@ def make_tables(
     common_indptr, common, longest = xp.empty(0, xp.int64), none, 0
     if program.needs_lists:
         common_indptr, common, longest = common_lists(engine, graph, memory)
-    new = xp.zeros if program.rows else xp.empty  # row programs leave out arcs without common neighbours
+    new = xp.zeros if program.rows else xp.empty  # row programs skip arcs without common neighbours: 0 stays
     tables = RowTables(
         modulus,
         new((program.vertex_tables, n), dtype),
@@ -171,12 +171,12 @@ def table_kernels(program: TableProgram) -> list[Callable[..., Any] | Call]:
 
 @lru_cache(maxsize=256)
 def levels(program: TableProgram) -> tuple[tuple[Step, ...], ...]:
-    """Return the steps level by level: those of a level read none of each other's tables, and follow all that they do.
+    """Return the steps by level: steps of a level read only tables of earlier levels, none of each other's.
 
     A row program may read every table, and is a level of its own.
     """
     found: list[list[Step]] = []
-    level_of: dict[tuple[bool, int], int] = {}  # of a table, which is over arcs or not
+    level_of: dict[tuple[bool, int], int] = {}  # by whether a table is over arcs, and its number
     least = 0
     for step in program.steps:
         if step.make in _ROW_STEPS:
@@ -234,17 +234,17 @@ class _Maker:
         self._memory, self._given = memory, given
 
     def make(self, level: tuple[Step, ...]) -> None:
-        """Make the tables of steps that read none of each other's: those of one kernel together."""
+        """Make the tables of a level, those of `fill_tables` together."""
         local = tuple(filter(self._is_local, level))
         if local:
-            with self._memory.lent(max(map(self._copied, local))):
+            with self._memory.lent(max(map(self._copy_bytes, local))):
                 self._engine.kernels.fill_tables(self._engine.device, self._graph, self._tables, local)
         for step in level:
             if step not in local:
                 self._make(step)
 
-    def _copied(self, step: Step) -> int:
-        """Return the bytes that the numbers of a table may take before they are in it."""
+    def _copy_bytes(self, step: Step) -> int:
+        """Return the bytes that the entries of a table may take before they are in it."""
         if step.make in _COPYING:
             return _COPY_BYTES * self._graph.num_arcs
         return self._graph.num_vertices if step.make == Make.LABEL else 0

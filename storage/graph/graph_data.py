@@ -26,7 +26,7 @@ NewArray = Callable[[int, np.dtype[Any]], npt.NDArray[Any]]
 
 
 class NewAdjacency(Protocol):
-    """Makes an empty array for neighbours; `beside`: bytes of the other arrays that kernels read, None if unknown."""
+    """Makes an empty array for neighbours; `beside`: bytes of the graph's other arrays for kernels, None if unknown."""
 
     def __call__(self, length: int, dtype: np.dtype[Any], beside: int | None = None, /) -> npt.NDArray[Any]:
         """See above."""
@@ -42,7 +42,7 @@ CheckRows = Callable[[npt.NDArray[np.uint64]], tuple[bool, int]]
 
 
 class Puts(dict[str, Put]):
-    """Takers of pieces, by the names of the arrays; and what checks rows where the pieces go, if anything does."""
+    """Callables that take the pieces of arrays, by name; and one that checks the rows in the copies, or None."""
 
     check_rows: CheckRows | None = None
 

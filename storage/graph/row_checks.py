@@ -68,7 +68,7 @@ class RowChecks:
         return int(hashed[0])
 
     def check_whole(self, check: CheckRows) -> None:
-        """Check all rows at once, where they are already: `check` takes the key.
+        """Check all rows at once: `check` takes the key, and reads a copy of the rows.
 
         Raises
         ------

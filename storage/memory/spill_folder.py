@@ -4,9 +4,10 @@ Runs may share `memory.spill`: each has a folder of its own inside and holds a l
 drops when the process dies. Making or closing a folder removes those that no process holds any more. Folders
 come and go under a lock on their parent.
 
-A handler of signals may raise an exception behind any call, and then a cleanup may wait for the lock that the
-interrupted code held: while the exception lives, its traceback keeps what a generator holds. So a descriptor with a
-lock goes from the return of a function into a variable, and a `try` follows at once.
+A signal handler may raise an exception after any call. As long as the exception lives, its traceback keeps every
+generator that it left, and so the lock that a generator holds; a cleanup would wait for this lock. So functions return
+the descriptor of a lock, a `try` follows at once, and its `finally` calls `os.close` itself: a signal could interrupt a
+function of Python before it closes anything.
 """
 
 import fcntl
@@ -28,8 +29,8 @@ from longwall.storage.system.signals import undisturbed
 _MOST_LOST = 8  # times in a row
 _NAME = re.compile(r"longwall-spill-[0-9a-f]{12}")
 
-_locks: dict[int, os.stat_result] = {}  # descriptors that hold a lock or wait for one, or did; and their folders
-_opening = threading.RLock()  # no process is forked between the opening of a descriptor and its entry
+_locks: dict[int, os.stat_result] = {}  # descriptors that hold, held or wait for a lock; their folders
+_opening = threading.RLock()  # held from the opening of a descriptor to its entry: no fork between
 
 
 class SpillFolder:
@@ -68,7 +69,7 @@ class SpillFolder:
         RunError
             If it cannot be made.
         """
-        if self._process != os.getpid():  # a forked child leaves its parent's folder alone, and makes its own
+        if self._process != os.getpid():  # a forked child leaves its parent's folder alone
             self._path, self._lock, self._made = None, None, set()
             self._mutex, self._process = threading.Lock(), os.getpid()
         with self._mutex:
@@ -119,12 +120,12 @@ class SpillFolder:
                 if not folder:
                     raise
                 continue
-            there = _lock(self.parent)
-            if there is not None:
+            parent_lock = _lock(self.parent)
+            if parent_lock is not None:
                 try:
                     return self._make_in_parent()
                 finally:
-                    os.close(there)
+                    os.close(parent_lock)
 
     def _make_in_parent(self) -> Path:
         _remove_abandoned(self.parent)
@@ -140,23 +141,23 @@ class SpillFolder:
 
     def close(self) -> None:
         """Remove the folder and what is in it, and what killed runs left beside it; twice does no harm."""
-        if self._process != os.getpid():  # it is the parent's
+        if self._process != os.getpid():  # the folder is the parent's
             return
         with self._mutex:
             try:
-                there = _lock(self.parent)
-            except OSError:  # without a lock, what is beside the folder stays
-                there = None
+                parent_lock = _lock(self.parent)
+            except OSError:  # without the lock, other folders in the parent stay
+                parent_lock = None
             try:
-                if self._path is not None or there is not None:
-                    self._remove(alone=there is not None)
+                if self._path is not None or parent_lock is not None:
+                    self._remove(locked=parent_lock is not None)
             finally:
-                if there is not None:
-                    os.close(there)
+                if parent_lock is not None:
+                    os.close(parent_lock)
 
     @undisturbed()
-    def _remove(self, *, alone: bool) -> None:
-        """Remove the folder and, if `alone` says that the parent's lock is held, what no process needs beside it."""
+    def _remove(self, *, locked: bool) -> None:
+        """Remove the folder and, if the parent is locked, abandoned folders beside it and empty folders above it."""
         if self._path is not None:
             shutil.rmtree(self._path, ignore_errors=True)
             discard_temporary(self._path)
@@ -164,7 +165,7 @@ class SpillFolder:
         if self._lock is not None:
             lock, self._lock = self._lock, None
             release(lock)
-        if alone:
+        if locked:
             _remove_abandoned(self.parent)
             remove_empty(sorted(self._made, reverse=True))  # the longest path first
 
@@ -208,7 +209,7 @@ def _is_still(folder: Path, lock: int) -> bool:
 def hold(folder: Path, *, wait: bool = False) -> int:
     """Lock a folder and return the descriptor that holds the lock until it is closed.
 
-    A forked child does not hold it: otherwise the child and its parent would wait for the lock while the child lives.
+    A forked child does not hold it, or both processes would wait for the lock as long as the child lives.
 
     Raises
     ------
@@ -227,7 +228,7 @@ def hold(folder: Path, *, wait: bool = False) -> int:
 
 
 def release(lock: int) -> None:
-    """Close the descriptor of a lock, in the process that took it; a forked child has closed its own."""
+    """Close the descriptor of a lock in the process that took it; a forked child has closed its copy."""
     if _locks.pop(lock, None) is not None:
         os.close(lock)
 
@@ -243,7 +244,7 @@ def _forked() -> None:
 
 
 os.register_at_fork(
-    before=lambda: _opening.acquire(),  # the one that the last fork left
+    before=lambda: _opening.acquire(),  # by its name, since a forked child has a new one
     after_in_parent=lambda: _opening.release(),
     after_in_child=_forked,
 )

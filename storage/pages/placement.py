@@ -33,7 +33,7 @@ _BUFFERS, _BUFFERS_SHARE = (
     32,
     8,
 )  # in `COPY_BUFFER`, for copies to a device: most of them, and their part of what is free
-# Of the adjacency, that a graph of unknown size takes in all: more only with less than 5 neighbours per vertex.
+# Times its adjacency, that a graph of unknown size takes at most; more only with less than 5 neighbours per vertex.
 _WHOLE_SHARE = 2
 # Of what is left, that the page cache has at most: what is read of other pages comes once and in page order, so that
 # longer chunks of rows, with fewer launches and fewer lists to read
@@ -152,7 +152,7 @@ def copier_ahead(resources: Resources, wanted: Wanted) -> Ahead:
 
 
 def _check_rows(engine: Engine, names: Iterable[str], copies: CopiesAhead, key: NDArray[np.uint64]) -> tuple[bool, int]:
-    """Check the rows of a graph where its copies go: threads that read it take a fifth of their time for that."""
+    """Check the rows of a graph in its copies: threads that read it would take a fifth of their time for that."""
     with engine.faults():
         there = dict(zip(names, copies.arrays(), strict=True))
         return engine.kernels.check_rows(engine.device, there["indptr"], there["split"], there["indices"], key)
@@ -173,7 +173,7 @@ def adjacency_maker(resources: Resources, wanted: Wanted) -> NewAdjacency:
         engine, available, size = resources.engine, resources.device_bytes(), length * dtype.itemsize
         if available is None:
             return np.empty(length, dtype)
-        # Managed memory can be copied to the device as well, but takes a third longer to be written.
+        # Managed memory can be copied to the device as well, but threads take longer to write it.
         access = _access(engine, _WHOLE_SHARE * size if beside is None else size + beside, wanted, available)
         with engine.faults():
             return engine.paging.host_array(length, dtype, access)

@@ -30,7 +30,7 @@ _raised = False  # one of the signals raised KeyboardInterrupt, since `interrupt
 _holding = False  # see `held_back`
 _held = False  # a signal came meanwhile
 _handlers: list[_Handler] = []  # of contexts that have not ended, the innermost last
-_before: dict[signal.Signals, Any] = {}  # the handlers in whose place `_dispatch` is
+_before: dict[signal.Signals, Any] = {}  # the handlers that `_dispatch` replaces
 
 
 def last_signal() -> signal.Signals:
@@ -312,17 +312,17 @@ def ignore() -> None:
 
 @contextmanager
 def _handled(handler: _Handler, replacing: tuple[object, ...] = (signal.default_int_handler,)) -> Iterator[None]:
-    """Have a function handle the signals that have one of these handlers, or that a context around this one handles.
+    """Let a function handle signals that have a handler of `replacing`, or that a context around this one handles.
 
-    An exception of a user's handler may leave a context without its end, which comes once the exception is gone. Then
-    this context is not the innermost one any more: so each has its entry, which goes whenever it may, and `_dispatch`
-    calls the last one. Signals belong to the main thread; in others nothing is done.
+    After an exception of a user's handler, a context may not end before the exception is gone, and other contexts may
+    have begun since. So each context removes its own entry, and `_dispatch` calls the last one that is left. Signals
+    belong to the main thread; in other threads this does nothing.
     """
     if not _in_main_thread():
         yield
         return
 
-    def entry(number: int, frame: FrameType | None) -> None:  # its own, where two contexts have the same function
+    def entry(number: int, frame: FrameType | None) -> None:  # one of its own: contexts may share a handler
         handler(number, frame)
 
     try:
@@ -333,7 +333,7 @@ def _handled(handler: _Handler, replacing: tuple[object, ...] = (signal.default_
                 signal.signal(number, _dispatch)
         yield
     finally:
-        _handlers.remove(entry)  # first and in one call: an exception may come behind any
+        _handlers.remove(entry)  # first, and by one call: a signal may raise after any call
         if not _handlers:
             for number, was in _before.items():
                 if signal.getsignal(number) is _dispatch:  # else `ignore` was called, or a user's `signal.signal`
@@ -344,7 +344,7 @@ def _dispatch(number: int, frame: FrameType | None) -> None:
     if _handlers:
         _handlers[-1](number, frame)
         return
-    was = _before[signal.Signals(number)]  # an exception of a user's handler came while it was put back
+    was = _before[signal.Signals(number)]  # an exception of a user's handler kept it from being put back
     signal.signal(number, was)
     if callable(was):
         was(number, frame)

@@ -305,7 +305,7 @@ inline void check(const void* word, unsigned bytes, const char* what, void* code
   check_elsewhere(address, bytes, what, code);
 }
 
-// On a stack the compiler joins stores of neighbours, wherever they lie.
+// Variables on a stack are exempt: the compiler joins stores to neighbouring ones, whatever their addresses.
 inline void check_aligned(const void* word, unsigned bytes, const char* what, void* code) {
   if (reinterpret_cast<Address>(word) % bytes && current && !on_stack(reinterpret_cast<Address>(word)))
     fail_access(reinterpret_cast<Address>(word), bytes, "a misaligned access", reinterpret_cast<Address>(code));

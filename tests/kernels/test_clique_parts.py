@@ -1,4 +1,4 @@
-"""Vertices of many out-neighbours are parted among blocks: each part once, and the counts stay the same."""
+"""Blocks share vertices of many out-neighbours: each part is searched once, and the counts stay the same."""
 
 from __future__ import annotations
 

@@ -301,7 +301,7 @@ def test_tables_that_are_made_together_are_those_of_numpy(engine, graph, modulus
 
 
 def test_levels_of_a_table_program_follow_what_they_read():
-    """Row programs read what they like, and are levels of their own."""
+    """A row program may read every table, so it is a level of its own."""
     degrees, triangles = Step(Make.SUM_NEIGHBOURS, 0, (-1, -1)), Step(Make.ARC_TRIANGLES, 0)
     square, heads = Step(Make.MULTIPLY_ARCS, 1, (0, 0)), Step(Make.HEADS, 2, (0,))
     both = Step(Make.SUM_NEIGHBOURS, 1, (0, 1))

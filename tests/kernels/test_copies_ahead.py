@@ -169,7 +169,7 @@ def test_a_store_is_copied_while_it_is_read(
 
 
 def last_of_a_row(graph: Graph) -> int:
-    """The place of a last neighbour that is no last vertex, and larger than its own."""
+    """Return the place of a row's last neighbour: larger than the row's vertex, and not the graph's last vertex."""
     ends = graph.indptr[1:][graph.split < graph.indptr[1:]] - 1
     return int(ends[graph.indices[ends] < graph.num_vertices - 1][0])
 

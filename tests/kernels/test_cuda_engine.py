@@ -14,7 +14,7 @@ from budgets import table_memory
 from selection import on_device
 
 from longwall.kernels.cpu.engine import CpuEngine
-from longwall.kernels.cuda.device import fetch, sent
+from longwall.kernels.cuda.device import fetch, send
 from longwall.kernels.cuda.frequent.pattern_growth import growth_header
 from longwall.kernels.cuda.homomorphisms.pairs import pair_header
 from longwall.kernels.cuda.homomorphisms.rows import row_header
@@ -563,9 +563,9 @@ def compile_unit(nvrtc: Any, text: str, options: tuple[str, ...], arch: str) -> 
 @pytest.mark.gpu
 @pytest.mark.parametrize("number", [3, 5_000])
 def test_numbers_come_back_as_they_were_sent(cuda: Any, number: int) -> None:
-    """A few of them by way of one page of the host, more of them without it."""
+    """A few numbers go through a page-locked page, more do not."""
     one, other = np.arange(number), np.arange(number)[::-1] + (1 << 40)
     with cuda.faults():
-        there = [sent(values) for values in (one, other)]
+        there = [send(values) for values in (one, other)]
         for values, array in zip((one, other), there, strict=True):
             np.testing.assert_array_equal(fetch(array), values)

@@ -16,7 +16,7 @@ KEY = np.array([3**40 | 1, 5**27 | 1, 7**22 | 1], np.uint64)
 
 
 def edges_hashed(graph: Graph) -> int:
-    """The sum as it is defined, of Python's integers."""
+    """Return the sum of hashes by its definition, in Python's integers."""
     add, first, second = KEY.tolist()
     total, owners = 0, np.repeat(np.arange(graph.num_vertices), np.diff(graph.indptr)).tolist()
     for own, other in zip(owners, graph.indices.tolist(), strict=True):

@@ -87,7 +87,7 @@ def test_what_an_error_held_is_collected_when_the_next_run_begins() -> None:
 
 
 def test_a_failure_sets_nothing_apart() -> None:
-    """The next run may never come: what a program drops after a failure is collected as ever."""
+    """There may be no next run: objects that a program drops after a failure are collected as usual."""
     gc.disable()
     before = weakref.ref(Knot())
     try:

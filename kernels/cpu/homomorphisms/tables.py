@@ -47,7 +47,7 @@ def fill_tables(
     tables: RowTables,
     steps: tuple[Step, ...],
 ) -> None:
-    """Make tables of others."""
+    """Make tables from others."""
     for make, target, sources in steps:
         if make == Make.SUM_NEIGHBOURS:
             none, (vertex, arc) = np.empty(0, tables.vertices.dtype), sources
@@ -83,7 +83,7 @@ def _multiply(tables: NDArray[Any], target: int, sources: tuple[int, ...], modul
 
 
 def _of_arcs(graph: GraphArrays, tables: RowTables, make: Make, sources: tuple[int, ...]) -> NDArray[Any]:
-    """Return the numbers of a table over arcs."""
+    """Return the entries of a table over arcs."""
     found: NDArray[Any]
     if make == Make.HEADS:
         found = tables.vertices[sources[0]][graph.indices]

@@ -80,7 +80,7 @@ DEVICE void join_warps(const Sums& sums, Sums* own) {
   }
 }
 
-// Add the sums of all threads to the totals, by way of shared memory: the fewer add to a place there, the sooner it is done.
+// Add the sums of all threads to the totals, first those of a block in shared memory: fewer warps add to the same place.
 DEVICE void flush(const Sums& sums, Value* totals, double* estimates) {
   Sums* own = reinterpret_cast<Sums*>(dynamic_shared);
   for (int p = threadIdx.x; p < kNumProducts; p += blockDim.x) own->totals[p] = 0, own->estimates[p] = 0;

@@ -10,10 +10,10 @@ DEVICE u64 reduced(u64 value) { return kModulus ? value % (kModulus ? kModulus :
 DEVICE i64 warp_number() { return static_cast<i64>(blockIdx.x) * (blockDim.x >> 5) + warp_in_block(); }
 DEVICE i64 num_warps() { return static_cast<i64>(gridDim.x) * (blockDim.x >> 5); }
 
-// A step of a table program; tables are numbered from 0, and -1 is none.
+// A step of a table program; tables are numbered from 0, and -1 is no table.
 struct Step {
   int make, target, first, second;
-  int label;  // of LABEL, which may have more bits than the number of a table
+  int label;  // of LABEL; it may need more bits than the number of a table
 
   DEVICE explicit Step(u64 word)
       : make(static_cast<int>(word & ((1u << kMakeBits) - 1))),
@@ -38,11 +38,11 @@ struct Tables {
   Value* arcs;      // Value[number, num_arcs]
   i64 num_arcs;
 
-  // A number of a table; 1 stands for no table.
+  // An entry of a table, or 1 if there is no table.
   DEVICE Value vertex(int table, i64 v) const { return table < 0 ? Value(1) : vertices[table * num_vertices + v]; }
   DEVICE Value arc(int table, i64 at) const { return table < 0 ? Value(1) : arcs[table * num_arcs + at]; }
 
-  // Set the numbers of a table at the arcs of v, each lane those of its own.
+  // Set the entries of a table at the arcs of v; each lane sets some of them.
   template <typename Number>
   DEVICE void set_arcs(const Step& step, i64 v, Number number) const {
     Value* out = arcs + step.target * num_arcs;
@@ -59,13 +59,13 @@ struct Tables {
     if (step.first < 0 && step.second < 0) return reduced(static_cast<Value>(end - begin));
     Value found = 0;
     for (i64 at = begin + lane_id(); at < end; at += 32) {
-      const Value beside = step.first < 0 ? Value(1) : vertex(step.first, indices[at]);
-      found += reduced(arc(step.second, at) * beside);
+      const Value factor = step.first < 0 ? Value(1) : vertex(step.first, indices[at]);
+      found += reduced(arc(step.second, at) * factor);
     }
     return reduced(warp_sum(reduced(found)));
   }
 
-  // Make what a table has of v and of its arcs, by a warp.
+  // Make the entry of a table at v, or its entries at the arcs of v, by a warp.
   DEVICE void make(const Step& step, i64 v) const {
     switch (step.make) {
       case SUM_NEIGHBOURS: return set_vertex(step, v, sum(step, v));
@@ -84,13 +84,14 @@ struct Tables {
   }
 };
 
-// Make up to kTableSteps tables that need nothing of each other but, as a product goes on, what stands at the same place.
+// Do up to kTableSteps steps at each vertex. A step reads what an earlier one made only at the same place, if a product of
+// more than two tables takes several steps.
 extern "C" __global__ void __launch_bounds__(256, 4)
     fill_tables(const i64* indptr, const u32* indices, i64 num_vertices, const int* labels, const u32* reverse,
                 const i64* starts, Value* vertices, Value* arcs, i64 num_arcs, u64 word_0, u64 word_1, u64 word_2,
                 u64 word_3, u64 word_4, u64 word_5, u64 word_6, u64 word_7) {
   static_assert(kTableSteps == 8);
-  u64* words = reinterpret_cast<u64*>(dynamic_shared);  // which, unlike registers, a loop can number
+  u64* words = reinterpret_cast<u64*>(dynamic_shared);  // a loop cannot index registers
   if (threadIdx.x == 0) {
     words[0] = word_0, words[1] = word_1, words[2] = word_2, words[3] = word_3;
     words[4] = word_4, words[5] = word_5, words[6] = word_6, words[7] = word_7;

@@ -19,7 +19,8 @@ _SOURCE = "homomorphisms/tables.cu"
 _WARPS = 8  # of a block
 _MANY_WEDGES = 1 << 15  # of a vertex, whose ends are counted window by window where shared memory has no room for all
 _CLIQUE_BLOCKS = 4  # per multiprocessor, of those that count cliques
-_PATH_BLOCKS, _PATH_THREADS = 4, 512  # per multiprocessor at most, of those that count walks in a small graph
+# Blocks per multiprocessor, at most, that count walks of three steps in a small graph, and threads of each.
+_PATH_BLOCKS, _PATH_THREADS = 4, 512
 
 
 @cache
@@ -58,7 +59,7 @@ def reverse_arcs(device: Device, graph: GraphArrays) -> Array:
 
 @compiles(lambda: _OF_WORDS)
 def fill_tables(device: Device, graph: GraphArrays, tables: RowTables, steps: tuple[Step, ...]) -> None:
-    """Make tables of others, several in one launch: a launch takes the host 15 us, and small tables the device less."""
+    """Make tables from others, several in one launch: it takes the host 15 us, a small table takes the device less."""
     given = (graph.indptr, graph.indices, graph.num_vertices, graph.labels, tables.reverse, tables.common_indptr)
     header = table_header(exact=tables.modulus != FLOATING, modulus=max(tables.modulus, 0))
     for words in _packed(steps):
@@ -75,9 +76,10 @@ def fill_tables(device: Device, graph: GraphArrays, tables: RowTables, steps: tu
 
 @lru_cache(maxsize=256)
 def _packed(steps: tuple[Step, ...]) -> list[tuple[int, ...]]:
-    """Return the words of launches: what a step does, its table and two others, where 0 is none, and other tables 1 up.
+    """Return the words of each launch: a word names what a step does, its table, and up to two tables that it reads.
 
-    A product of more tables is that of its own table with another one, again and again.
+    Tables are numbered from 1 there, and 0 is no table. A product of more than two tables takes several steps, each of
+    which multiplies the product by one more table.
     """
     words = list[int]()
     for make, target, sources in steps:
@@ -110,7 +112,7 @@ def paths_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int) -
     xp, n = device.xp, graph.num_vertices
     out.data.memset_async(0, out.nbytes)
     window = min(n, device.shared_memory // 4 - 8)
-    # Most of the time of a small graph is that of vertices with too little work for a block: several take turns.
+    # Most vertices of a small graph have too little work for 1,024 threads: smaller blocks share a multiprocessor.
     together = min(device.shared_memory // (4 * n + 1040), _PATH_BLOCKS) if window == n else 1
     store = n if window < n else 0
     blocks = units_that_fit(device.multiprocessors * max(together, 1), 4 * store, memory)

@@ -7,7 +7,8 @@
 #include "kcliques/roots.cuh"
 
 // constexpr int kLight (out-degree up to which a vertex is one warp's work), kWholeTo, kPartWork, kLeastRows, kRowsPerPart
-// (of one block's work above; see rows_of_part), kAdjacent, kOf (the least share of adjacent pairs in a root subgraph)
+// (parts of larger vertices, one block's work each; see rows_of_part), kAdjacent, kOf (the least share of adjacent pairs in
+// a root subgraph)
 
 constexpr int kWalked = kCliqueSize > 5 ? kCliqueSize - 5 : 0;  // levels whose candidates are stored per warp
 constexpr int kLightWords = (kLight + 31) / 32;

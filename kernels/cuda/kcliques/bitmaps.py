@@ -31,7 +31,7 @@ NO_TABLES: Tables = (np.uintp(0), np.uintp(0), 0)
 # 18 took 236 ms with them and 211 without, 5-cliques 10.1 and 12.5 (H200).
 _AHEAD_SHARE, _AHEAD_TO = 3 / 4, 5
 
-# Of 6-cliques, which leave less to search: with parts of half the size R-MAT 16 took 24.4 ms in place of 22.2 (H200).
+# 6-cliques take less time to search: with parts of half this size R-MAT 16 took 24.4 ms in place of 22.2 ms (H200).
 _ROOTED_PARTS = Parts(384, 1 << 24, 16)
 
 
@@ -52,7 +52,7 @@ def clique_header(k: int) -> str:
 
 
 def _parts(k: int) -> Parts:
-    """Return how vertices are parted: the larger the cliques, the longer is a search beside making its table."""
+    """Return how blocks share a vertex: the larger the cliques, the more time goes into the search, not the table."""
     if k == ROOTED_FROM:
         return _ROOTED_PARTS
     return LARGE_PARTS if k < ROOTED_FROM else SMALL_PARTS
@@ -163,7 +163,7 @@ class CudaCliqueCounter:
         counters = device.xp.zeros(3, device.xp.uint32)
         light_root, heavy_task, num_tasks = (np.uintp(counters.data.ptr + 4 * place) for place in range(3))
         arrays = (*graph.rows, places_of(graph), *tables)
-        # First the light ones: the blocks of another worker follow those of the heavy ones as these end.
+        # Light vertices first: the blocks of heavy ones end one by one, and blocks of another worker can follow them.
         device.launch(
             "kcliques/bitmaps.cu",
             "count_light",

@@ -17,7 +17,7 @@ ROWS_PER_PART = 512
 
 
 class Parts(NamedTuple):
-    """How the rows of vertices are parted among blocks; see ``parts.cuh``."""
+    """How blocks share the rows of a vertex's table; see `rows_of_part` in ``parts.cuh``."""
 
     whole: int
     work: int
@@ -30,31 +30,31 @@ class Parts(NamedTuple):
 
 
 LARGE_PARTS = Parts(1 << 31, 0, ROWS_PER_PART)
-"""For small cliques, where to make a table takes as long as to search it."""
+"""For small cliques: to make a table takes as long as to search it."""
 SMALL_PARTS = Parts(256, 1 << 22, 8)
-"""For large ones: one vertex of R-MAT 20 has 0.27 % of all work of 7-cliques, and one of 264 blocks would be at it for
-0.7 of the time that all take for the rest."""
+"""For large cliques: one vertex of R-MAT 20 has 0.27 % of all work of 7-cliques, and would take one of 264 blocks 0.7
+of the time that all of them take for the rest."""
 
 
 def heavy_tasks(
     device: Device, graph: GraphArrays, arcs: tuple[int, int], light: int, parts: Parts, num_tasks: Array
 ) -> Array:
-    """List the tasks of whole blocks, those of vertices of several small parts first; see ``heavy_tasks.cu``.
+    """List the tasks of whole blocks, first those of vertices with several small parts; see ``heavy_tasks.cu``.
 
-    Takes a byte for each arc at most.
+    The list takes at most a byte for each arc.
     """
     first, last = arcs
     longest = graph.max_out_degree
-    # A vertex has a task at most for each `light` of its arcs, or for each part; only the first and the last vertex
-    # have arcs elsewhere.
+    # A vertex has at most one task for every `light` of its arcs, or for every part; only the first and the last vertex
+    # have arcs outside the range.
     several = longest > parts.whole
     rows = parts.least if several else parts.most
     tasks = device.xp.empty(((last - first) // min(light, rows) + 2 * (longest // rows + 1), 2), device.xp.uint32)
-    for over, upto in [(parts.whole, longest), (light, parts.whole)] if several else [(light, longest)]:
+    for above, most in [(parts.whole, longest), (light, parts.whole)] if several else [(light, longest)]:
         device.launch(
             "kcliques/heavy_tasks.cu",
             "find_heavy",
-            (graph.indptr, graph.split, graph.num_vertices, first, last, over, upto, *parts, tasks, num_tasks),
+            (graph.indptr, graph.split, graph.num_vertices, first, last, above, most, *parts, tasks, num_tasks),
             blocks=device.multiprocessors * 4,
             threads=WARPS * WARP,
         )

@@ -6,8 +6,8 @@
 #include "kcliques/tables.cuh"
 
 // constexpr int kLimbs (words of a count per vertex, 0: counts are not taken per vertex), kLight (out-degree up to which
-// a vertex is one warp's work), kWholeTo, kPartWork, kLeastRows, kRowsPerPart (of one block's work above; see
-// rows_of_part), kStateBytes (of NarrowState)
+// a vertex is one warp's work), kWholeTo, kPartWork, kLeastRows, kRowsPerPart (parts of larger vertices, one block's work
+// each; see rows_of_part), kStateBytes (of NarrowState)
 #include "generated.cuh"
 
 constexpr int kSharedLeaves = kLimbs ? 0 : kSharedHeld * kSharedPivots;  // that are counted per block

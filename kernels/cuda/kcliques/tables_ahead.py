@@ -12,7 +12,7 @@ Array = Any  # a CuPy array
 
 Tables = tuple[Array, Array, int]  # their words, where each begins, and the first vertex that has one
 
-# Of the memory: for tables, where each begins, and arcs from their smaller ends, or more tables if the graph has these;
+# Shares of the memory: for tables, where each begins, and the reverse adjacency, or more tables if the graph has that;
 # the rest lists the tasks of blocks.
 _WORDS_SHARE, _STARTS_SHARE, _ARCS_SHARE = 5 / 8, 1 / 8, 1 / 8
 _START_BYTES = 16  # with what is needed to add them up

@@ -96,7 +96,7 @@ extern "C" __global__ void __launch_bounds__(256, 6)
                  {0, indptr[num_vertices], size, words, next, stop});
 }
 
-// found[0], 0 before: the largest number of an arc; found[1]: the sum of all, which is where the last list ends.
+// Set found[0], which is 0 before, to the largest of the lengths, and found[1] to their sum, where the last list ends.
 extern "C" __global__ void __launch_bounds__(256)
     measure_lists(const u32* lengths, i64 num_arcs, const i64* starts, u64* found) {
   const i64 thread = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x, threads = static_cast<i64>(gridDim.x) * blockDim.x;

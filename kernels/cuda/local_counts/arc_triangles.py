@@ -62,7 +62,7 @@ def most_triangles(device: Device, graph: GraphArrays, triangles: Array) -> int:
 
 
 def list_starts(device: Device, graph: GraphArrays) -> tuple[Array, int, int]:
-    """Return where lists of all triangles of each arc begin (int64[num_arcs + 1]), the longest length, and the sum."""
+    """Return where the list of each arc's triangles begins (int64[num_arcs + 1]), the longest length, and the sum."""
     xp, arcs = device.xp, graph.num_arcs
     lengths, starts, found = xp.zeros(arcs, xp.uint32), xp.zeros(arcs + 1, xp.int64), xp.zeros(2, xp.uint64)
     launch_arcs(device, graph, "count_arc_triangles", 1, (lengths,))
@@ -73,7 +73,7 @@ def list_starts(device: Device, graph: GraphArrays) -> tuple[Array, int, int]:
 
 
 def launch_arcs(device: Device, graph: GraphArrays, function: str, words_each: int, out: tuple[Array, ...]) -> None:
-    """Launch a kernel that goes over the arcs of a whole graph."""
+    """Launch a kernel over the arcs of a whole graph."""
     tasks = arc_tasks(device, graph, graph.num_arcs, words_each)
     arrays = (*graph.rows, graph.num_vertices)
     device.launch(

@@ -34,7 +34,7 @@ struct LargerArcs {
     high = range.end < num_vertices ? range.end : 0;
   }
 
-  // Where no larger vertex counts than `high`, no smaller one behind it has an arc that counts.
+  // Only arcs to v < high count, and u < v: the rows from `high` on have no arc that counts.
   DEVICE ArcTasks tasks(i64 size, i64 words, u32* next, const u32* stop) const {
     if (ptr) return {ptr[0], ptr[high ? max(min(high - base, number), i64(0)) : number], size, words, next, stop};
     // The host does not know how many there are: all blocks should have some.
@@ -43,15 +43,15 @@ struct LargerArcs {
     return {0, all, size, words, next, stop};
   }
 
-  // Whether the thread's arc of a block's, which are from to to - 1, leads to a vertex v that may count.
-  DEVICE bool leads(i64 from, i64 to, u32& v) const {
+  // Set v to the end of the thread's arc, of a block that takes the arcs [from, to); return whether the arc may count.
+  DEVICE bool larger_end(i64 from, i64 to, u32& v) const {
     const i64 arc = from + threadIdx.x;
     if (arc >= to) return false;
     v = ptr ? vertices[arc - ptr[0]] : static_cast<u32>(pairs[arc] >> 32);
     return v >= low && (!high || v < high);
   }
 
-  // The row of an arc, by a warp: one of those from `row` on, and probably of the first `length` of these.
+  // Return the row of an arc, which is `row` or a later one, by a warp: search `length` rows first, then more.
   DEVICE i64 row_of(i64 arc, i64 row, i64 length) const {
     for (;; length <<= 5) {
       const i64 some = min(length, number + 1 - row), found = warp_lower_bound(ptr + row, some, arc + 1);
@@ -59,9 +59,8 @@ struct LargerArcs {
     }
   }
 
-  // The smaller end of the thread's arc of a block's, as above, which is in one of the rows first to last; false if there
-  // is none.
-  DEVICE bool starts(i64 from, i64 first, i64 last, u32& u) const {
+  // Set u to the row of the same arc, which is one of first to last; return whether u is smaller than the arc's end.
+  DEVICE bool smaller_end(i64 from, i64 first, i64 last, u32& u) const {
     const i64 arc = from + threadIdx.x;
     if (!ptr) {
       u = static_cast<u32>(pairs[arc]);
@@ -89,18 +88,18 @@ constexpr int kPrefixWords = kPrefixControlWords + kMostPrefixes * kPrefixBytes 
 // The bitmap of a block, and what is behind it.
 DEVICE u32* prefix_bits() { return dynamic_shared + kPrefixWords; }
 
-// Bring the prefixes of the arcs from to to - 1 to shared memory, by a block, in the order of u; kind.wants(prefix) says, of
-// each, whether it counts, and may note something. Returns how many do. `row` is that of `from` or one before it, and
-// becomes that of to - 1 where the block looks for it.
+// Write the prefixes of the arcs [from, to) that count to shared memory, by a block, in the order of u; return how many.
+// kind.wants(prefix) says whether a prefix counts, and may note something. `row` is that of `from` or an earlier one; if
+// the block looks for rows, it becomes the row of to - 1.
 template <typename Kind>
 DEVICE int take_prefixes(const Rows& rows, const LargerArcs& larger, i64 from, i64 to, i64& row, Kind& kind) {
   const int warp = warp_in_block(), lane = lane_id();
   Prefix* prefixes = reinterpret_cast<Prefix*>(dynamic_shared + kPrefixControlWords);
   Prefix own = {nullptr, nullptr, 0, 0, 0, 0, 0};
-  bool wanted = larger.leads(from, to, own.v);
+  bool wanted = larger.larger_end(from, to, own.v);
   if (!__syncthreads_or(wanted)) return 0;
   const i64 last = larger.ptr ? larger.row_of(to - 1, row, 32) : 0;
-  wanted = wanted && larger.starts(from, row, last, own.u);
+  wanted = wanted && larger.smaller_end(from, row, last, own.u);
   row = last;
   if (wanted) {
     const List list = list_of(rows, own.v), others = list_of(rows, own.u);
@@ -143,9 +142,9 @@ DEVICE void for_prefixes(const Rows& rows, const LargerArcs& larger, const ArcTa
       to = min(from + tasks.size, tasks.last);
       if (larger.ptr) row = larger.row_of(from, row, larger.number + 1);
     }
-    const i64 some = min(from + kMostPrefixes, to);
-    const int number = take_prefixes(rows, larger, from, some, row, kind);
-    from = some;
+    const i64 upto = min(from + kMostPrefixes, to);
+    const int number = take_prefixes(rows, larger, from, upto, row, kind);
+    from = upto;
     for (int begin = 0, end = 0; begin < number; begin = end) {
       const u32 u = prefixes[begin].u;
       for (u32 same = kAll; same == kAll; end += __popc(same))

@@ -41,8 +41,8 @@ extern "C" __global__ void __launch_bounds__(256)
               [&](u32, u32 u) { atomicAdd(&counts[u - low], 1u); });
 }
 
-// Change what was counted to where the arcs of each vertex begin. The vertices are in ranges: of each, the first one, and
-// where the arcs begin that lead to it, one vertex behind the other in no order; `all`, zeros, becomes how many these are.
+// Change the counts of arcs to the places where the arcs to each vertex begin. Each range of vertices has its first vertex,
+// and the place where its arcs begin, one vertex after the other in no order; all[range], 0 before, becomes their number.
 extern "C" __global__ void __launch_bounds__(256)
     start_reverse(u32* counts, i64 number, i64 first_0, i64 base_0, i64 first_1, i64 base_1, i64 first_2, i64 base_2,
                   i64 first_3, i64 base_3, i64 first_4, i64 base_4, i64 first_5, i64 base_5, i64 first_6, i64 base_6,

@@ -28,7 +28,7 @@ _MOST = (1 << 32) - 1  # arcs of a part: places of 32 bits
 _BLOCKS = 8  # per multiprocessor
 _PREFIXES_BYTES = 4 * PREFIX_CONTROL_WORDS + PREFIX_BYTES * THREADS
 _MOST_BYTES = 36 << 10  # with a block's bitmap: six blocks fit, and lists have few of the vertices beyond it
-# Tasks of a block, at least, where they are longer than what it takes at once; and how much longer they are at most.
+# A task has up to `_MOST_WINDOWS` times the arcs that a block takes at once, if blocks still have `_LONG_TASKS` each.
 _LONG_TASKS, _MOST_WINDOWS = 64, 16
 _STATES, _TOGETHER = 1 << 6, 1 << 5  # numbers that are 0 until they are used; ranges whose arcs are made together
 
@@ -63,7 +63,7 @@ class LargerArcs(NamedTuple):
         shared = _PREFIXES_BYTES + 4 * words_each * words
         blocks = max(min(_BLOCKS, device.shared_memory // (shared + 1024)), 1) * device.multiprocessors
         size = min(max(self.arcs // (blocks * PREFIX_TASKS), WARP), THREADS)
-        if self.arguments[0] is not _NONE:  # a block looks for the row of a task's first arc among all of them
+        if self.arguments[0] is not _NONE:  # a block searches all rows for that of a task's first arc
             size *= min(max(self.arcs // (blocks * _LONG_TASKS * size), 1), _MOST_WINDOWS)
         return ArcTasks(size, words, shared, min(blocks, max(-(-self.arcs // size), 1)))
 

@@ -114,7 +114,7 @@ def _report() -> None:
 
 
 def kernel(name: str, function: str, generated: str = "", device: int | None = None) -> Any:
-    """Return a kernel, compiled where it is not in the cache.
+    """Return a kernel, compiled if it is not in the cache.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def kernel(name: str, function: str, generated: str = "", device: int | None = N
     function
         Name of the kernel.
     device
-        Its device's ordinal; None: the current one.
+        Number of its device; None: the current one.
 
     Returns
     -------

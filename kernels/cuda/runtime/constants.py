@@ -49,7 +49,7 @@ TREE_GROUP_BITS: I32 = 8  # a warp works on 256 nodes
 LIGHT_WEDGES: I64 = 512  # up to which a vertex is one warp's work
 TABLE_SHARE: U32 = 4  # slots of a hash table for each of its entries
 PREFIX_TASKS: I32 = 4  # that a block has at least, if there are enough
-VERTEX_RANGES: I32 = 8  # whose arcs from their other ends are placed by one launch
+VERTEX_RANGES: I32 = 8  # whose reverse adjacency one launch places
 PREFIX_BYTES: I32 = 40  # Prefix
 PREFIX_CONTROL_WORDS: I32 = 16  # of 32 bits, before the prefixes of a block
 NO_ROOT: U32 = 2**32 - 1  # in place of the first member of a motif
@@ -59,8 +59,8 @@ LABEL_TOTALS: I32 = 6  # numbers of Totals before those of the roles
 
 # Homomorphisms.
 WARP_COUNTERS: I64 = 512  # neighbours up to which an arc is one warp's work
-TABLE_STEPS: I32 = 8  # of a table program, that one launch makes
-MAKE_BITS: I32 = 4  # of a word for such a step, for what it does; the fields behind it name tables
+TABLE_STEPS: I32 = 8  # steps of a table program that one launch does
+MAKE_BITS: I32 = 4  # of a step's word, for what it does; the fields after it name tables
 TABLE_BITS: I32 = 19
 
 

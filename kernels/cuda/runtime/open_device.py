@@ -237,6 +237,6 @@ def _reasons() -> Iterator[None]:
 
 
 def _of_a_handler(error: Exception) -> bool:
-    """Say whether a handler of signals raised an exception, such as one of a user that ends what takes too long."""
+    """Say whether a signal handler raised an exception, such as that of a user's time limit."""
     handlers = [getattr(signal.getsignal(number), "__code__", None) for number in signal.valid_signals()]
     return any(frame.f_code in handlers for frame, _ in traceback.walk_tb(error.__traceback__))

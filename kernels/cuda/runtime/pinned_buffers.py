@@ -178,7 +178,7 @@ class StagedCopies:
         return self
 
     def wait(self) -> None:
-        """Wait for the copies that were begun."""
+        """Wait for the copies that have begun."""
         with self._device.faults():
             self._stream.synchronize()
 

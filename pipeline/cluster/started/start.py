@@ -14,7 +14,7 @@ from longwall.storage.errors import InputError, RunError
 from longwall.storage.system.concurrency import core_count, most_threads
 
 _MOST_WORKERS, _WORKERS_PER_CORE = 16, 4  # of this machine, whichever is more
-_DEVICE_THREADS = 2  # of a worker with a device: ranges overlap there, or the next request is at hand
+_DEVICE_THREADS = 2  # of a worker with a device: its ranges overlap, or the next request is ready
 _GUARD = 'a Python script has to call longwall.run below `if __name__ == "__main__":`, since they import it'
 
 

@@ -104,7 +104,7 @@ def _arrays(rows: LabelRows, layout: LabelLayout) -> GraphArrays:
 
 
 def _has_room(env: Environment, layout: LabelLayout) -> bool:
-    """Return whether the device can hold the graph of a layout beside what is there, and the whole graph."""
+    """Return whether the device can hold the graph of a layout beside the whole graph and its other arrays."""
     resources, loaded = env.resources, env.device_graph
     needed, arrays = _made_bytes(env.graph, layout), host_arrays(env.graph)
     if loaded is not None:

@@ -61,9 +61,9 @@ class AlgorithmClass:
 
 
 class GivenName(str):
-    """The name of a class that was given as such: in this process it stands for this class, in others for its name.
+    """The name of a class that was given itself, not by name: other processes get the plain name.
 
-    Several classes may have one name, such as those that a function makes, or a cell of a notebook that runs again.
+    Several classes may have one name, for example if a function makes them, or a cell of a notebook runs again.
     """
 
     given: type[Algorithm]
@@ -73,7 +73,7 @@ class GivenName(str):
 
 
 def name_class(given: type[Algorithm]) -> GivenName:
-    """Return the name of a class that was given as such; a run that is resumed has the last class of this name."""
+    """Return the name of a class that was given itself; a run that is resumed uses the last class of this name."""
     name = GivenName(f"{given.__module__}:{given.__qualname__}")
     name.given = _given[str(name)] = given
     return name

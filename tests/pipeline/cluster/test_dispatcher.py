@@ -382,7 +382,7 @@ def test_devices_get_longer_ranges_at_first():
 
 
 def test_ranges_that_overlap_end_with_short_ones() -> None:
-    """So do all devices at about the same time: the longest are first, and each third is cut again."""
+    """Then all devices end at about the same time: the longest ranges are first, and every third is cut again."""
     tasks, cluster = [Task(first, first + 10, 10) for first in range(0, 9000, 10)], Cluster(random.Random(1))
     cluster.on_devices = True
     cluster._answer = lambda ranges: {  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""A device works at two ranges at a time, on a stream each: the answer is that of one."""
+"""A device works on two ranges at a time, each on its own stream: the answer is that of one range at a time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WORKLOADS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(params=[False, True], ids=["at once", "late"])
 def overlapping(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small graphs are cut into tasks, too; kernels run as late as streams allow, on the emulator."""
+    """Cut small graphs into tasks, too; on the emulator run kernels at once, or as late as streams allow."""
     cupy = pytest.importorskip("cupy", reason="no GPU: CuPy is not installed")
     monkeypatch.setattr(task_ranges, "_OVERLAPPED_BYTES", 0)
     monkeypatch.setattr(task_ranges, "_ARCS_PER_TASK", 1)

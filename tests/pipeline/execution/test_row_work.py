@@ -98,7 +98,7 @@ def test_complete_graphs_have_only_adjacent_pairs() -> None:
 
 
 def test_cliques_of_many_vertices_are_cut_by_it() -> None:
-    """Ranges of equal work have about as many cliques, of which ranges of equal arcs have far more or fewer."""
+    """Ranges of equal work have about equally many cliques; ranges of equal arcs have far more or fewer."""
     graph = generate("rmat", scale=10, edge_factor=60, seed=2)
     env, total = environment(graph), 2 * graph.num_edges
     assert RangeCount(CountCliques(3), 1.0).work(env) is None

@@ -162,7 +162,7 @@ def test_the_choice(monkeypatch):
 
 
 class Log:
-    """The writer that a server puts in the place of standard error: it can only write, and fails in the end."""
+    """A server's writer in place of standard error: it can only write, and fails once it is full."""
 
     def __init__(self):
         self.text, self.full = "", False

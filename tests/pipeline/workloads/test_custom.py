@@ -482,7 +482,7 @@ def counts_vertices_of(degree: int) -> type[longwall.Algorithm]:
 
 
 def test_classes_of_one_name_are_not_taken_for_each_other(tmp_path: Path) -> None:
-    """A run had the last class of the name: that of another thread, or of the observer's own run."""
+    """Before, a run took the last class of a name: that of another thread, or of the observer's own run."""
 
     class Other:
         """Runs the class of another degree as the first run begins."""

@@ -74,7 +74,7 @@ def fill(folder: SpillFolder) -> Path:
     return folder.path
 
 
-# Interrupted at one moment after another by an exception of a signal's handler, which lives until the folder is closed.
+# At one moment after another a signal handler raises an exception, which lives until the folder is closed.
 INTERRUPT = """
 import fcntl, os, signal, sys
 from pathlib import Path
@@ -409,7 +409,7 @@ def test_syncing_a_folder_leaves_no_descriptor_open(tmp_path):
 
 
 def test_a_forked_child_has_no_lock_and_leaves_the_folder(tmp_path):
-    """Where the child held the locks of its parent, both waited for them as long as the child lived."""
+    """If the child held the locks of its parent, both would wait for them as long as the child lives."""
     folder = SpillFolder(tmp_path / "spill")
     (folder.path / "chunk").write_text("of the parent")
     lock = spill_folder.hold(tmp_path)

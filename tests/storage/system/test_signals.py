@@ -8,7 +8,7 @@ import pytest
 
 from longwall.storage.system import signals
 
-# An exception of a user's handler, at one moment after another, leaves contexts that handle the other signals.
+# At one moment after another, an exception of a user's handler ends contexts that handle the other signals.
 STRIKE = """
 import gc, signal
 from longwall.storage.system.signals import interrupted_by, interrupting, undisturbed
