@@ -208,7 +208,7 @@ def test_a_working_folder_that_is_gone_is_named(graph, tmp_path, monkeypatch):
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
-    with pytest.raises(longwall.InputError, match=r"^the working folder of this process was removed: change to another"):
+    with pytest.raises(longwall.InputError, match="folder of this process was removed: change to another"):
         longwall.count(graph, "triangle")
 
 
