@@ -52,7 +52,7 @@ _WAITING = 2  # ranges for each thread of the cluster, so that none waits for th
 _CUTS, _DEVICE_CUTS = 8, 3
 # If a device works on two ranges at a time, every third of these is cut again. The longest are dispatched first, so the
 # last ones are short, and all devices end at about the same time.
-_THIRD, _SHORTER = 3, 4
+_EVERY, _SHORTER = 3, 4
 _COMMIT_SECONDS = 1.0
 _MERGED = 8  # files that are merged into one
 
@@ -143,7 +143,7 @@ class Dispatcher:
         for first, last in joined:
             pieces = self._profile.cut(first, last, max(ceil(self._profile.size(first, last) / max(share, 1.0)), 1))
             for number, piece in enumerate(pieces):
-                self._put(*piece, _SHORTER if phase.overlaps and number % _THIRD == 0 else 1)
+                self._put(*piece, _SHORTER if phase.overlaps and number % _EVERY == 0 else 1)
 
     def finish(self) -> None:
         """Dispatch until all ranges are committed.

@@ -26,7 +26,7 @@ def work_of_rows(env: Environment, power: int) -> WorkSoFar:
     """Estimate the work at the arcs of the data graph if it grows with a power of a vertex's smaller neighbours.
 
     The power alone is not enough: of vertices of R-MAT 20 with as many smaller neighbours, some took 50 times as long
-    as others (7-cliques). With the share of adjacent pairs, the standard deviation by time is a factor of 1.3.
+    as others (7-cliques). With the share of adjacent pairs, the standard deviation by time is a factor of 1.4.
     """
     graph, capacity = env.graph, env.resources.host.free // _SHARE
     n = graph.num_vertices
