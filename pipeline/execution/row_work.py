@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import WorkSoFar
 from longwall.storage.graph.graph import Graph
+from longwall.storage.graph.stats import find_in_rows
 from longwall.storage.system.concurrency import core_count, map_ordered
 
 _BINS = 4096  # whose work is known: ranges end at one of them
@@ -87,12 +88,7 @@ def _sample(graph: Graph, lows: NDArray[np.int64], highs: NDArray[np.int64]) -> 
     bins, begins = np.nonzero(proper)[0], begins[proper]
     smaller = graph.indices[begins + np.minimum(one, other)[proper]]
     larger = graph.indices[begins + np.maximum(one, other)[proper]]
-    low, ends = graph.indptr[larger].copy(), graph.split[larger]
-    high = ends.copy()
-    while (low < high).any():  # all lists are searched together
-        middle = (low + high) // 2
-        before = (low < high) & (graph.indices[np.minimum(middle, ends - 1)] < smaller)
-        low, high = np.where(before, middle + 1, low), np.where(before, high, np.minimum(middle, high))
-    hits = (low < ends) & (graph.indices[np.minimum(low, len(graph.indices) - 1)] == smaller)
+    hits = np.zeros(len(smaller), np.bool_)
+    find_in_rows(0, graph.indices, graph.indptr[larger], graph.split[larger], smaller, hits)
     drawn = np.bincount(bins, minlength=len(lows))
     return (np.bincount(bins, hits, len(lows)) + 1.0) / (drawn + 1.0)

@@ -138,7 +138,9 @@ class WedgeSample:
         low = int(np.searchsorted(self._row_ends, start, side="right"))
         high = int(np.searchsorted(self._row_starts, start + len(indices)))
         part = slice(low, max(low, high))
-        _search(start, indices, self._row_starts[part], self._row_ends[part], self._targets[part], self._found[part])
+        find_in_rows(
+            start, indices, self._row_starts[part], self._row_ends[part], self._targets[part], self._found[part]
+        )
 
     @property
     def closed_fraction(self) -> float:
@@ -147,7 +149,7 @@ class WedgeSample:
 
 
 @compiled("i8, u4[::1], i8[::1], i8[::1], u4[::1], b1[::1]")
-def _search(
+def find_in_rows(
     start: int,
     indices: npt.NDArray[np.uint32],
     row_starts: npt.NDArray[np.int64],
@@ -155,7 +157,7 @@ def _search(
     targets: npt.NDArray[np.uint32],
     found: npt.NDArray[np.bool_],
 ) -> None:
-    """Look for each target in the part of its row that a block of arcs holds."""
+    """Look for each target in the part of its row that a block of arcs, from `start` on, holds; set `found` there."""
     for at in range(targets.size):
         low = max(row_starts[at] - start, 0)
         high = min(row_ends[at] - start, indices.size)

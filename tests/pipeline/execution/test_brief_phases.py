@@ -169,5 +169,5 @@ def test_searches_are_brief_if_the_degrees_bound_their_steps(lab: Any) -> None:
     load_graph(env)
     short, long = (plan_match(parse_pattern(name), graph.stats) for name in ("diamond", "path-7"))
     assert SearchCount(short).brief(env)
-    assert not SearchCount(short, limit=5).brief(env), "workers share what is wanted"
+    assert not SearchCount(short, limit=5).brief(env), "workers share the limit"
     assert not SearchCount(long).brief(env)
