@@ -44,7 +44,7 @@ class Matches:
     """
 
     def __init__(self, question: Question, title: str, columns: Sequence[str]):
-        self._question, self._title, self._columns = question, title, list(columns)
+        self._question, self._title, self._columns = question.with_absolute_paths(), title, list(columns)
         self._reading = weakref.WeakSet[RowBatches]()
         self._schema: pa.Schema | None = None
         self._count: int | None = None

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
@@ -137,6 +137,11 @@ class Question:
         """Return the config, with other keys in some of its sections."""
         sections = {name: {**keys, **changed.get(name, {})} for name, keys in self.sections.items()}
         return _config(self.graph, {**changed, **sections})
+
+    def with_absolute_paths(self) -> Question:
+        """Return the question for a program that may change its working folder before it is answered."""
+        spec, graph = self.spec.with_absolute_paths(), self.graph
+        return replace(self, spec=spec, graph=graph if isinstance(graph, Graph) else str(spec.graph.path))
 
     def observer(self) -> Observer:
         """Return what receives the progress."""

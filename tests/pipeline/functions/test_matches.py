@@ -89,6 +89,16 @@ def test_a_limit_ends_the_search(graph):
         assert (found.count(), found.to_arrow().num_rows) == (151, 151)
 
 
+def test_a_program_may_change_its_folder_before_it_asks_for_rows(tmp_path_factory, monkeypatch):
+    there, elsewhere = tmp_path_factory.mktemp("there"), tmp_path_factory.mktemp("elsewhere")
+    for folder, edges in ((there, "0 1\n1 2\n0 2\n"), (elsewhere, "0 1\n1 2\n0 2\n2 3\n1 3\n")):
+        (folder / "graph.txt").write_text(edges)
+    monkeypatch.chdir(there)
+    matches = longwall.match("graph.txt", "triangle", engine="cpu")
+    monkeypatch.chdir(elsewhere)
+    assert matches.count() == len(matches.to_arrow()) == 1
+
+
 def test_no_rows_are_a_table_without_rows(graph):
     with longwall.match(graph, "clique-6") as found:
         assert found.to_arrow().num_rows == found.head().num_rows == found.count() == 0
