@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from longwall.storage.errors import one_frame
 from longwall.storage.graph.graph_data import GraphData
 
@@ -22,6 +25,10 @@ _PUBLIC = (
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph(GraphData):
     """An undirected, simple data graph without isolated vertices."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the arrays as another process sent them; those in memory that processes share are read-only."""
+        self.__dict__.update({name: _for_kernels(value) for name, value in state.items()})
 
     def __len__(self) -> int:
         """Number of vertices, as of a networkx graph."""
@@ -131,3 +138,17 @@ class Graph(GraphData):
         from longwall.storage.graph.store_writer import write_graph
 
         write_graph(self, path)
+
+
+def _for_kernels(value: Any) -> Any:
+    """Return a read-only array as one of the same memory that the kernels declare; they write to no graph."""
+    return np.asarray(_Memory(value)) if isinstance(value, np.ndarray) and not value.flags.writeable else value
+
+
+class _Memory:
+    """The memory of an array, described as if it could be written."""
+
+    def __init__(self, array: npt.NDArray[Any]):
+        description = array.__array_interface__
+        self.__array_interface__ = {**description, "data": (description["data"][0], False)}
+        self._kept = array

@@ -1,5 +1,6 @@
 """What users see of a graph: its size, equality by content, other libraries, drawings, completion."""
 
+import pickle
 from xml.etree import ElementTree
 
 import networkx as nx
@@ -81,6 +82,18 @@ def test_texts_as_labels_come_back():
         frozenset({0, 1}): "pays",
         frozenset({1, 2}): "knows",
     }
+
+
+@pytest.mark.filterwarnings("error::ResourceWarning")  # of kernels that are compiled for such arrays
+@pytest.mark.parametrize("labels", [None, "club"])
+def test_a_graph_comes_from_another_process_in_memory_that_is_read_only(labels):
+    graph, buffers = longwall.graph(KARATE, labels), []
+    sent = pickle.dumps(graph, protocol=5, buffer_callback=buffers.append)
+    found = pickle.loads(sent, buffers=[bytes(one.raw()) for one in buffers])
+    assert len(buffers) >= 3
+    assert found == graph
+    assert longwall.count(found, "triangle", engine="cpu") == sum(nx.triangles(KARATE).values()) // 3
+    assert longwall.match(found, "diamond", engine="cpu").to_arrow().num_rows == longwall.count(graph, "diamond")
 
 
 def test_igraph_that_is_missing_is_named(graph, monkeypatch):
