@@ -26,8 +26,16 @@ _STATE = re.compile(r"\w+_[0-9a-f]{16}")
 _STATES = 8  # of the sources of a folder: of several versions and checkouts, whose kernels are kept
 
 
-@cache
 def _folder() -> CacheFolder:
+    found = _opened_folder()
+    if not found.is_open():
+        _opened_folder.cache_clear()
+        found = _opened_folder()
+    return found
+
+
+@cache
+def _opened_folder() -> CacheFolder:
     return cache_folder("NUMBA_CACHE_DIR", "kernels")
 
 
@@ -140,6 +148,8 @@ def _cache_class() -> Callable[[Any], Any]:
 
         def load_overload(self, signature: Any, target: Any) -> Any:
             path = self._machine_code(signature)
+            if self._is_elsewhere():
+                return None
             if path is not None and not os.path.exists(path):  # noqa: PTH110 - never raises
                 return None  # both are written then
             try:
@@ -151,6 +161,8 @@ def _cache_class() -> Callable[[Any], Any]:
                 return None
 
         def save_overload(self, signature: Any, result: Any) -> None:
+            if self._is_elsewhere():
+                return
             try:
                 path = Path(self.cache_path)
                 is_new = not path.exists()
@@ -163,6 +175,10 @@ def _cache_class() -> Callable[[Any], Any]:
                     _remove_old(path)
             except OSError:  # a full disk, or no locks: it stays in memory
                 return
+
+        def _is_elsewhere(self) -> bool:
+            """Return whether the program has closed the descriptor in the path, which may be of any folder now."""
+            return bool(self.cache_path != _place(Path(inspect.getfile(self._py_func))))
 
         def _machine_code(self, signature: Any) -> str | None:
             """Return the path of the file with the machine code alone, if there is to be one."""

@@ -20,6 +20,13 @@ class CacheFolder(NamedTuple):
     descriptor: int
     """Of the open folder: ``/proc/self/fd/<descriptor>`` stays this folder, whatever others put in its place."""
 
+    def is_open(self) -> bool:
+        """Return whether the descriptor still is one of the folder: a program may close those that it does not know."""
+        try:
+            return self.path is None or os.path.samestat(os.fstat(self.descriptor), self.path.stat())
+        except OSError:
+            return False
+
 
 def cache_notes() -> str:
     """Return why compiled kernels are not kept where one would expect it, as far as it is known; else nothing."""

@@ -95,6 +95,23 @@ def test_kernels_are_kept_in_a_folder_of_the_user(sources: Path, tmp_path: Path)
     assert not indices(sources)
 
 
+@pytest.mark.parametrize("others", [0, 300], ids=["closed", "others"])
+def test_a_program_may_close_the_descriptor_of_the_folder(sources: Path, tmp_path: Path, others: int) -> None:
+    """As daemons do; kernels must not be kept in, or loaded from, the folder that has the number now."""
+    foreign, home = tmp_path / "foreign", tmp_path / "home"
+    foreign.mkdir()
+    home.mkdir()
+    daemon = (
+        "import os, inner, outer; inner.factor(); os.closerange(3, 256)\n"
+        f"others = [os.open({str(foreign)!r}, os.O_RDONLY) for _ in range({others})]\n"
+        "assert outer.twice(20) == 40; outer.twice(2.5)"
+    )
+    environment = _cleared() | {"HOME": str(home)}
+    subprocess.run([sys.executable, "-c", daemon], cwd=sources, env=environment, check=True, timeout=120)
+    assert not list(foreign.iterdir())
+    assert call(sources, HOME=home) == ((40, 0) if others else (40, 1))
+
+
 @pytest.mark.slow
 def test_compiling_leaves_the_standard_streams_alone(tmp_path: Path) -> None:
     pytest.importorskip("colorama", reason="without colorama Numba does not colour its messages")
