@@ -35,6 +35,8 @@ ELSEWHERE: list[Compiler] = []
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 _reports: list[Callable[[], None]] = []
+_loading = RLock()
+"""Held while a kernel is loaded or compiled: by one thread at a time, since each takes Numba's lock, too."""
 
 
 class Kernel:
@@ -60,7 +62,6 @@ class Kernel:
         self._found: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self._dispatcher: Any = None
         self._callee: Any = None
-        self._lock = RLock()
         if signatures:
             KERNELS.append(self)
 
@@ -76,10 +77,8 @@ class Kernel:
         return path is not None and not os.path.exists(path)  # noqa: PTH110 - never raises
 
     def load(self, signature: str) -> Callable[..., Any]:
-        """Return the function for a signature, loaded or compiled."""
-        with self._lock:
-            for compiler in ELSEWHERE:
-                compiler.compile(self, signature)
+        """Return the function for a signature, loaded or compiled here."""
+        with _loading:
             loaded = load_machine_code(self._function, signature)
             found: Callable[..., Any] = loaded or self.dispatcher.compile(
                 types_of_text(signature, self._function.__globals__)
@@ -87,35 +86,35 @@ class Kernel:
             return found
 
     def _find(self, kinds: tuple[Any, ...]) -> Callable[..., Any]:
-        with self._lock:
+        given = text_of_kinds(kinds)
+        suiting = (one for one in self.signatures if given is not None and accepts(one, given))
+        if (signature := next(suiting, None)) is not None:
+            for compiler in ELSEWHERE:
+                compiler.compile(self, signature)
+        with _loading:
             if kinds not in self._found:
-                self._found[kinds] = self._for_types(text_of_kinds(kinds))
+                self._found[kinds] = self._undeclared(given) if signature is None else self.load(signature)
             return self._found[kinds]
 
-    def _for_types(self, given: str | None) -> Callable[..., Any]:
-        for signature in self.signatures:
-            if given is not None and accepts(signature, given):
-                return self.load(signature)
+    def _undeclared(self, given: str | None) -> Callable[..., Any]:
         if self.signatures and given is not None:  # it works, but nothing can compile it beforehand
-            warn(f"{self.name} is called with types that it does not declare: {given}", ResourceWarning, stacklevel=5)
+            warn(f"{self.name} is called with types that it does not declare: {given}", ResourceWarning, stacklevel=4)
         loaded = None if given is None else load_machine_code(self._function, given)
         return loaded or self.dispatcher
 
     @property
     def dispatcher(self) -> Any:
         """What ``numba.njit`` makes of the function."""
-        with self._lock:
-            if self._dispatcher is None:
-                self._dispatcher = cached(_njit()(self._function, no_cfunc_wrapper=True, **_OPTIONS))
-            return self._dispatcher
+        if self._dispatcher is None:
+            self._dispatcher = cached(_njit()(self._function, no_cfunc_wrapper=True, **_OPTIONS))
+        return self._dispatcher
 
     @property
     def _numba_type_(self) -> Any:
-        """For Numba, which compiles kernels that call this one."""
-        with self._lock:
-            if self._callee is None:
-                self._callee = callee_type(_njit(), self._function, _OPTIONS)
-            return self._callee
+        """For Numba, which compiles kernels that call this one, and holds its own lock then: none of ours is taken."""
+        if self._callee is None:
+            self._callee = callee_type(_njit(), self._function, _OPTIONS)
+        return self._callee
 
 
 @overload
