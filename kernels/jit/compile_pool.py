@@ -153,9 +153,10 @@ class CompilePool:
         """Let one more kernel wait for a process."""
         assert self._threads is not None
         with self._lock:
-            self._threads.submit(self._compile_first)
-            self._futures[key] = Future()
-            put(key)
+            if key not in self._futures:  # no other thread has named it meanwhile
+                self._threads.submit(self._compile_first)
+                self._futures[key] = Future()
+                put(key)
 
     def _compile_first(self) -> None:
         """Compile the kernel that waits at the head."""

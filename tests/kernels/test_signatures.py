@@ -101,6 +101,28 @@ print(ELSEWHERE, [one.poll() is not None for one in pool._children] != [])
     assert run(CALLS, tmp_path, "wait").endswith(" 8 5 3 5 False")
 
 
+def test_threads_name_the_same_kernel_at_the_same_time(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(MODULE)
+    names = """
+import sys, threading
+from longwall.kernels.jit.compile import Kernel
+from longwall.kernels.jit.compile_pool import CompilePool
+from mine import first, second
+both = threading.Barrier(2)
+with CompilePool(2) as pool:
+    pool.add([first, second])
+    Kernel.is_missing = lambda kernel, signature: both.wait(60) >= 0
+    call = lambda: pool.compile(second, second.signatures[1])
+    threads = [threading.Thread(target=call, daemon=True) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    print(*(thread.is_alive() for thread in threads))
+"""
+    assert run(names, tmp_path, "") == "False False"
+
+
 def run(code: str, folder: Path, argument: str) -> str:
     """Run code in a process of its own, with the kernels of a folder."""
     done = subprocess.run(
