@@ -5,7 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
+
+import pytest
+
+from longwall.kernels.cuda.runtime import compile as cuda_compile
 
 PAIRS = 8
 PAIR = """
@@ -49,3 +55,25 @@ def test_a_kernel_and_one_that_it_calls_are_compiled_at_the_same_time(tmp_path: 
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_an_interrupt_is_not_for_threads_that_wait_for_the_same_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, waiting, calls = Event(), Event(), []
+
+    def compiled(*key: object) -> str:
+        calls.append(key)
+        if len(calls) == 1:
+            begun.set()
+            waiting.wait(60)
+            raise KeyboardInterrupt
+        return "module"
+
+    monkeypatch.setattr(cuda_compile, "_compiled", compiled)
+    monkeypatch.setattr(cuda_compile, "_modules", {})
+    with ThreadPoolExecutor(2) as threads:
+        one = threads.submit(cuda_compile._module, 0, "a", "", lambda: None)
+        begun.wait(60)
+        other = threads.submit(cuda_compile._module, 0, "a", "", waiting.set)
+        assert other.exception(60) is None
+        assert other.result() == "module"
+        assert isinstance(one.exception(60), KeyboardInterrupt)

@@ -84,7 +84,9 @@ def _module(device: int, name: str, generated: str, waits: Callable[[], None]) -
     if others is not None:
         if not others.done():
             waits()
-        return others.result()
+        if isinstance(others.exception(), Exception | None):
+            return others.result()
+        return _module(*key, waits)  # an interrupt was for the thread that compiled, and not for this one
     COMPILING.begin()
     try:
         waits()
