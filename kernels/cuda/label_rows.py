@@ -21,7 +21,7 @@ Array = Any  # a CuPy array
 SMALL = 16 << 20  # bytes of the neighbours that there may be at most
 _THREADS = 128  # of a block that numbers
 _LEAST_CHUNK, _MOST_CHUNKS = 128, 2048  # what one warp numbers; each adds up what all chunks before its own have
-_NONE = np.uintp(0)
+_NUMBERS, _LABELS, _PLACES, _COUNTS = map(np.dtype, (np.uint32, np.int32, np.int64, np.uint64))
 _ALIGNED = 8  # bytes: arrays begin at multiples of it
 
 
@@ -68,8 +68,7 @@ class _Layout:
             "counts": 4 * self._kinds * self._chunks,
             "kind": n,
         }
-        totals = {"totals": (np.uint64, LABEL_TOTALS + self._roles)}
-        self._work = _Block(device, totals | {name: (np.uint8, size) for name, size in sizes.items()})
+        self._work = _Block(device, {"totals": 8 * (LABEL_TOTALS + self._roles), **sizes})
         self._at = self._work.at
         self._words = send(words)
         self._zeros = zeros
@@ -83,32 +82,32 @@ class _Layout:
         new = _Block(
             self._device,
             {
-                "origin": (np.uint32, number),
-                "indptr": (np.int64, number + 1),
-                "split": (np.int64, number),
-                "labels": (np.int32, number if labelled else 0),
-                "slices": (np.uint32, number * stride if self._sliced else 0),
-                "indices": (np.uint32, most if at_once else 0),
+                "origin": 4 * number,
+                "indptr": 8 * (number + 1),
+                "split": 8 * number,
+                "labels": 4 * number if labelled else 0,
+                "slices": 4 * number * stride if self._sliced else 0,
+                "indices": 4 * most if at_once else 0,
             },
         )
         arcs_block = new
         labels = new.at["labels"] if labelled else self._graph.labels
-        slices = new.at["slices"] if self._sliced else _NONE
+        slices = new.at["slices"] if self._sliced else None
         self._number_vertices()
         self._keep_vertices(labelled, new.at["origin"], labels, slices, new.at["indptr"])
         if not at_once:
-            arcs_block = _Block(self._device, {"indices": (np.uint32, int(self._totals()[1]))})
+            arcs_block = _Block(self._device, {"indices": 4 * int(self._totals()[1])})
         self._fill(new.at["origin"], slices, new.at["indptr"], arcs_block.at["indices"], new.at["split"])
         there, arcs, longest, longest_out, squares, numbered, *role_arcs = self._totals().tolist()
         if numbered != number:
             raise WrongSizes
         return LabelRows(
-            origin=new.array("origin", there),
-            labels=new.array("labels", there) if labelled else self._graph.labels,
-            slices=new.array("slices", there * stride) if self._sliced else None,
-            indptr=new.array("indptr", there + 1),
-            split=new.array("split", there),
-            indices=arcs_block.array("indices", arcs),
+            origin=new.array("origin", _NUMBERS, there),
+            labels=new.array("labels", _LABELS, there) if labelled else self._graph.labels,
+            slices=new.array("slices", _NUMBERS, there * stride) if self._sliced else None,
+            indptr=new.array("indptr", _PLACES, there + 1),
+            split=new.array("split", _PLACES, there),
+            indices=arcs_block.array("indices", _NUMBERS, arcs),
             edge_labels=None,
             role_arcs=tuple(accumulate(role_arcs, max)),
             max_degree=longest,
@@ -162,7 +161,7 @@ class _Layout:
 
     def _totals(self) -> NDArray[np.uint64]:
         """Wait for the kernels; return what they found. See `exact`."""
-        return fetch(self._work.array("totals", LABEL_TOTALS + self._roles))
+        return fetch(self._work.array("totals", _COUNTS, LABEL_TOTALS + self._roles))
 
 
 class _Block:
@@ -176,18 +175,16 @@ class _Block:
         Bytes of the block.
     """
 
-    def __init__(self, device: Device, arrays: dict[str, tuple[type[np.generic], int]]):
-        self._kinds = {name: np.dtype(kind) for name, (kind, _) in arrays.items()}
-        sizes = (-(-self._kinds[name].itemsize * number // _ALIGNED) * _ALIGNED for name, (_, number) in arrays.items())
-        starts = list(accumulate(sizes, initial=0))
-        self._starts, self.nbytes = dict(zip(arrays, starts, strict=False)), starts[-1]
-        self._xp, self._bytes = device.xp, device.xp.empty(self.nbytes, np.uint8)
-        base = int(self._bytes.data.ptr)
-        self.at = {name: np.uintp(base + start) for name, start in self._starts.items()}
+    def __init__(self, device: Device, sizes: dict[str, int]):
+        ends = list(accumulate([-(-size // _ALIGNED) * _ALIGNED for size in sizes.values()], initial=0))
+        self._xp, self.nbytes = device.xp, ends[-1]
+        self._memory = device.xp.empty(self.nbytes, np.uint8).data
+        base = int(self._memory.ptr)
+        self.at = {name: base + start for name, start in zip(sizes, ends, strict=False)}
 
-    def array(self, name: str, number: int) -> Array:
+    def array(self, name: str, kind: np.dtype[Any], number: int) -> Array:
         """Return the first entries of an array; they keep the whole block alive."""
-        return self._xp.ndarray((number,), self._kinds[name], self._bytes.data + self._starts[name])
+        return self._xp.ndarray((number,), kind, self._memory + (self.at[name] - int(self._memory.ptr)))
 
 
 def _chunks(number: int) -> tuple[int, int]:

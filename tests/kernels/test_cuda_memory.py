@@ -5,11 +5,14 @@ from __future__ import annotations
 import gc
 import itertools
 import json
+import os
+import signal
 import subprocess
 import sys
 import threading
 import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +25,8 @@ from run_configs import write_edges
 
 import longwall
 from longwall.kernels import select_engine
-from longwall.kernels.cuda.runtime.errors import cuda_faults, fault_of
+from longwall.kernels.cuda.device import fetch
+from longwall.kernels.cuda.runtime.errors import CudaFaults, fault_of
 from longwall.kernels.cuda.runtime.memory import KERNELS_BYTES, DeviceMemory
 from longwall.kernels.cuda.runtime.pools import open_pool
 from longwall.kernels.interface.engine import DeviceFull, EngineLost, EngineUnavailable, ShortOfMemory
@@ -57,6 +61,7 @@ def fake_cupy() -> Any:
         runtime=SimpleNamespace(CUDARuntimeError=CudaError),
         driver=SimpleNamespace(CUDADriverError=type("CUDADriverError", (CudaError,), {})),
         memory=SimpleNamespace(OutOfMemoryError=PoolError),
+        get_allocator=lambda: None,
         using_allocator=nullcontext,
     )
     return SimpleNamespace(cuda=cuda)
@@ -80,7 +85,7 @@ def fake_cupy() -> Any:
 )
 def test_errors_of_cuda_become_the_engines(raised: BaseException, expected: type[BaseException]) -> None:
     xp = fake_cupy()
-    with pytest.raises(expected) as caught, cuda_faults(xp, lambda size: None):
+    with pytest.raises(expected) as caught, CudaFaults(xp, lambda size: None):
         raise raised
     if isinstance(raised, PoolError):
         assert caught.value.place == "device"  # type: ignore[attr-defined]
@@ -90,7 +95,7 @@ def test_errors_of_cuda_become_the_engines(raised: BaseException, expected: type
 
 def test_a_driver_error_counts_like_one_of_the_runtime() -> None:
     xp = fake_cupy()
-    with pytest.raises(EngineLost, match="error 700"), cuda_faults(xp, lambda size: None):
+    with pytest.raises(EngineLost, match="error 700"), CudaFaults(xp, lambda size: None):
         raise xp.cuda.driver.CUDADriverError(700)
     assert fault_of(0, "success") is None
 
@@ -292,6 +297,57 @@ def test_other_threads_and_other_code_have_their_own_memory(cuda: Any) -> None:
         thread.join()
     xp.zeros(20 * MIB, xp.uint8)
     assert cuda.memory.peak().allocator == before
+
+
+@pytest.mark.gpu
+def test_memory_is_the_engines_until_the_outer_context_ends(cuda: Any) -> None:
+    xp = cuda.xp
+    cuda.memory.limit(10 * MIB)
+    with cuda.faults():
+        with pytest.raises(ShortOfMemory), cuda.faults():
+            xp.zeros(20 * MIB, xp.uint8)
+        with pytest.raises(ShortOfMemory):
+            xp.zeros(20 * MIB, xp.uint8)
+    xp.zeros(20 * MIB, xp.uint8)
+
+
+@pytest.mark.gpu
+def test_words_are_zero_and_given_out_once(cuda: Any) -> None:
+    """Also when pages of them are full, and in several threads."""
+    device = cuda.device
+
+    def results(number: int) -> list[Any]:
+        made = []
+        with cuda.faults():
+            for _ in range(number):
+                made.append(device.result())
+                assert not made[-1].get().any()
+                made[-1].fill(7)
+        return made
+
+    with ThreadPoolExecutor(3) as pool:
+        made = [one for some in pool.map(results, [300] * 3) for one in some]
+    assert len({int(one.data.ptr) // 16 for one in made}) == 900
+    assert all((one.get() == 7).all() for one in made)
+
+
+@pytest.mark.gpu
+def test_signals_are_handled_while_the_main_thread_waits(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    handled = []
+    before = signal.signal(signal.SIGUSR1, lambda *_: handled.append(1))
+
+    def looked(stream: int) -> int:
+        if not handled:
+            os.kill(os.getpid(), signal.SIGUSR1)
+        return 0 if handled else 600
+
+    monkeypatch.setattr(cuda.xp.cuda.runtime, "streamQuery", looked)
+    try:
+        with cuda.faults():
+            assert fetch(cuda.xp.arange(3)).tolist() == [0, 1, 2]
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert handled == [1]
 
 
 @pytest.mark.gpu

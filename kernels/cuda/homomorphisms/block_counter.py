@@ -54,11 +54,10 @@ class BlockCounter:
         """Launch the kernel for the rows first to last - 1. Return its result, on the device."""
         device, result = self._device, self._device.result()
         if first < last:
-            next_row = device.xp.zeros(1, device.xp.uint32)
             device.launch(
                 self._source,
                 self._function,
-                (*self._given, first, last, *self._workspace, next_row, device.stop_flag, result),
+                (*self._given, first, last, *self._workspace, device.counter(), device.stop_flag, result),
                 blocks=min(self._blocks, last - first),
                 threads=self._threads,
                 shared=self._shared,

@@ -130,7 +130,7 @@ class CudaRowCounter:
         sums = max(self._number, 1)
         self._sums = xp.zeros(2 * sums, xp.float64)  # one array, since each takes 10 us to make and 10 to fetch
         begin = int(self._sums.data.ptr)
-        self._totals, self._estimates = np.uintp(begin), np.uintp(begin + 8 * sums)
+        self._totals, self._estimates = begin, begin + 8 * sums
         if not self._flat:
             self._make_vectors(program, memory)
 
@@ -171,7 +171,7 @@ class CudaRowCounter:
         self._far = xp.zeros(max(self._blocks * far, 1), dtype)
         self._far_narrow = xp.zeros(max(self._blocks * far_narrow, 1), xp.uint32)
         self._reached = xp.empty(max(self._blocks * reached, 1), xp.uint32)
-        self._bitmaps = np.uintp(0) if in_shared else xp.empty(self._blocks * bitmap, xp.uint32)
+        self._bitmaps = None if in_shared else xp.empty(self._blocks * bitmap, xp.uint32)
 
     def add(self, first: int, last: int) -> None:
         """Run the program for the rows first to last - 1."""
@@ -216,7 +216,7 @@ class CudaRowCounter:
         dense = (tables.arcs, graph.num_arcs) if arcs else (tables.vertices, graph.num_vertices)
         vectors = (self._local, self._longest, self._far, self._far_narrow, self._length, self._window)
         reached = (self._reached, self._bitmaps, self._bitmap_words)
-        out = (device.xp.zeros(1, device.xp.uint32), device.stop_flag, self._totals, self._estimates)
+        out = (device.counter(), device.stop_flag, self._totals, self._estimates)
         rows = (*self._arrays(), *passes, graph.indptr, graph.num_vertices, first, last)
         device.launch(
             "homomorphisms/rows.cu",

@@ -116,8 +116,8 @@ def paths_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int) -
     together = min(device.shared_memory // (4 * n + 1040), _PATH_BLOCKS) if window == n else 1
     store = n if window < n else 0
     blocks = units_that_fit(device.multiprocessors * max(together, 1), 4 * store, memory)
-    state = xp.zeros(blocks * store + 1, xp.uint32)
-    work = (window, _MANY_WEDGES, state[1:], state, device.stop_flag, out)
+    store_words = xp.zeros(blocks * store, xp.uint32) if store else None
+    work = (window, _MANY_WEDGES, store_words, device.counter(), device.stop_flag, out)
     device.launch(
         "homomorphisms/five_cycles.cu",
         "cycles_of_arcs",
@@ -144,7 +144,7 @@ def cliques_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int)
     work = (
         xp.empty(max(blocks * store_words, 1), xp.uint32),
         store_words,
-        xp.zeros(1, xp.uint32),
+        device.counter(),
         device.stop_flag,
         out,
     )

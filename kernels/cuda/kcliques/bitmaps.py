@@ -1,8 +1,7 @@
 """Cliques on the device: bitmap tables, and launches of ``bitmaps.cu``."""
 
+from functools import cache
 from typing import Any
-
-import numpy as np
 
 from longwall.kernels.cuda.device import WARP, Device, fetch_sum, units_that_fit
 from longwall.kernels.cuda.kcliques.heavy_tasks import (
@@ -25,7 +24,7 @@ from longwall.kernels.interface.kcliques import ADJACENT, MOST_ROOTED, OF, ROOTE
 
 Array = Any  # a CuPy array
 
-NO_TABLES: Tables = (np.uintp(0), np.uintp(0), 0)
+NO_TABLES: Tables = (None, None, 0)
 
 # Of the memory, that tables of many vertices may take, and the largest cliques that gain by these: 6-cliques of R-MAT
 # 18 took 236 ms with them and 211 without, 5-cliques 10.1 and 12.5 (H200).
@@ -35,6 +34,7 @@ _AHEAD_SHARE, _AHEAD_TO = 3 / 4, 5
 _ROOTED_PARTS = Parts(384, 1 << 24, 16)
 
 
+@cache
 def clique_header(k: int) -> str:
     """Write the ``generated.cuh`` that ``bitmaps.cu`` includes."""
     return constants(
@@ -160,8 +160,7 @@ class CudaCliqueCounter:
     def _start(self, first: int, last: int, tables: Tables, result: Array) -> None:
         """Launch them, with tables that were made before, if there are some; they add to the result."""
         device, graph = self._device, self._graph
-        counters = device.xp.zeros(3, device.xp.uint32)
-        light_root, heavy_task, num_tasks = (np.uintp(counters.data.ptr + 4 * place) for place in range(3))
+        light_root, heavy_task, num_tasks = device.counter(), device.counter(), device.counter()
         arrays = (*graph.rows, places_of(graph), *tables)
         # Light vertices first: the blocks of heavy ones end one by one, and blocks of another worker can follow them.
         device.launch(

@@ -37,7 +37,7 @@ of the time that all of them take for the rest."""
 
 
 def heavy_tasks(
-    device: Device, graph: GraphArrays, arcs: tuple[int, int], light: int, parts: Parts, num_tasks: Array
+    device: Device, graph: GraphArrays, arcs: tuple[int, int], light: int, parts: Parts, num_tasks: Any
 ) -> Array:
     """List the tasks of whole blocks, first those of vertices with several small parts; see ``heavy_tasks.cu``.
 

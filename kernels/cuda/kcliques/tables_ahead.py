@@ -27,8 +27,7 @@ def place_tables(device: Device, graph: GraphArrays, first: int, last: int, leas
 
     They are one behind the other, in no order. Vertices of fewer than `least` out-neighbours have none.
     """
-    used = device.xp.zeros(1, device.xp.uint64)
-    _launch(device, "place_tables", (graph.indptr, graph.split, first, last, least, starts, used))
+    _launch(device, "place_tables", (graph.indptr, graph.split, first, last, least, starts, device.counter()))
 
 
 def _launch(device: Device, function: str, arguments: tuple[Any, ...]) -> None:

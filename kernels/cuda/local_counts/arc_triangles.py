@@ -64,7 +64,8 @@ def most_triangles(device: Device, graph: GraphArrays, triangles: Array) -> int:
 def list_starts(device: Device, graph: GraphArrays) -> tuple[Array, int, int]:
     """Return where the list of each arc's triangles begins (int64[num_arcs + 1]), the longest length, and the sum."""
     xp, arcs = device.xp, graph.num_arcs
-    lengths, starts, found = xp.zeros(arcs, xp.uint32), xp.zeros(arcs + 1, xp.int64), xp.zeros(2, xp.uint64)
+    lengths, starts, found = xp.zeros(arcs, xp.uint32), xp.empty(arcs + 1, xp.int64), device.result()
+    starts.data.memset_async(0, 8)
     launch_arcs(device, graph, "count_arc_triangles", 1, (lengths,))
     xp.cumsum(lengths, dtype=xp.int64, out=starts[1:])
     device.launch_over("local_counts/arc_triangles.cu", "measure_lists", arcs, (lengths, arcs, starts, found))
@@ -79,7 +80,7 @@ def launch_arcs(device: Device, graph: GraphArrays, function: str, words_each: i
     device.launch(
         "local_counts/arc_triangles.cu",
         function,
-        (*arrays, tasks.size, tasks.words, device.xp.zeros(1, device.xp.uint32), device.stop_flag, *out),
+        (*arrays, tasks.size, tasks.words, device.counter(), device.stop_flag, *out),
         blocks=tasks.blocks,
         threads=THREADS,
         shared=tasks.shared,

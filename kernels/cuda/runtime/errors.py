@@ -1,7 +1,8 @@
 """Turn errors of CUDA's libraries into those of an engine: the device is short of memory, or it is lost."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from longwall.kernels.interface.engine import EngineLost, ShortOfMemory
@@ -60,11 +61,20 @@ def fault_of(status: int, reason: str) -> ShortOfMemory | EngineLost | None:
     return EngineLost(reason) if status in _LOST else None
 
 
-@contextmanager
-def cuda_faults(xp: Any, allocate: Callable[[int], Any]) -> Iterator[None]:
-    """Take this thread's arrays from `allocate`, and raise CUDA's errors as an engine's; others pass.
+class _Refused(threading.local):
+    """What a thread's last allocation was refused; None: it was made."""
 
-    CUDA's libraries that allocate by CuPy turn what `allocate` raises into a plain MemoryError: it is raised after all.
+    last: ShortOfMemory | None = None
+
+
+REFUSED = _Refused()
+
+
+class CudaFaults:
+    """A context that takes its thread's arrays from an allocator, and raises CUDA's errors as an engine's.
+
+    Other errors pass. CUDA's libraries that allocate by CuPy turn what an allocator raises into a plain MemoryError:
+    what it has noted in `REFUSED` is raised after all. Inside another such context it takes 1 us.
 
     Parameters
     ----------
@@ -78,28 +88,37 @@ def cuda_faults(xp: Any, allocate: Callable[[int], Any]) -> Iterator[None]:
     ShortOfMemory, EngineLost
         See :meth:`longwall.kernels.interface.engine.Engine.faults`.
     """
-    cuda = xp.cuda
-    refused: list[ShortOfMemory] = []
 
-    def noting(size: int) -> Any:
-        refused.clear()
-        try:
-            return allocate(size)
-        except ShortOfMemory as error:
-            refused.append(ShortOfMemory(error.place, error.wanted))  # without its frames, which hold arrays
-            raise
+    __slots__ = ("_allocate", "_chosen", "_cuda")
 
-    try:
-        with cuda.using_allocator(noting):
-            yield
-    except ShortOfMemory:
-        raise
-    except cuda.memory.OutOfMemoryError as error:  # of another pool than the engine's
-        raise ShortOfMemory("device") from error
-    except MemoryError as error:
-        raise (refused[0] if refused else ShortOfMemory("host")) from error
-    except (cuda.runtime.CUDARuntimeError, cuda.driver.CUDADriverError) as error:
-        fault = fault_of(int(error.status), str(error))
-        if fault is None:
-            raise
-        raise fault from error
+    def __init__(self, xp: Any, allocate: Callable[[int], Any]):
+        self._cuda, self._allocate = xp.cuda, allocate
+        self._chosen: AbstractContextManager[None] | None = None
+
+    def __enter__(self) -> None:
+        REFUSED.last = None
+        if self._cuda.get_allocator() != self._allocate:
+            chosen = self._cuda.using_allocator(self._allocate)
+            chosen.__enter__()
+            self._chosen = chosen
+
+    def __exit__(self, kind: object, error: BaseException | None, where: object) -> None:
+        if self._chosen is not None:
+            self._chosen.__exit__(None, None, None)
+        if error is not None:
+            self._translate(error)
+
+    def _translate(self, error: BaseException) -> None:
+        """Raise an engine's error in place of one of CUDA."""
+        cuda = self._cuda
+        if isinstance(error, ShortOfMemory):
+            return
+        if isinstance(error, cuda.memory.OutOfMemoryError):  # of another pool than the engine's
+            raise ShortOfMemory("device") from error
+        if isinstance(error, MemoryError):
+            refused, REFUSED.last = REFUSED.last, None  # kept no longer than it is raised, with its frames
+            raise (refused or ShortOfMemory("host")) from error
+        if isinstance(error, cuda.runtime.CUDARuntimeError | cuda.driver.CUDADriverError):
+            fault = fault_of(int(error.status), str(error))
+            if fault is not None:
+                raise fault from error

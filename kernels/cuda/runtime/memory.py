@@ -5,12 +5,12 @@ import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cuda.runtime.errors import cuda_faults, fault_of
+from longwall.kernels.cuda.runtime.errors import REFUSED, CudaFaults, fault_of
 from longwall.kernels.cuda.runtime.pools import open_pool
 from longwall.kernels.interface.engine import DeviceFull, EngineLost, MemoryPeak, ShortOfMemory
 
@@ -66,7 +66,10 @@ class DeviceMemory:
             try:
                 pointer = self._pool.malloc(size)
             except memory.OutOfMemoryError:
-                raise ShortOfMemory("limit" if self._at_limit(size) else "device", size) from None
+                place: Literal["limit", "device"] = "limit" if self._at_limit(size) else "device"
+                REFUSED.last = ShortOfMemory(place, size)  # without its frames, which hold arrays
+                raise ShortOfMemory(place, size) from None
+        REFUSED.last = None
         if (taken := int(self._pool.total_bytes())) > self._most:
             with self._lock:
                 self._most = max(taken, self._most)
@@ -144,7 +147,7 @@ class DeviceMemory:
 
     def peak(self) -> MemoryPeak:
         """Return the most that was in use so far."""
-        with suppress(EngineLost), cuda_faults(self._xp, self.allocate):
+        with suppress(EngineLost), CudaFaults(self._xp, self.allocate):
             self.sample()
         return MemoryPeak(self._most, self._opened - self._least_free, self._before)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from cupy._array import ndarray
 from cupy._device import KernelFault, compiled, emulated, runtime
+from cupy._memory import MemoryPointer
 
 _KERNEL = re.compile(
     r"__global__\s+(?:void\s+)?(?:__launch_bounds__\s*\(([^()]*)\)\s*)?(?:void\s+)?(\w+)\s*\(([^{;]*)\)\s*\{", re.DOTALL
@@ -198,6 +199,8 @@ class RawKernel:
             if code >= 0 or (pointed != 1 and value.itemsize != 1 and pointed % value.itemsize):
                 raise KernelFault(f"{self.name}: parameter {self._name(i)} is given an array of {value.dtype}")
             return np.array(value.data.ptr, np.uintp)
+        if isinstance(value, MemoryPointer):
+            value = np.uintp(value.ptr)
         if isinstance(value, np.ndarray):
             raise TypeError(f"Unsupported type {type(value)}")
         if isinstance(value, bool | np.bool_):

@@ -123,6 +123,17 @@ def deviceSynchronize() -> None:
     Device().synchronize()
 
 
+def streamQuery(stream: int) -> int:
+    """Return 0 if a stream's work is done, and 600 if not; what waits is done one by one, at each look."""
+    from cupy.cuda import _streams
+
+    emulated.require()
+    waiting = [one for one in list(_streams) if one.ptr == stream and not one.done]
+    for one in waiting:
+        one.catch_up(one.given - len(one._waiting) + 1)
+    return 600 if waiting else 0
+
+
 def streamSynchronize(stream: int) -> None:
     """Wait for a stream."""
     emulated.require()
