@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from longwall.kernels.interface.engine import Call, call
 from longwall.kernels.jit.compile import Kernel
 from longwall.kernels.jit.compile_pool import kernels_called_by
+from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.planning.plan import Choice
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from longwall.pipeline.config import RunSpec
     from longwall.pipeline.workloads.base import Workload
 
+_NAMELESS = (int, float, str, type(None), Pattern)
+"""Most parts of plans, which name no kernel."""
 _BUILDING = (
     "storage.ingest.edge_collector",
     "kernels.cpu.sorting.buckets",
@@ -92,7 +95,8 @@ def _named(thing: Any) -> Iterator[Any]:
     elif isinstance(thing, tuple | list):
         parts = thing
     for part in parts:
-        yield from _named(part)
+        if not isinstance(part, _NAMELESS):
+            yield from _named(part)
 
 
 def _declared_in(name: str) -> list[Any]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from functools import cache
 from inspect import signature
 from types import FunctionType
@@ -27,18 +28,24 @@ def compiles(sources: Callable[..., Iterable[Source]], /) -> Callable[[_Made], _
     return mark
 
 
-def sources_of(function: Callable[..., Any], arguments: Mapping[str, Any]) -> set[Source]:
+def sources_of(function: Callable[..., Any], arguments: Mapping[str, Any]) -> AbstractSet[Source]:
     """Return the sources that a function of `Kernels` compiles: none if they depend on arguments that are missing."""
     declared = getattr(function, "sources", None)
     if declared is not None:
         names = signature(declared).parameters
         known = names.keys() <= arguments.keys()
         return set(declared(**{name: arguments[name] for name in names})) if known else set()
+    return _named_sources(function)
+
+
+@cache
+def _named_sources(function: Callable[..., Any]) -> frozenset[Source]:
+    """Return the sources that the code of a function names, and that of the functions and classes that it calls."""
     found: set[Source] = set()
     for one in called_by(function):
         texts = [text for code in codes_of(one) for text in code.co_consts] if isinstance(one, FunctionType) else [one]
         found |= {(text, "") for text in texts if isinstance(text, str) and _stands_alone(text)}
-    return found
+    return frozenset(found)
 
 
 @cache
