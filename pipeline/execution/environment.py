@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ class Workplace:
     cancel: threading.Event
     """Set when the work is to end: workers stop at their next chunk."""
 
-    @property
+    @cached_property
     def engine(self) -> Engine:
         """The engine of `resources`."""
         return self.resources.engine
@@ -256,17 +257,20 @@ class Environment(Workplace):
         return self.files.results
 
     def forget_layout(self) -> None:
-        """Release the derived graph that is on the engine in place of this one, if there is one."""
-        for what in [one for one in self.derived if one.in_place]:
-            self.derived.pop(what).close()
-            self.device_graph = None  # it was this graph
-            if self.resources.on_device:
+        """Release the derived graph that is on the engine in place of this one or beside it, if there is one."""
+        for what in [one for one in self.derived if one.in_place] if self.derived else ():
+            made = self.derived.pop(what)
+            made.close()
+            self.device_graph = getattr(made, "beside", None)  # it was the derived graph
+            if self.device_graph is None and self.resources.on_device:
                 self.resources.engine.memory.release()
 
     def close(self) -> None:
         """Release what was derived, the last first."""
         while self.derived:
-            self.derived.popitem()[1].close()
+            _, made = self.derived.popitem()
+            made.close()
+            self.device_graph = getattr(made, "beside", None) or self.device_graph
 
     def end(self) -> None:
         """End threads that still bring the graph to the engine, and `close`; nothing works with the graph any more."""

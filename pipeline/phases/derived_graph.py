@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.derived import Derivation, derived, made
 from longwall.pipeline.execution.device_graph import forget_graph
-from longwall.pipeline.execution.environment import Environment
+from longwall.pipeline.execution.environment import DeviceGraph, Environment
 from longwall.pipeline.execution.phase import MakeWorker, NotEnoughMemory, Phase, Task
 from longwall.pipeline.run_store.commit_log import PhaseRecord
 from longwall.storage.graph.graph import Graph
@@ -43,7 +43,11 @@ class DerivedGraph(Generic[Found]):
         See above.
     env
         The environment of phases on the graph, each dispatched as an `OnDerivedGraph`; None without a graph.
+    beside
+        The graph that it is derived from, if that stays on the engine and is brought back to `whole` in the end.
     """
+
+    beside: DeviceGraph | None = None
 
     def __init__(
         self,

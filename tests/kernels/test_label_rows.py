@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from longwall.kernels.cpu import label_rows
 from longwall.kernels.cuda.device import fetch
 from longwall.pipeline.execution.device_graph import load_graph
+from longwall.pipeline.phases.by_label import on_device
 from longwall.pipeline.phases.by_label.on_device import lay_out_on_device
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.derived.label_layout import ANY, LabelLayout, kept_edges, lay_out, roles_of
@@ -111,16 +112,20 @@ def test_labels_that_statistics_miscount_are_left_to_the_host(lab: Any, engine_k
         assert made.indices.tolist() == want.indices.tolist()
 
 
-def test_the_whole_graph_leaves_a_device_that_has_its_layout(lab: Any, engine_kind: str, graph: Graph):
+@pytest.mark.parametrize("share", [0, 1 / 64])
+def test_a_whole_graph_that_is_not_small_leaves_a_device_that_has_its_layout(
+    lab: Any, engine_kind: str, graph: Graph, share: float, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(on_device, "_KEPT_SHARE", share)
     env = lab.context(graph, engine=engine_kind)
     before = env.resources.work.used
     made = lay_out_on_device(env, LAYOUTS["slices"])
-    assert env.device_graph is None
     if engine_kind == "cpu":
         assert made is None
         return
     assert made is not None
-    assert env.resources.work.used == before
+    assert (env.device_graph is None) == (share == 0)
+    assert env.resources.work.used == before + (0 if env.device_graph is None else env.device_graph.charged[1])
     assert (made.graph.num_edges, made.graph.nbytes) == (len(made.there.indices) // 2, made.reserved.size)
     assert not {"indptr", "indices", "split", "labels", "original_ids", "slices"} & vars(made.graph).keys()
     want, _ = lay_out(graph, LAYOUTS["slices"], MemoryBudget("memory.host", 1 << 24), np.empty)

@@ -24,6 +24,7 @@ from longwall.storage.pages.placement import access_of, adjacency_maker
 from longwall.storage.streaming.stored_graph import StoredGraph
 
 _SHARE = 0.75  # of what is free on the device, that both graphs may take together
+_KEPT_SHARE = 1 / 64  # of what is free there, that the whole graph may take beside the new one
 _WHAT = "the graph by label on the device"
 
 
@@ -49,7 +50,7 @@ class MadeOnDevice(NamedTuple):
 
 
 def lay_out_on_device(env: Environment, layout: LabelLayout) -> MadeOnDevice | None:
-    """Make the graph of a layout on the device, inside the budgets; the whole graph is not kept there.
+    """Make the graph of a layout on the device, inside the budgets; the whole graph is kept there only if it is small.
 
     Parameters
     ----------
@@ -92,7 +93,9 @@ def lay_out_on_device(env: Environment, layout: LabelLayout) -> MadeOnDevice | N
     except WrongSizes:
         return None
     made, reserved = copied_later(graph, layout, rows, resources.host, maker)
-    forget_graph(env)
+    assert env.device_graph is not None
+    if env.device_graph.charged[1] > _KEPT_SHARE * resources.work.free:
+        forget_graph(env)
     return MadeOnDevice(made, reserved, _arrays(rows, layout), rows.capacity)
 
 
@@ -119,5 +122,5 @@ def _has_room(env: Environment, layout: LabelLayout) -> bool:
 
 def _made_bytes(graph: Graph, layout: LabelLayout) -> int:
     """Return the most bytes of the device that a graph of a layout takes, and what is needed while it is made."""
-    copies = max(layout.roles.count(label) for label in layout.roles)
+    copies = max(map(layout.roles.count, layout.roles))
     return 2 * vertex_bytes(graph, layout) + 4 * copies**2 * len(graph.indices)

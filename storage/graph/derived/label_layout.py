@@ -6,7 +6,7 @@ inside; frequent patterns lay adjacency out by edge type in the same way (`typed
 """
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import accumulate
 from typing import Any
 
@@ -135,17 +135,26 @@ def copied_later(
 
 def roles_of(graph: Graph, layout: LabelLayout) -> Roles:
     """Return the roles of a layout as kernels read them."""
-    distinct = [label for label in dict.fromkeys(layout.roles) if label != ANY]
-    times = [*(layout.roles.count(label) for label in distinct), int(ANY in layout.roles)]
-    counts = [] if graph.labels is None else [graph.stats.label_counts.get(label, 0) for label in distinct]
-    counts += [0] * (len(distinct) - len(counts))
-    numbers = times, list(accumulate(times, initial=0)), [*counts, graph.num_vertices - sum(counts)]
+    known = {} if graph.labels is None else graph.stats.label_counts
+    counts = tuple([known.get(label, 0) for label in dict.fromkeys(layout.roles) if label != ANY])
+    return _roles(layout.roles, counts, graph.num_vertices)
+
+
+@lru_cache(maxsize=64)  # Python takes 40 us for the roles and edges of a count, which may take a millisecond in all
+def _roles(roles: tuple[int, ...], counts: tuple[int, ...], num_vertices: int) -> Roles:
+    distinct = [label for label in dict.fromkeys(roles) if label != ANY]
+    times = [*map(roles.count, distinct), int(ANY in roles)]
+    numbers = times, list(accumulate(times, initial=0)), [*counts, num_vertices - sum(counts)]
     return Roles(np.array(distinct, np.int32), *(np.array(some, np.int64) for some in numbers))
 
 
 def kept_edges(graph: Graph, layout: LabelLayout) -> KeptEdges:
     """Return the edges of a layout as kernels look them up."""
-    labelled = graph.edge_labels is not None
+    return _kept_edges(layout, graph.edge_labels is not None)
+
+
+@lru_cache(maxsize=64)
+def _kept_edges(layout: LabelLayout, labelled: bool) -> KeptEdges:
     labels = sorted({label for _, _, label in layout.edges} - {ANY}) if labelled else []
     allowed = np.zeros((len(layout.roles), len(layout.roles), len(labels) + 1), np.int8)
     for first, second, label in layout.edges:
@@ -158,7 +167,7 @@ def kept_edges(graph: Graph, layout: LabelLayout) -> KeptEdges:
 def vertex_bytes(graph: Graph, layout: LabelLayout) -> int:
     """Return the bytes that the vertices of a layout take at most while its graph is made."""
     n = graph.num_vertices
-    number = sum(layout.roles.count(label) * graph.stats.label_counts.get(label, 0) for label in {*layout.roles})
+    number = sum([graph.stats.label_counts.get(label, 0) for label in layout.roles])
     if ANY in layout.roles:
         number = n
     return 16 * n + number * (8 * (len(layout.roles) + 1) + _VERTEX_BYTES)

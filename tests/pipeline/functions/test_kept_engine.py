@@ -163,6 +163,28 @@ def test_a_graph_comes_to_the_device_once(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.gpu
+def test_a_small_graph_stays_on_the_device_beside_its_layouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    from longwall.kernels.cuda.engine import CudaEngine
+
+    loaded = []
+    load = CudaEngine.load
+    monkeypatch.setattr(CudaEngine, "load", lambda *given, **options: loaded.append(1) or load(*given, **options))
+    labels = {v: v % 3 for v in range(9)}
+    edges = edges_of(6)
+    labelled = nx.Graph(edges)
+    nx.set_node_attributes(labelled, labels, "kind")
+    graph, pattern = longwall.graph(labelled, "kind"), [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3)]
+    for asked in ([0, 1, 2, 0], [1, 0, 2, 2], [0, 1, 2, 0]):
+        count = longwall.count(graph, pattern, labels=asked, engine="cuda")
+        assert count == naive.count_embeddings(edges, naive.Query(4, pattern, labels=asked), labels)
+        found = kept()
+        assert found is not None
+        assert found.device_graph is not None
+        assert found.resources.work.used == found.device_graph.charged[1]
+    assert len(loaded) == 1
+
+
+@pytest.mark.gpu
 def test_the_graph_on_the_device_is_not_missed_there() -> None:
     """A budget of nearly all that is free holds for the second call, too: the graph is part of it."""
     from longwall.storage.memory.resources import EngineChoice, open_resources
