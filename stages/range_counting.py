@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from operator import methodcaller
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
@@ -107,6 +107,9 @@ class CountRanges(Stage):
     def estimated(self) -> bool:
         """See above."""
         return False
+
+    heeds_signals: ClassVar[bool] = False
+    """Whether a signal ends its kernel although the main thread waits for that, if a device counts."""
 
     @property
     def kernels(self) -> tuple[Callable[..., Any] | Call, ...]:
@@ -295,8 +298,9 @@ class CountCliques(CountSubgraphs):
     k: int
 
     method = "clique bitmaps"
+    heeds_signals = True
 
-    @property
+    @cached_property
     def source(self) -> Scan:
         """See `CountRanges`."""
         return _clique_source(self.k)

@@ -129,7 +129,7 @@ class Phase(ABC):
         return host_threads(env) if self.on_host else env.engine.workers
 
     def brief(self, env: Environment) -> bool:  # noqa: ARG002
-        """Return whether a task is so short that the main thread may do it, and raise signals only after it."""
+        """Return whether the main thread may do a task, which is short or ends at signals; it raises these after it."""
         return False
 
     def prepare(self, env: Environment) -> None:  # noqa: B027 - many phases need nothing

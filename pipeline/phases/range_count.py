@@ -15,7 +15,7 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.adaptive_batch import make_workspace
 from longwall.pipeline.execution.coordinator import Coordinator
 from longwall.pipeline.execution.derived import derived
-from longwall.pipeline.execution.device_graph import grow_page_cache, growing_page_cache, load_graph
+from longwall.pipeline.execution.device_graph import grow_page_cache, growing_page_cache, load_graph, loaded_graph
 from longwall.pipeline.execution.engine_errors import no_room
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import ARCS, MakeWorker, Phase, Task, WorkSoFar
@@ -128,12 +128,13 @@ class RangePhase(Phase):
         grows = graph.pages is not None and (source.copies or (source.streams and graph.pages.staged))
         reads = range_reads(env, source, self.tasks(env), graph) if grows else None
         counts = self.count.host_bytes(env.engine.workers)
-        with env.resources.host.reserve(counts, "the workers' counts"), growing_page_cache(env):
+        growing = nullcontext() if graph.pages is None else growing_page_cache(env)
+        with env.resources.host.reserve(counts, "the workers' counts"), growing:
             yield partial(self._worker, env, graph, reads)
 
     def arrays(self, env: Environment) -> GraphArrays:
         """Return the graph as the stage's kernel reads it."""
-        return load_graph(env, self.count.source.part)[0]
+        return loaded_graph(env)
 
     @abstractmethod
     def take(self, env: Environment) -> Callable[[Any], PartialResult]:
@@ -175,8 +176,10 @@ class RangeCount(RangePhase):
 
     def brief(self, env: Environment) -> bool:
         """See `Phase`."""
-        if isinstance(env.graph, StoredGraph) or not self.count.estimated:
+        if isinstance(env.graph, StoredGraph):
             return False
+        if not self.count.estimated:
+            return self.count.heeds_signals and env.resources.on_device
         return is_brief(env, max(self.cost, env.graph.stats.sum_degree_squared))
 
     @property
@@ -201,9 +204,9 @@ class RangeCount(RangePhase):
         NotEnoughMemory
             If there is no room for an optional stage.
         """
-        began = time.perf_counter()
+        began, aggregation = time.perf_counter(), self.aggregation
         record = env.run(self)
-        found = self.aggregation.combine(record.values)
+        found = aggregation.combine(record.values)
         seconds = time.perf_counter() - began
         env.metrics.record(self.count.method, 0, record.total, self.count.found(found), seconds, 0, record.ranges)
-        return self.aggregation.finalize(found)
+        return aggregation.finalize(found)
