@@ -88,8 +88,8 @@ def label_texts(labels: Sequence[Label | None] | None, names: Sequence[str] | No
     """Return labels as the input has them, integers or texts; None where any will do."""
     if labels is None:
         return None
-    known = (None if label == ANY_LABEL else label for label in labels)
-    return tuple(names[label] if names is not None and isinstance(label, int) else label for label in known)
+    known = [None if label == ANY_LABEL else label for label in labels]
+    return tuple([names[label] if names is not None and isinstance(label, int) else label for label in known])
 
 
 def _number(label: Label, names: tuple[str, ...] | None, key: str, what: str = "vertex") -> int:

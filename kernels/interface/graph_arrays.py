@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class GraphArrays:
     @classmethod
     def of(cls, graph: GraphArrays, **more: Any) -> Self:
         """Make a graph of this class from another one and the further fields of this class; no array is copied."""
-        return cls(**{field.name: getattr(graph, field.name) for field in fields(graph)}, **more)
+        return cls(**vars(graph), **more)
 
     @property
     def num_vertices(self) -> int:
@@ -114,7 +114,7 @@ class GraphArrays:
         absent = {"split"} if self.oriented else set()
         if self.slices is None:
             absent.add("slices")
-        return tuple(name for name in VERTEX_ARRAYS if name not in absent)
+        return tuple([name for name in VERTEX_ARRAYS if name not in absent])
 
 
 VERTEX_ARRAYS = ("labels", "slices", "indptr", "split")

@@ -46,11 +46,15 @@ def engine_faults(engine: Engine, short: Mapping[str, str]) -> Iterator[None]:
     try:
         with engine.faults():
             yield
-    except ShortOfMemory as error:
-        wanted = "" if error.wanted is None else f" ({round_size(error.wanted)} more were wanted)"
-        raise RunError(short[error.place].format(wanted)) from error
-    except EngineLost as error:
-        raise RunError(f"the device was lost ({error}): see that it works again, or restart the machine") from error
+    except (ShortOfMemory, EngineLost) as error:
+        raise _run_error(error, short) from error
+
+
+def _run_error(error: ShortOfMemory | EngineLost, short: Mapping[str, str]) -> RunError:
+    if isinstance(error, EngineLost):
+        return RunError(f"the device was lost ({error}): see that it works again, or restart the machine")
+    wanted = "" if error.wanted is None else f" ({round_size(error.wanted)} more were wanted)"
+    return RunError(short[error.place].format(wanted))
 
 
 @contextmanager
@@ -67,8 +71,10 @@ def user_errors(engine: Engine) -> Iterator[None]:
         If memory is short, or the device is lost.
     """
     try:
-        with engine_faults(engine, _SHORT):
+        with engine.faults():
             yield
+    except (ShortOfMemory, EngineLost) as error:
+        raise _run_error(error, _SHORT) from error
     except WorkspaceTooLarge as error:
         raise InputError(
             f"a worker needs {round_size(error.needed)} of workspace, more than its share of the budget: "

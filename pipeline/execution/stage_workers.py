@@ -9,7 +9,7 @@ from longwall.kernels.interface.kcliques import TabledCliqueCounter, TablePiece
 from longwall.kernels.interface.local_counts import ArcBlock, ArcDiamondCounter, ArcPiece
 from longwall.kernels.interface.workspaces import Block, Targets, Workspace
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, shrink_page_cache
-from longwall.pipeline.execution.device_graph import arc_of, load_graph, reads_known
+from longwall.pipeline.execution.device_graph import arc_of, loaded_graph, reads_known
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import Worker
 from longwall.pipeline.execution.reads.oriented_reads import OrientedReads
@@ -78,7 +78,7 @@ class RangeContext(StageWorker):
         super().__init__(env, stages, counter)
         self._stream = stream
         self._source = stages[0]
-        self.graph, _ = load_graph(env, self._source.part)
+        self.graph = loaded_graph(env)
         self._reads = OrientedReads(env) if reads_known(env) else None
         self.engine, self.counter, self._take = env.engine, counter, take
         self._chunk = stages[1].aggregation.chunk

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.pipeline.execution.device_graph import load_graph, loaded_graph, reads_known
+from longwall.pipeline.execution.device_graph import loaded_graph, reads_known
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import Task, equal_tasks
 from longwall.stages.source import ALL_ARCS, Scan
@@ -69,8 +69,8 @@ def range_reads(env: Environment, roots: Scan, tasks: Sequence[Task], graph: Gra
 
 
 def range_memory(env: Environment, roots: Scan) -> int:
-    """Return the bytes of the workspace of a worker whose kernel goes over ranges of roots."""
-    graph, memory = load_graph(env, roots.part)
+    """Return the bytes of the workspace of a worker whose kernel goes over ranges of roots; the graph is there."""
+    graph, memory = loaded_graph(env), env.resources.work.free
     share = 1.0 if graph.pages is None else roots.share if graph.pages.staged else _PAGED_SHARE
     return int(share * memory) // env.engine.workers
 

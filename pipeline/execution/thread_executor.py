@@ -44,11 +44,13 @@ def begin_phase(phase: Phase, env: Coordinator) -> tuple[PhaseRecord, Sequence[T
     """
     tasks = prepared_tasks(phase, env)
     record = env.log.record(phase.name, tasks[-1].last if tasks else 0)
-    record.combine = None if phase.aggregation is None else phase.aggregation.combine
+    aggregation = phase.aggregation
+    record.combine = None if aggregation is None else aggregation.combine
     missing = list(missing_tasks(tasks, record))
-    size = sum(task.size for task in tasks)
+    size = sum([task.size for task in tasks])
     env.observer.phase(phase.activity, size, phase.unit)
-    env.observer.advance(size - sum(task.size for task in missing))
+    if done := size - sum([task.size for task in missing]):
+        env.observer.advance(done)
     return record, tasks, missing
 
 

@@ -4,6 +4,7 @@ import difflib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import combinations
 
 from longwall.pipeline.patterns.pattern import MAX_FAMILY, Pattern, make_pattern
@@ -139,6 +140,7 @@ _FAMILY = re.compile(r"([a-z-]+?)-(\d{1,999})")
 _EDGE_LIST = re.compile(r"\s*\d{1,999}\s*-\s*\d{1,999}\s*(,\s*\d{1,999}\s*-\s*\d{1,999}\s*)*")
 
 
+@lru_cache(maxsize=256)
 def is_pattern_name(text: str) -> bool:
     """Say whether a pattern is given by its name, its edge list, or its vertices in parentheses."""
     text = text.strip()

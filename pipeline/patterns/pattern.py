@@ -90,10 +90,10 @@ class Pattern:
             frontier.extend(new)
         return frozenset(reached)
 
-    @property
+    @cached_property
     def edge_text(self) -> str:
         """The edge list as text, for example ``0-1,0-2,1-2``."""
-        return ",".join(f"{u}-{v}" for u, v in self.edges)
+        return ",".join([f"{u}-{v}" for u, v in self.edges])
 
     def svg(self) -> str:
         """Return a drawing of the pattern, a file of SVG: known patterns look as in textbooks."""

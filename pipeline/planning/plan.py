@@ -7,7 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -122,6 +122,12 @@ class CountPlan(ABC):
         }
 
 
+@lru_cache(maxsize=256)
+def _checksum(query: Query) -> str:
+    """Return the checksum of a question, which each commit has."""
+    return sha256(json.dumps(query.to_dict()).encode()).hexdigest()[:_DIGITS]
+
+
 class Planning(Protocol):
     """What methods ask of the planner: see `longwall.pipeline.planning.planner.Planner`."""
 
@@ -208,14 +214,16 @@ class Choice(CountPlan):
     def rank(plans: Iterable[CountPlan], facts: Facts) -> list[CountPlan]:
         """Return those that suit a machine: those that are tried, and then the others by their steps there."""
         suited = [plan for plan in plans if not plan.unsuited(facts)]
+        if len(suited) < 2:
+            return suited
         tried = [plan for plan in suited if plan.tried]
-        return tried + sorted((plan for plan in suited if not plan.tried), key=lambda plan: plan.steps(facts))
+        return tried + sorted([plan for plan in suited if not plan.tried], key=lambda plan: plan.steps(facts))
 
     def _first(self, env: Coordinator, count: Callable[[CountPlan], list[int]]) -> list[int]:
         failure: type[RunError] = RunError
         reason = f"no method answers for {self.query.text}: engine.without leaves none"
         note = ""
-        question = sha256(json.dumps(self.question).encode()).hexdigest()[:_DIGITS]  # each commit has it
+        question = _checksum(self.query)
         for plan in self._as_begun(env, question):
             if note:
                 env.observer.note(f"{note}: counting by {plan.method} instead")

@@ -103,6 +103,10 @@ class PhaseRecord:
         FinalError
             If it repeats another one, or contradicts itself: something would be counted twice, or be missing.
         """
+        if not (self.done or partial.files or partial.replaces) and ranges == [(0, self.total)] != [(0, 0)]:
+            self.done, self.ranges = [(0, self.total)], self.ranges + 1  # all at once
+            self.partials.append(partial)
+            return
         for first, last in ranges:
             at = bisect(self.done, (first, last))
             begin = self.done[at - 1][1] if at else 0
@@ -389,18 +393,20 @@ class CommitLog:
 
     def append(self, phase: PhaseRecord, commits: Sequence[Commit], *, may_wait: bool = False) -> None:
         """Record some; see `Log`."""
-        self.store.put_files([file["name"] for _, partial in commits for file in partial.files])
+        if names := [file["name"] for _, partial in commits for file in partial.files]:
+            self.store.put_files(names)
         with self._lock:
             # Here, so that the order is that of the log: a level's chunks are counted in it. Where a commit cannot be
             # written the run ends, and what the phase has is of no matter.
             for ranges, partial in commits:
                 phase.add(ranges, partial)
-            now = time.monotonic()
-            self._since = self._since if self._waiting else now
-            self._waiting += [_entry(phase, ranges, partial) for ranges, partial in commits]
-            named = any(partial.files or partial.replaces for _, partial in commits)
-            if not may_wait or named or now - self._since >= COMMIT_SECONDS:
-                self._write()
+            if self.store.recorded:
+                now = time.monotonic()
+                self._since = self._since if self._waiting else now
+                self._waiting += [_entry(phase, ranges, partial) for ranges, partial in commits]
+                named = any(partial.files or partial.replaces for _, partial in commits)
+                if not may_wait or named or now - self._since >= COMMIT_SECONDS:
+                    self._write()
         if replaced := [name for _, partial in commits for name in partial.replaces]:
             self.store.delete(replaced)
 

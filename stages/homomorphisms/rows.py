@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ class _Totals(KernelCounter[RowCounter]):
     _before: tuple[NDArray[Any], NDArray[Any]] | None = None
 
     def take(self) -> Totals:
-        counts, magnitudes = (part.copy() for part in self.kernel.totals())
+        counts, magnitudes = [part.copy() for part in self.kernel.totals()]
         before, self._before = self._before, (counts, magnitudes)
         if before is not None:
             counts, magnitudes = counts - before[0], magnitudes - before[1]
@@ -37,6 +37,11 @@ class _Totals(KernelCounter[RowCounter]):
 def _add_totals(totals: Sequence[Totals], modulus: int) -> Totals:
     counts = [sum(column) % modulus for column in zip(*(counts for counts, _ in totals), strict=True)]
     return counts, [sum(column) for column in zip(*(magnitudes for _, magnitudes in totals), strict=True)]
+
+
+@lru_cache(maxsize=256)
+def _aggregation(modulus: int) -> Aggregation[Totals, Totals]:
+    return Aggregation(_Totals.take, partial(_add_totals, modulus=modulus), lambda totals: totals)
 
 
 @dataclass(frozen=True)
@@ -90,8 +95,7 @@ class CountHomomorphisms(CountRanges):
     @property
     def aggregation(self) -> Aggregation[Totals, Totals]:
         """The sum of each product, modulo 2**64 or the modulus, and the same in floating point."""
-        modulus = self.modulus if self.modulus > WORD else 2**64
-        return Aggregation(_Totals.take, partial(_add_totals, modulus=modulus), lambda totals: totals)
+        return _aggregation(self.modulus if self.modulus > WORD else 2**64)
 
     @property
     def how(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -43,7 +43,7 @@ _LOCAL = (
     Make.LABEL,
 )  # `fill_tables` makes these, with or without lists of common neighbours
 _OF_VERTICES = (Make.MULTIPLY_VERTICES, Make.SUM_NEIGHBOURS, Make.GIVEN, Make.LABEL)
-_COPYING = (Make.HEADS, Make.TAILS, Make.REVERSE, Make.ARC_TRIANGLES)
+_COPYING = (Make.HEADS, Make.TAILS, Make.REVERSE, Make.ARC_TRIANGLES, Make.INNER, Make.CLIQUES, Make.PATHS)
 _RANGES = 32  # of a thread's rows
 _MOST_ARCS = (1 << 32) - 1  # whose places are numbers of 32 bits, in lists and of reverse arcs
 
@@ -128,9 +128,9 @@ def make_tables(
         raise WorkspaceTooLarge(size)
     memory.add(size)
     dtype = xp.float64 if modulus == FLOATING else xp.int64
-    none = xp.empty(0, xp.uint32)
+    common_indptr, none = _no_arrays(xp)
     reverse = engine.kernels.reverse_arcs(engine.device, graph) if program.needs_reverse else none
-    common_indptr, common, longest = xp.empty(0, xp.int64), none, 0
+    common, longest = none, 0
     if program.needs_lists:
         common_indptr, common, longest = common_lists(engine, graph, memory)
     new = xp.zeros if program.rows else xp.empty  # row programs skip arcs without common neighbours: 0 stays
@@ -144,9 +144,26 @@ def make_tables(
         longest,
     )
     maker = _Maker(engine, graph, program, tables, memory, given)
-    for level in levels(program):
-        maker.make(level)
+    with memory.lent(maker.copy_bytes):
+        for together, others in _makes(program):
+            maker.make(together, others)
     return tables
+
+
+@cache
+def _no_arrays(xp: Any) -> tuple[Array, Array]:
+    """Return empty arrays of places and of numbers: a device takes 5 us to make one."""
+    return xp.empty(0, xp.int64), xp.empty(0, xp.uint32)
+
+
+@lru_cache(maxsize=256)
+def _makes(program: TableProgram) -> tuple[tuple[tuple[Step, ...], tuple[Step, ...]], ...]:
+    """Return the steps of each level: those that `fill_tables` makes together, and the others."""
+    local = (*_LOCAL, *((Make.ARC_TRIANGLES,) if program.needs_lists else ()))
+    return tuple(
+        (tuple(step for step in level if step.make in local), tuple(step for step in level if step.make not in local))
+        for level in levels(program)
+    )
 
 
 def table_kernels(program: TableProgram) -> list[Callable[..., Any] | Call]:
@@ -208,6 +225,13 @@ def common_lists(engine: Engine, graph: GraphArrays, memory: TableMemory) -> tup
         return engine.kernels.common_neighbours(engine.device, graph, memory.add)
 
 
+@lru_cache(maxsize=256)
+def _copied(program: TableProgram) -> tuple[bool, bool]:
+    """Return whether entries of a table over arcs, and labels of vertices, are copied before they are in tables."""
+    makes = {step.make for step in program.steps}
+    return not makes.isdisjoint(_COPYING), Make.LABEL in makes
+
+
 class _Maker:
     """Makes one level of tables after the other.
 
@@ -233,25 +257,18 @@ class _Maker:
         self._engine, self._graph, self._program, self._tables = engine, graph, program, tables
         self._memory, self._given = memory, given
 
-    def make(self, level: tuple[Step, ...]) -> None:
-        """Make the tables of a level, those of `fill_tables` together."""
-        local = tuple(filter(self._is_local, level))
-        if local:
-            with self._memory.lent(max(map(self._copy_bytes, local))):
-                self._engine.kernels.fill_tables(self._engine.device, self._graph, self._tables, local)
-        for step in level:
-            if step not in local:
-                self._make(step)
-
-    def _copy_bytes(self, step: Step) -> int:
+    @property
+    def copy_bytes(self) -> int:
         """Return the bytes that the entries of a table may take before they are in it."""
-        if step.make in _COPYING:
-            return _COPY_BYTES * self._graph.num_arcs
-        return self._graph.num_vertices if step.make == Make.LABEL else 0
+        copies, labels = _copied(self._program)
+        return _COPY_BYTES * self._graph.num_arcs if copies else self._graph.num_vertices if labels else 0
 
-    def _is_local(self, step: Step) -> bool:
-        listed = step.make == Make.ARC_TRIANGLES and self._program.needs_lists
-        return listed or step.make in _LOCAL
+    def make(self, together: tuple[Step, ...], others: tuple[Step, ...]) -> None:
+        """Make the tables of a level."""
+        if together:
+            self._engine.kernels.fill_tables(self._engine.device, self._graph, self._tables, together)
+        for step in others:
+            self._make(step)
 
     def _make(self, step: Step) -> None:
         if step.make in _ROW_STEPS:
@@ -260,8 +277,7 @@ class _Maker:
         elif step.make == Make.GIVEN:
             self._tables.vertices[step.target] = self._given[step.sources[0]]
         else:
-            with self._memory.lent(_COPY_BYTES * self._graph.num_arcs):
-                self._count(step)
+            self._count(step)
 
     def _count(self, step: Step) -> None:
         """Make a table over arcs by a kernel that counts in 64 bits."""

@@ -106,14 +106,12 @@ class Resources:
     ) -> None:
         self.host, self.disk, self.spill = host, disk, spill
         self.device, self.options = device, options
-        self._engine, self._note = engine, note
+        self._given, self._note = engine, note
 
-    @property
+    @cached_property
     def engine(self) -> Engine:
         """The engine that computes."""
-        if self._engine is None:
-            self._engine = select_engine("cpu")
-        return self._engine
+        return select_engine("cpu") if self._given is None else self._given
 
     @cached_property
     def work(self) -> MemoryBudget:
@@ -190,7 +188,7 @@ class Resources:
 
     def with_host(self, host: MemoryBudget) -> Resources:
         """Return the same resources with another budget of the host's memory, such as a part that is reserved."""
-        return Resources(host, self.disk, self.spill, engine=self._engine, device=self.device, options=self.options)
+        return Resources(host, self.disk, self.spill, engine=self._given, device=self.device, options=self.options)
 
     def __enter__(self) -> Resources:
         return self

@@ -114,7 +114,7 @@ def access_of(graph: GraphArrays, resources: Resources, wanted: Wanted) -> Acces
 
 
 def _whole(graph: GraphArrays) -> int:
-    size: int = graph.indices.nbytes + sum(getattr(graph, name).nbytes for name in graph.vertex_arrays)
+    size: int = graph.indices.nbytes + sum([getattr(graph, name).nbytes for name in graph.vertex_arrays])
     return size
 
 

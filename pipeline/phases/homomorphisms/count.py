@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -66,8 +66,7 @@ class Tables(Derivation[Reserved[TabledGraph]]):
                 raise NotEnoughMemory("tables of arcs are for a graph that the device holds whole")
             memory = opened.enter_context(TableMemory(env.resources.work, on_device=env.resources.on_device))
             tables = make_tables(env.engine, graph, self.program, self.modulus, memory, given)
-            tabled = TabledGraph(**{one.name: getattr(graph, one.name) for one in fields(graph)}, tables=tables)
-            return Reserved(tabled, memory.kept())
+            return Reserved(TabledGraph.of(graph, tables=tables), memory.kept())
 
 
 @dataclass(frozen=True)
