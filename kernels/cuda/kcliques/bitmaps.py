@@ -34,9 +34,13 @@ _AHEAD_SHARE, _AHEAD_TO = 3 / 4, 5
 _ROOTED_PARTS = Parts(384, 1 << 24, 16)
 
 
-@cache
 def clique_header(k: int) -> str:
     """Write the ``generated.cuh`` that ``bitmaps.cu`` includes."""
+    return _header(k, _parts(k))
+
+
+@cache
+def _header(k: int, parts: Parts) -> str:
     return constants(
         {
             "kCliqueSize": k,
@@ -47,7 +51,7 @@ def clique_header(k: int) -> str:
             "kOf": OF,
             "kControlWords": _control_words(k),
         }
-        | _parts(k).constants()
+        | parts.constants()
     )
 
 
