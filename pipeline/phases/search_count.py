@@ -94,11 +94,10 @@ class SearchCount(Phase):
     def open(self, env: Environment) -> Iterator[MakeWorker]:
         """Reserve the workers' tables."""
         share = self._share(env)
-        stages = self.plan.stages
-        if self._fused(share.graph):  # one kernel walks through all levels behind the source
-            stages = (CountEdges(self.plan.edge_source, self.plan.fused_count),)
+        fused = self._fused(share.graph)  # one kernel walks through all levels behind the source
+        stages = (CountEdges(self.plan.edge_source, self.plan.fused_count),) if fused else self.plan.stages
         limit = RowLimit(self.limit)
-        with share.memory.reserved(env, self.tasks(env)):
+        with share.memory.reserved(env, share.tasks(pieces_of(env, self.plan.cost))):
             yield lambda: _CountWorker(share, stages, limit)
 
     def _fused(self, graph: GraphArrays) -> bool:

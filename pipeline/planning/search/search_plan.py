@@ -129,7 +129,7 @@ class MatchPlan:
             return self.edge_source, *verified
         return Extend(depth, self._called(self.order[depth]), levels[depth].candidates, self._sets(depth)), *verified
 
-    @property
+    @cached_property
     def edge_source(self) -> EdgeSource:
         """The first stage."""
         from longwall.stages.source import EdgeSource
