@@ -33,7 +33,7 @@ _PATTERNS = {
     "path of 4": "path-4",
     "path of 5": "path-5",
     "path of 6": "path-6",
-    "4-clique": "clique-4",
+    **{f"{k}-clique": f"clique-{k}" for k in (4, 6, 8)},
     "house": "house",
     **{f"T-DFS {name}": TDFS[name] for name in ("P3", "P4", "P5", "P6")},
 }
