@@ -22,7 +22,7 @@ Array = Any  # a CuPy array
 
 _BLOCKS = 8  # per multiprocessor: as many such threads as it holds
 _SHARED_WITHOUT_ASKING = 48 << 10
-_PAGE_BYTES = 4 << 10
+_PAGE_BYTES = 16 << 10
 _ZERO_WORDS = 64  # of a page, the least that a pool gives; a count takes a few
 _NOT_READY = 600  # cudaErrorNotReady
 _BRIEF_SECONDS, _LOOKS = 1e-3, 64  # of a wait in which a thread looks without pause; then a pause is a part of the wait

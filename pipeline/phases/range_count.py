@@ -178,9 +178,9 @@ class RangeCount(RangePhase):
         """See `Phase`."""
         if isinstance(env.graph, StoredGraph):
             return False
-        if not self.count.estimated:
-            return self.count.heeds_signals and env.resources.on_device
-        return is_brief(env, max(self.cost, env.graph.stats.sum_degree_squared))
+        if self.count.heeds_signals and env.resources.on_device:
+            return True
+        return self.count.estimated and is_brief(env, max(self.cost, env.graph.stats.sum_degree_squared))
 
     @property
     def aggregation(self) -> Aggregation[Any, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cuda.device import WARP, Device, fetch_sum, units_that_fit
+from longwall.kernels.cuda.device import WARP, Device, fetch, units_that_fit
 from longwall.kernels.cuda.kcliques.heavy_tasks import LIGHT, SMALL_PARTS, WARPS, heavy_tasks
 from longwall.kernels.cuda.runtime.compile import constants
 from longwall.kernels.cuda.runtime.constants import (
@@ -18,6 +18,7 @@ from longwall.kernels.cuda.runtime.constants import (
 )
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.cuda.runtime.sources import Source, compiles
+from longwall.kernels.exact_numbers import two_words
 from longwall.kernels.interface.engine import EngineLost, WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.kcliques import leaf_shape, leaf_weights, weight_bytes
@@ -29,6 +30,7 @@ _STATE_BYTES = 8 * NARROW + 28 * PIVOT_LEVELS + 4 * NARROW + 4 * TABLE_QUEUE  # 
 _SHARED_LEAVES = SHARED_HELD * SHARED_PIVOTS
 _THREADS, _BLOCKS = 512, 2  # of a block, and blocks per multiprocessor
 _PARTS = SMALL_PARTS._replace(least=_THREADS // WARP)  # each warp searches rows of its own
+_SINGLES = 2  # words of the number of leaves that are counted one by one
 _LARGEST_SIGNED = (1 << 63) - 1
 
 
@@ -75,10 +77,9 @@ class _Search:
         wanted = device.multiprocessors * _BLOCKS
         self._blocks = units_that_fit(wanted, self._store_words * 4, memory - results)
         self._store = xp.empty(self._blocks * self._store_words, xp.uint32)
-        self._cells = xp.zeros(shape[0] * shape[1], np.int64)
-        self._singles = xp.zeros(2, xp.uint64)
-        self._counts = xp.zeros((max(limbs, 1), graph.num_vertices if limbs else 1), np.int64)
-        self._weights = xp.asarray(leaf_weights(k, most, limbs) if limbs else np.zeros(1, np.uint64))
+        self._sums = xp.zeros(_SINGLES + shape[0] * shape[1], np.uint64)  # leaves one by one, then those of a kind
+        self._counts = xp.zeros((limbs, graph.num_vertices), np.int64) if limbs else None
+        self._weights = xp.asarray(leaf_weights(k, most, limbs)) if limbs else None
 
     def add(self, first: int, last: int) -> None:
         """Add what belongs to the arcs `first` to `last` - 1."""
@@ -93,21 +94,21 @@ class _Search:
         """Launch the kernels, and do not wait for them."""
         self._start(first, last, self._work(first, last))
 
-    def _work(self, first: int, last: int) -> tuple[Array, Array]:
-        state = self._device.xp.zeros((3, 1), self._device.xp.uint32)
-        tasks = heavy_tasks(self._device, self._graph, (first, last), self._heavy_from, _PARTS, state[0])
-        return tasks, state
+    def _work(self, first: int, last: int) -> tuple[Array, tuple[Any, Any, Any]]:
+        device = self._device
+        counters = device.counter(), device.counter(), device.counter()
+        return heavy_tasks(device, self._graph, (first, last), self._heavy_from, _PARTS, counters[0]), counters
 
-    def _start(self, first: int, last: int, work: tuple[Array, Array]) -> None:
+    def _start(self, first: int, last: int, work: tuple[Array, tuple[Any, Any, Any]]) -> None:
         device, graph = self._device, self._graph
         tasks, (num_tasks, heavy_task, light_root) = work
         arrays = (*graph.rows, places_of(graph), graph.num_vertices)
-        out = (self._cells, self._shape[1], self._counts, self._weights)
+        out = (self._sums.data + 8 * _SINGLES, self._shape[1], self._counts, self._weights)
         stores = (self._table_words, self._store, self._store_words, self._own_words, self._width, self._levels)
         device.launch(
             "kcliques/leaves.cu",
             "count_light",
-            (*arrays, first, last, self._k, *out, light_root, device.stop_flag, self._singles),
+            (*arrays, first, last, self._k, *out, light_root, device.stop_flag, self._sums),
             blocks=device.multiprocessors * 3,
             threads=WARPS * WARP,
             shared=self._light_shared,
@@ -127,7 +128,7 @@ class _Search:
                 *out,
                 heavy_task,
                 device.stop_flag,
-                self._singles,
+                self._sums,
             ),
             blocks=min(self._blocks, len(tasks)),
             threads=_THREADS,
@@ -142,14 +143,14 @@ class CudaCliqueLeaves(_Search):
 
     def __init__(self, device: Device, graph: GraphArrays, k: int, memory: int):
         super().__init__(device, graph, k, 0, memory)
-        self.workspace_bytes = self._cells.nbytes
+        self.workspace_bytes = self._sums.nbytes
 
     def take(self) -> NDArray[np.int64]:
         """Leaves since the last call."""
-        singles = fetch_sum(self._singles)
-        leaves: NDArray[np.int64] = self._cells.get().reshape(self._shape)
-        self._cells.fill(0)
-        self._singles.fill(0)
+        host = fetch(self._sums)
+        self._sums.data.memset_async(0, self._sums.nbytes)
+        singles = two_words(*host[:_SINGLES].tolist())
+        leaves: NDArray[np.int64] = host[_SINGLES:].view(np.int64).reshape(self._shape)
         if singles > _LARGEST_SIGNED - int(leaves[-1, 0]):
             leaves = leaves.astype(object)
         leaves[self._k, 0] += singles
