@@ -72,7 +72,7 @@ def test_rows_are_those_of_the_host(
 
 
 def rows_of(env: Any, loaded: Any, graph: Graph, layout: LabelLayout) -> Any:
-    roles, kept = roles_of(graph, layout), kept_edges(graph, layout)
+    roles, kept = roles_of(graph, layout), kept_edges(layout, graph.edge_labels is not None)
     make = env.engine.kernels.rows_by_label
     return make(env.engine.device, loaded, roles, kept, sliced=layout.sliced, new_array=new_array)
 

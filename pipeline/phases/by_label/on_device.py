@@ -83,7 +83,7 @@ def lay_out_on_device(env: Environment, layout: LabelLayout) -> MadeOnDevice | N
                 resources.engine.device,
                 whole,
                 roles_of(graph, layout),
-                kept_edges(graph, layout),
+                kept_edges(layout, labelled=False),
                 sliced=layout.sliced,
                 new_array=maker,
             )

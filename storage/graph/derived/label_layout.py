@@ -87,7 +87,7 @@ def lay_out(graph: Graph, layout: LabelLayout, host: MemoryBudget, new_array: Ne
     stats = graph.stats
     labels = np.zeros(1, np.int32) if graph.labels is None else graph.labels
     arrays = GraphArrays(graph.indptr, graph.indices, graph.split, labels, stats.max_degree, stats.max_out_degree)
-    roles, kept = roles_of(graph, layout), kept_edges(graph, layout)
+    roles, kept = roles_of(graph, layout), kept_edges(layout, graph.edge_labels is not None)
     try:
         made = rows_by_label(
             CpuDevice(core_count()),
@@ -148,13 +148,9 @@ def _roles(roles: tuple[int, ...], counts: tuple[int, ...], num_vertices: int) -
     return Roles(np.array(distinct, np.int32), *(np.array(some, np.int64) for some in numbers))
 
 
-def kept_edges(graph: Graph, layout: LabelLayout) -> KeptEdges:
-    """Return the edges of a layout as kernels look them up."""
-    return _kept_edges(layout, graph.edge_labels is not None)
-
-
 @lru_cache(maxsize=64)
-def _kept_edges(layout: LabelLayout, labelled: bool) -> KeptEdges:
+def kept_edges(layout: LabelLayout, labelled: bool) -> KeptEdges:
+    """Return the edges of a layout as kernels look them up; `labelled`: those of the data graph have labels."""
     labels = sorted({label for _, _, label in layout.edges} - {ANY}) if labelled else []
     allowed = np.zeros((len(layout.roles), len(layout.roles), len(labels) + 1), np.int8)
     for first, second, label in layout.edges:
