@@ -166,6 +166,20 @@ def parse_pattern(text: str, labels: Sequence[int] | None = None) -> Pattern:
         When the text is none of these or the pattern cannot be searched for.
     """
     text = text.strip()
+    if is_pattern_file(text):
+        from longwall.pipeline.patterns.pattern_files import read_pattern
+
+        require_path("pattern", text, "a .graph or .graphml file")
+        return read_pattern(user_path(text), labels)
+    return _plain(text) if labels is None else _read(text, labels)
+
+
+@lru_cache(maxsize=256)  # a call parses the text of its pattern several times, in 0.1 ms each
+def _plain(text: str) -> Pattern:
+    return _read(text, None)
+
+
+def _read(text: str, labels: Sequence[int] | None) -> Pattern:
     if text in _FIXED:
         return make_pattern(_FIXED[text], labels, name=text)
     family = _FAMILY.fullmatch(text)
@@ -180,11 +194,6 @@ def parse_pattern(text: str, labels: Sequence[int] | None = None) -> Pattern:
     if _EDGE_LIST.fullmatch(text):
         pairs = [part.split("-") for part in text.split(",")]
         return make_pattern([(int(u), int(v)) for u, v in pairs], labels, name=text)
-    if is_pattern_file(text):
-        from longwall.pipeline.patterns.pattern_files import read_pattern
-
-        require_path("pattern", text, "a .graph or .graphml file")
-        return read_pattern(user_path(text), labels)
     if is_pattern_text(text):
         return _labelled(parse_pattern_text(text), labels)
     if re.search(r"->|<-|[→←]", text):
