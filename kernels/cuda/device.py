@@ -142,9 +142,9 @@ class Device:
         """Where kernels add a count and its floating-point twin: uint64[2], zeros."""
         return self.xp.ndarray((2,), np.uint64, self._zeros.take(2))
 
-    def counter(self) -> Any:
-        """Return a zeroed word of 64 bits for one launch, as a pointer that kernels take: 8 us less than an array."""
-        return self._zeros.take(1)
+    def counters(self, number: int = 1) -> Any:
+        """Return zeroed words of 64 bits for one launch, as a pointer that kernels take: 8 us less than an array."""
+        return self._zeros.take(number)
 
 
 def exact(result: Array) -> int:

@@ -57,7 +57,7 @@ class BlockCounter:
             device.launch(
                 self._source,
                 self._function,
-                (*self._given, first, last, *self._workspace, device.counter(), device.stop_flag, result),
+                (*self._given, first, last, *self._workspace, device.counters(), device.stop_flag, result),
                 blocks=min(self._blocks, last - first),
                 threads=self._threads,
                 shared=self._shared,

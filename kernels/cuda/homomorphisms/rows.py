@@ -216,7 +216,7 @@ class CudaRowCounter:
         dense = (tables.arcs, graph.num_arcs) if arcs else (tables.vertices, graph.num_vertices)
         vectors = (self._local, self._longest, self._far, self._far_narrow, self._length, self._window)
         reached = (self._reached, self._bitmaps, self._bitmap_words)
-        out = (device.counter(), device.stop_flag, self._totals, self._estimates)
+        out = (device.counters(), device.stop_flag, self._totals, self._estimates)
         rows = (*self._arrays(), *passes, graph.indptr, graph.num_vertices, first, last)
         device.launch(
             "homomorphisms/rows.cu",

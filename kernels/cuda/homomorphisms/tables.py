@@ -117,7 +117,7 @@ def paths_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int) -
     store = n if window < n else 0
     blocks = units_that_fit(device.multiprocessors * max(together, 1), 4 * store, memory)
     store_words = xp.zeros(blocks * store, xp.uint32) if store else None
-    work = (window, _MANY_WEDGES, store_words, device.counter(), device.stop_flag, out)
+    work = (window, _MANY_WEDGES, store_words, device.counters(), device.stop_flag, out)
     device.launch(
         "homomorphisms/five_cycles.cu",
         "cycles_of_arcs",
@@ -144,7 +144,7 @@ def cliques_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int)
     work = (
         xp.empty(max(blocks * store_words, 1), xp.uint32),
         store_words,
-        device.counter(),
+        device.counters(),
         device.stop_flag,
         out,
     )

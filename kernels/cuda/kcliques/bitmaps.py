@@ -164,7 +164,8 @@ class CudaCliqueCounter:
     def _start(self, first: int, last: int, tables: Tables, result: Array) -> None:
         """Launch them, with tables that were made before, if there are some; they add to the result."""
         device, graph = self._device, self._graph
-        light_root, heavy_task, num_tasks = device.counter(), device.counter(), device.counter()
+        light_root = device.counters(3)
+        heavy_task, num_tasks = light_root + 8, light_root + 16
         arrays = (*graph.rows, places_of(graph), *tables)
         # Light vertices first: the blocks of heavy ones end one by one, and blocks of another worker can follow them.
         device.launch(

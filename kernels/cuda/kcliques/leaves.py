@@ -78,7 +78,7 @@ class _Search:
         self._blocks = units_that_fit(wanted, self._store_words * 4, memory - results)
         self._store = xp.empty(self._blocks * self._store_words, xp.uint32)
         self._sums = xp.zeros(_SINGLES + shape[0] * shape[1], np.uint64)  # leaves one by one, then those of a kind
-        self._counts = xp.zeros((limbs, graph.num_vertices), np.int64) if limbs else None
+        self._counts: Any = xp.zeros((limbs, graph.num_vertices), np.int64) if limbs else None
         self._weights = xp.asarray(leaf_weights(k, most, limbs)) if limbs else None
 
     def add(self, first: int, last: int) -> None:
@@ -96,8 +96,9 @@ class _Search:
 
     def _work(self, first: int, last: int) -> tuple[Array, tuple[Any, Any, Any]]:
         device = self._device
-        counters = device.counter(), device.counter(), device.counter()
-        return heavy_tasks(device, self._graph, (first, last), self._heavy_from, _PARTS, counters[0]), counters
+        num_tasks = device.counters(3)
+        counters = num_tasks, num_tasks + 8, num_tasks + 16
+        return heavy_tasks(device, self._graph, (first, last), self._heavy_from, _PARTS, num_tasks), counters
 
     def _start(self, first: int, last: int, work: tuple[Array, tuple[Any, Any, Any]]) -> None:
         device, graph = self._device, self._graph

@@ -27,7 +27,7 @@ def place_tables(device: Device, graph: GraphArrays, first: int, last: int, leas
 
     They are one behind the other, in no order. Vertices of fewer than `least` out-neighbours have none.
     """
-    _launch(device, "place_tables", (graph.indptr, graph.split, first, last, least, starts, device.counter()))
+    _launch(device, "place_tables", (graph.indptr, graph.split, first, last, least, starts, device.counters()))
 
 
 def _launch(device: Device, function: str, arguments: tuple[Any, ...]) -> None:

@@ -80,7 +80,7 @@ def launch_arcs(device: Device, graph: GraphArrays, function: str, words_each: i
     device.launch(
         "local_counts/arc_triangles.cu",
         function,
-        (*arrays, tasks.size, tasks.words, device.counter(), device.stop_flag, *out),
+        (*arrays, tasks.size, tasks.words, device.counters(), device.stop_flag, *out),
         blocks=tasks.blocks,
         threads=THREADS,
         shared=tasks.shared,
