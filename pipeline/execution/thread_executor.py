@@ -102,6 +102,18 @@ class ThreadExecutor:
 
 def _do_at_once(task: Task, record: PhaseRecord, env: Coordinator, make_worker: MakeWorker) -> None:
     """Do a brief task in the caller's thread, since a thread of its own and waiting for it would take 0.1 to 0.2 ms."""
+    try:
+        _do_task(task, record, env, make_worker)
+    except (InputError, RunError):
+        raise
+    except BaseException:  # of a handler of signals, say, while a kernel runs
+        env.engine.interrupt()
+        raise
+    if not record.complete:
+        raise KeyboardInterrupt  # the run was cancelled without a signal to this thread
+
+
+def _do_task(task: Task, record: PhaseRecord, env: Coordinator, make_worker: MakeWorker) -> None:
     with held_back(), user_errors(env.engine):
         worker = make_worker()
         try:
@@ -115,8 +127,6 @@ def _do_at_once(task: Task, record: PhaseRecord, env: Coordinator, make_worker: 
                 record.commit([(task.first, task.last)], worker.take_partial(), may_wait=may_wait)
         finally:
             worker.close()
-    if not record.complete:
-        raise KeyboardInterrupt  # the run was cancelled without a signal to this thread
 
 
 class _Crew(NamedTuple):

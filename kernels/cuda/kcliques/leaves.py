@@ -86,9 +86,9 @@ class _Search:
         work = self._work(first, last)  # all that is allocated: what fails before anything is added is tried again
         try:
             self._start(first, last, work)
-            self._device.synchronize()
         except Exception as error:
             raise EngineLost(f"cliques of a range were added in part: {error}") from error
+        self._device.synchronize()
 
     def start(self, first: int, last: int) -> None:
         """Launch the kernels, and do not wait for them."""

@@ -185,6 +185,32 @@ def test_a_small_graph_stays_on_the_device_beside_its_layouts(monkeypatch: pytes
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("pattern", ["clique-4", "clique-6"])
+def test_what_a_handler_raises_while_a_kernel_runs_ends_the_kernel(
+    monkeypatch: pytest.MonkeyPatch, pattern: str
+) -> None:
+    import cupy
+
+    from longwall.kernels.cuda.engine import CudaEngine
+
+    interrupted = []
+    interrupt = CudaEngine.interrupt
+    graph = longwall.graph(nx.complete_graph(9))
+    count = longwall.count(graph, pattern, engine="cuda")
+    with monkeypatch.context() as patch:
+
+        def raise_it(stream: int) -> int:
+            raise LookupError("of a handler")
+
+        patch.setattr(CudaEngine, "interrupt", lambda engine: interrupted.append(1) or interrupt(engine))
+        patch.setattr(cupy.cuda.runtime, "streamQuery", raise_it)
+        with pytest.raises(LookupError, match="of a handler"):
+            longwall.count(graph, pattern, engine="cuda")
+    assert interrupted == [1]
+    assert longwall.count(graph, pattern, engine="cuda") == count
+
+
+@pytest.mark.gpu
 def test_the_graph_on_the_device_is_not_missed_there() -> None:
     """A budget of nearly all that is free holds for the second call, too: the graph is part of it."""
     from longwall.storage.memory.resources import EngineChoice, open_resources
