@@ -136,15 +136,14 @@ def copied_later(
 def roles_of(graph: Graph, layout: LabelLayout) -> Roles:
     """Return the roles of a layout as kernels read them."""
     known = {} if graph.labels is None else graph.stats.label_counts
-    counts = tuple([known.get(label, 0) for label in dict.fromkeys(layout.roles) if label != ANY])
-    return _roles(layout.roles, counts, graph.num_vertices)
+    return _roles(layout.roles, tuple([known.get(label, 0) for label in layout.roles]), graph.num_vertices)
 
 
 @lru_cache(maxsize=64)  # Python takes 40 us for the roles and edges of a count, which may take a millisecond in all
 def _roles(roles: tuple[int, ...], counts: tuple[int, ...], num_vertices: int) -> Roles:
     distinct = [label for label in dict.fromkeys(roles) if label != ANY]
-    times = [*map(roles.count, distinct), int(ANY in roles)]
-    numbers = times, list(accumulate(times, initial=0)), [*counts, num_vertices - sum(counts)]
+    times, sizes = [*map(roles.count, distinct), int(ANY in roles)], [counts[roles.index(label)] for label in distinct]
+    numbers = times, list(accumulate(times, initial=0)), [*sizes, num_vertices - sum(sizes)]
     return Roles(np.array(distinct, np.int32), *(np.array(some, np.int64) for some in numbers))
 
 
@@ -163,9 +162,7 @@ def kept_edges(layout: LabelLayout, labelled: bool) -> KeptEdges:
 def vertex_bytes(graph: Graph, layout: LabelLayout) -> int:
     """Return the bytes that the vertices of a layout take at most while its graph is made."""
     n = graph.num_vertices
-    number = sum([graph.stats.label_counts.get(label, 0) for label in layout.roles])
-    if ANY in layout.roles:
-        number = n
+    number = n if ANY in layout.roles else sum([graph.stats.label_counts.get(label, 0) for label in layout.roles])
     return 16 * n + number * (8 * (len(layout.roles) + 1) + _VERTEX_BYTES)
 
 
