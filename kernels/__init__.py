@@ -1,12 +1,16 @@
 """Pure functions on arrays, twice: ``cpu`` (Numba) and ``cuda`` (CUDA C++, through CuPy)."""
 
-from collections.abc import Callable
+from __future__ import annotations
 
-from longwall.kernels.interface.engine import Ablation, DeviceFull, Engine, EngineUnavailable
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from longwall.kernels.interface.engine import Ablation, Engine
 
 KINDS = ("auto", "cpu", "cuda")
 
-__all__ = ["Ablation", "Engine", "EngineUnavailable", "prepare_engine", "select_engine"]
+__all__ = ["prepare_engine", "select_engine"]
 
 
 def prepare_engine(kind: str) -> None:
@@ -38,15 +42,16 @@ def select_engine(
     EngineUnavailable
         If there is no such engine, or CUDA is asked for and does not work here.
     """
+    from longwall.kernels.interface.engine import Ablation, DeviceFull, EngineUnavailable
+
     if kind not in KINDS:
         raise EngineUnavailable(f"there is no such engine; choose one of {', '.join(KINDS)}")
     if kind in ("auto", "cuda"):
+        from longwall.kernels.cuda.engine import CudaEngine  # another thread may open the device meanwhile
         from longwall.kernels.cuda.runtime.open_device import open_device
 
         try:
             open_device()
-            from longwall.kernels.cuda.engine import CudaEngine
-
             return CudaEngine(ablation or Ablation())
         except EngineUnavailable as reason:
             if kind == "cuda":

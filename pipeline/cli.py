@@ -340,7 +340,7 @@ def ingest(
     with _reporting():
         from longwall.pipeline.progress.observers import choose_observer
         from longwall.storage.ingest.ingest import ingest as ingest_file
-        from longwall.storage.ingest.tables.columns import TableOptions
+        from longwall.storage.ingest.tables.table_options import TableOptions
 
         store = user_path(store)
         _check_choice("--ids", ids, IDS)

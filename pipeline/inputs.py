@@ -53,7 +53,7 @@ def open_resources(spec: RunSpec, *, processes: int = 1, per_device: int = 1) ->
     InputError
         If this machine does not have the engine, or far fewer cores than threads are wanted.
     """
-    from longwall.kernels import Ablation
+    from longwall.kernels.interface.engine import Ablation
     from longwall.pipeline.functions.kept_engine import release_engine
     from longwall.storage.memory import resources
     from longwall.storage.system.concurrency import core_count, most_threads
@@ -69,6 +69,7 @@ def open_resources(spec: RunSpec, *, processes: int = 1, per_device: int = 1) ->
     ablation = Ablation(
         two_pass="two-pass" in plain, grouped="ungrouped" not in plain, page_order="unordered" not in plain
     )
+    _import_readers()
     return resources.open_resources(
         host=memory.host,
         disk=memory.disk,
@@ -78,6 +79,15 @@ def open_resources(spec: RunSpec, *, processes: int = 1, per_device: int = 1) ->
         processes=processes,
         per_device=per_device,
     )
+
+
+def _import_readers() -> None:
+    """Import what reads a graph: another thread may open the device meanwhile, for which this one waits next."""
+    import longwall.storage.ingest.ingest
+    import longwall.storage.pages.placement  # noqa: F401
+    from longwall.kernels.jit.machine_code import import_linker
+
+    import_linker()
 
 
 def require_packages(spec: RunSpec) -> None:
@@ -167,7 +177,6 @@ def read_graph(
 def _read_or_stream(
     spec: RunSpec, observer: Observer, resources: Resources, adjacency: NewAdjacency | None, streaming: Streaming
 ) -> Graph:
-    from longwall.pipeline.execution.device_graph import NEED_LESS
     from longwall.storage.graph.graph_store import GraphTooLarge, open_store
     from longwall.storage.mapping.mapped_arrays import MappedArrays
     from longwall.storage.memory.reservations import BudgetExceeded
@@ -188,6 +197,8 @@ def _read_or_stream(
             try:
                 return open_store(error.path, resources.host, ahead=ahead, files=files)
             except (GraphTooLarge, BudgetExceeded) as larger:
+                from longwall.pipeline.execution.device_graph import NEED_LESS
+
                 needs_least = spec.workload.kind in _NEEDS_LEAST and spec.workload.output == "count"
                 advice = "" if needs_least else f"; {NEED_LESS}"
                 raise InputError(f"{larger}{advice}") from None
@@ -238,7 +249,7 @@ def _read_graph(
         resources.host.reserve(spec.graph.given.nbytes, "the graph")  # the caller's, while the run lasts
         return spec.graph.given
     from longwall.storage.ingest.ingest import load_graph
-    from longwall.storage.ingest.tables.columns import TableOptions
+    from longwall.storage.ingest.tables.table_options import TableOptions
 
     assert spec.graph.source is not None
     ahead = copier_ahead(resources, spec.memory.access)
@@ -389,7 +400,7 @@ def open_graph(
     ['ann', 'bob', 'cleo']
     """
     from longwall.storage.ingest.ingest import load_graph
-    from longwall.storage.ingest.tables.columns import TableOptions
+    from longwall.storage.ingest.tables.table_options import TableOptions
 
     in_memory = "longwall.graph takes edges that are in memory"
     for one in path if isinstance(path, list | tuple) and path else (path,):

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from longwall.kernels import Engine
+    from longwall.kernels.interface.engine import Engine
     from longwall.pipeline.config import RunSpec
     from longwall.pipeline.execution.coordinator import Coordinator
     from longwall.pipeline.execution.second_engine import SecondEngine

@@ -37,7 +37,8 @@ PACKAGES = (
 )  # fmt: skip
 STEPS = {
     "longwall.pipeline.config.load": ("load_config",),
-    "longwall.kernels.cuda.runtime.open_device": ("_wake_driver", "open_device"),
+    "longwall.kernels.driver": ("wake_driver",),
+    "longwall.kernels.cuda.runtime.open_device": ("open_device",),
     "longwall.kernels.cuda.runtime.compile": ("_module",),
     "longwall.kernels.jit.machine_code": ("load",),
     "longwall.pipeline.cluster.connect": ("reach", "_scheduler", "ComingCluster.share", "ComingCluster.wait"),

@@ -1,9 +1,11 @@
 """The CPU engine: Numba kernels over NumPy arrays, which release the GIL."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +14,11 @@ from longwall.kernels import cpu
 from longwall.kernels.cpu.device import CpuDevice
 from longwall.kernels.interface.engine import Call, CopiesAhead, host_faults
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, Access, GraphArrays
-from longwall.kernels.interface.kernels import Kernels
-from longwall.kernels.interface.pages import PageFrames
 from longwall.kernels.jit.compile import watch_compilation
+
+if TYPE_CHECKING:
+    from longwall.kernels.interface.kernels import Kernels
+    from longwall.kernels.interface.pages import PageFrames
 
 _TASKS_PER_WORKER = 128
 

@@ -1,10 +1,12 @@
 """The CUDA engine: kernels of CUDA C++ over device arrays."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +36,9 @@ from longwall.kernels.interface.engine import (
     EngineLost,
 )
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, Access, GraphArrays
-from longwall.kernels.interface.kernels import Kernels
+
+if TYPE_CHECKING:
+    from longwall.kernels.interface.kernels import Kernels
 
 _ROOTS_PER_TASK_LOG2 = 21
 

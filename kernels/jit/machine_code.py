@@ -124,7 +124,7 @@ def undefined_symbols(code: bytes) -> list[str]:
 def _linked(facts: dict[str, Any], code: bytes, function: Callable[..., Any]) -> Callable[..., Any]:
     """Link an object in an engine of its own, and wrap it as Numba does."""
     functions, engine = _extension("_dynfunc"), _engine()
-    engine.add_object_file(_llvm().ObjectFileRef.from_data(code))
+    engine.add_object_file(import_linker().ObjectFileRef.from_data(code))
     engine.finalize_object()
     module = sys.modules[function.__module__]
     environment = functions.Environment(vars(module))
@@ -140,7 +140,7 @@ def _linked(facts: dict[str, Any], code: bytes, function: Callable[..., Any]) ->
 
 def _provide(symbols: Sequence[str]) -> bool:
     """Let the linker know the symbols that a kernel needs. Return whether it knows all, without which it would exit."""
-    llvm, known = _llvm(), _symbols()
+    llvm, known = import_linker(), _symbols()
     _symbols_of_the_process()
     for name in symbols:
         if name in known:
@@ -165,7 +165,7 @@ def _symbols() -> dict[str, int]:
 
 def _engine() -> Any:
     """Make a linker and loader."""
-    llvm = _llvm()
+    llvm = import_linker()
     target = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(jit=True)
     return llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
 
@@ -177,7 +177,8 @@ def _symbols_of_the_process() -> Any:
 
 
 @cache
-def _llvm() -> Any:
+def import_linker() -> Any:
+    """Return LLVM's linker, which takes as long to import as many kernels to load."""
     llvm = import_module("llvmlite.binding")
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -215,7 +216,7 @@ def _machine() -> str | None:
         return None
     try:
         version = sha256((folder / "_version.py").read_bytes()).hexdigest()
-        llvm = _llvm()
+        llvm = import_linker()
         features = llvm.get_host_cpu_features().flatten()
         return f"{version} {sys.version} {llvm.get_process_triple()} {llvm.get_host_cpu_name()} {features}"
     except (OSError, RuntimeError, ImportError):

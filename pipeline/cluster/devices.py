@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from longwall.kernels import EngineUnavailable, prepare_engine
+from longwall.kernels import prepare_engine
+from longwall.kernels.interface.engine import EngineUnavailable
 from longwall.pipeline.config import RunSpec, SchedulerSection
 from longwall.storage.errors import InputError
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from longwall.kernels import Engine
+    from longwall.kernels.interface.engine import Engine
     from longwall.kernels.interface.graph_arrays import GraphArrays
     from longwall.pipeline.execution.rows.row_stream import RowStream
     from longwall.pipeline.run_store.run_files import RunFiles

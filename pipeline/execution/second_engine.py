@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from longwall.kernels import Engine
+    from longwall.kernels.interface.engine import Engine
     from longwall.pipeline.execution.coordinator import Coordinator
     from longwall.pipeline.execution.environment import Environment
 

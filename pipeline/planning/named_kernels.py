@@ -14,7 +14,6 @@ from longwall.kernels.interface.engine import Call, call
 from longwall.kernels.jit.compile import Kernel
 from longwall.kernels.jit.compile_pool import kernels_called_by
 from longwall.pipeline.patterns.pattern import Pattern
-from longwall.pipeline.planning.plan import Choice
 
 if TYPE_CHECKING:
     from longwall.kernels.interface.kernels import Kernels
@@ -38,7 +37,7 @@ _DRAWING = {"rmat": "kernels.host.philox", "barabasi-albert": "storage.generator
 def kernels_of_source(spec: RunSpec) -> list[Any]:
     """Return the kernels that read edges from a text, or draw them, and make a graph with its labels."""
     from longwall.storage.arrays.xxh64 import hash_segments
-    from longwall.storage.ingest.ingest import detect_format
+    from longwall.storage.ingest.formats import detect_format
 
     if (generator := spec.graph.generator) is not None:
         first = _DRAWING.get(generator["kind"])
@@ -86,6 +85,8 @@ def _call(named: Any) -> Call:
 
 def _named(thing: Any) -> Iterator[Any]:
     """Yield kernels, and functions of `Kernels`, that a part of a plan and its own parts name."""
+    from longwall.pipeline.planning.plan import Choice  # the plan's own module: it is not imported for a source
+
     parts: Iterable[Any] = ()
     if isinstance(thing, Choice):  # of the plans for a query the others are tried if that one fails
         parts = (*(plan for plan in thing.plans if plan.tried), thing.best)

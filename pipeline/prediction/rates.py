@@ -19,7 +19,7 @@ from longwall.storage.errors import InputError
 from longwall.storage.system.concurrency import core_count
 
 if TYPE_CHECKING:
-    from longwall.kernels import Engine
+    from longwall.kernels.interface.engine import Engine
 
 _BLOCK, _BLOCKS, _MOST_SECONDS = 4 << 20, 32, 1.0  # of the file that measures a disk
 _COPY_BYTES, _LINK_BYTES = 1 << 26, 1 << 28

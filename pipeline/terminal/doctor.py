@@ -97,7 +97,8 @@ def _disk(folder: Path) -> str:
 
 def _rates(folder: Path) -> str:
     """Measure this machine for predictions of ``longwall explain``, and keep the rates."""
-    from longwall.kernels import EngineUnavailable, select_engine
+    from longwall.kernels import select_engine
+    from longwall.kernels.interface.engine import EngineUnavailable
     from longwall.pipeline.prediction.rates import own_rates
 
     found = []

@@ -8,8 +8,8 @@ from pathlib import Path, PurePath
 
 from longwall.storage.errors import InputError
 from longwall.storage.graph.store_header import is_store
-from longwall.storage.ingest.readers.tu_data_set import entries_in
 from longwall.storage.ingest.text.input_file import input_errors
+from longwall.storage.ingest.text.tu_files import entries_in
 
 Source = str | Path | Sequence[str | Path]
 """A file, a graph store, a folder, a pattern of names, the URL of one of these; or a list of them."""

@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from longwall.kernels import Ablation, Engine, EngineUnavailable, select_engine
+from longwall.kernels import select_engine
+from longwall.kernels.interface.engine import Ablation, Engine, EngineUnavailable
 from longwall.storage.errors import InputError
 from longwall.storage.memory.machine_budget import default_disk_bytes, default_host_bytes
 from longwall.storage.memory.reservations import MemoryBudget

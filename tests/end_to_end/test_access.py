@@ -81,8 +81,8 @@ def miner(tmp_path_factory: pytest.TempPathFactory) -> Miner:
 def test_the_answer_does_not_depend_on_access_or_budget(
     miner: Miner, workload: str, access: str, share: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from longwall.kernels import EngineUnavailable
     from longwall.kernels.cuda.runtime.open_device import open_device
+    from longwall.kernels.interface.engine import EngineUnavailable
 
     try:
         open_device()
@@ -125,9 +125,9 @@ def test_the_answer_does_not_depend_on_access_or_budget(
 def test_copies_have_what_counting_leaves_of_the_device(
     miner: Miner, workload: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from longwall.kernels import EngineUnavailable
     from longwall.kernels.cuda.engine import CudaEngine
     from longwall.kernels.cuda.runtime.memory import DeviceMemory
+    from longwall.kernels.interface.engine import EngineUnavailable
     from longwall.storage.pages.paged_graph import GraphPages
 
     try:
@@ -169,9 +169,8 @@ def test_copies_have_what_counting_leaves_of_the_device(
 def test_ranges_are_counted_where_no_prediction_of_the_pages_is_possible(
     miner: Miner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from longwall.kernels import EngineUnavailable
     from longwall.kernels.cuda.runtime.open_device import open_device
-    from longwall.kernels.interface.engine import ShortOfMemory
+    from longwall.kernels.interface.engine import EngineUnavailable, ShortOfMemory
 
     try:
         open_device()

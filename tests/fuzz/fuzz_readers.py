@@ -31,8 +31,9 @@ from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.ingest import load_graph
 from longwall.storage.ingest.readers.edge_stream import EdgeStream, FileRequest
-from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest, TableOptions
+from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest
 from longwall.storage.ingest.tables.edge_list import LabelList, open_edge_list
+from longwall.storage.ingest.tables.table_options import TableOptions
 from longwall.storage.ingest.text import text_file
 from longwall.storage.memory.spill_folder import SpillFolder
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from longwall.kernels import EngineUnavailable, prepare_engine
+from longwall.kernels import driver, prepare_engine
 from longwall.kernels.cuda.runtime import open_device as device
-from longwall.kernels.interface.engine import DeviceFull
+from longwall.kernels.interface.engine import DeviceFull, EngineUnavailable
 
 
 @pytest.fixture
@@ -28,8 +28,8 @@ def opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
         raise EngineUnavailable("there is none")
 
     monkeypatch.setattr(device, "open_device", open_device)
-    monkeypatch.setattr(device, "find_spec", lambda name: name)
-    monkeypatch.setattr(device, "_DRIVER", tmp_path / "driver")
+    monkeypatch.setattr(driver, "find_spec", lambda name: name)
+    monkeypatch.setattr(driver, "_DRIVER", tmp_path / "driver")
     monkeypatch.setattr(device, "prepare_device", device.prepare_device.__wrapped__)
     return found
 
@@ -42,16 +42,16 @@ def prepare(kind: str) -> None:
 
 
 def test_a_device_is_opened_by_a_thread_of_its_own(opened: list[str]) -> None:
-    device._DRIVER.touch()
+    driver._DRIVER.touch()
     prepare("auto")
     assert opened == ["prepare-device"]
 
 
 def test_nothing_is_opened_for_the_cpu_or_without_a_driver(opened: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     prepare("cuda")
-    device._DRIVER.touch()
+    driver._DRIVER.touch()
     prepare("cpu")
-    monkeypatch.setattr(device, "find_spec", lambda name: None)
+    monkeypatch.setattr(driver, "find_spec", lambda name: None)
     prepare("both")
     assert opened == []
 
@@ -128,7 +128,7 @@ def test_the_driver_is_woken_before_cupy_is_imported(opened: list[str], monkeypa
             return lambda *arguments: calls.append(f"{name} {len(opened)}") or 0
 
     monkeypatch.setattr(ctypes, "CDLL", Driver)
-    device._DRIVER.touch()
+    driver._DRIVER.touch()
     prepare("cuda")
     assert calls == ["cuInit 0", "cuDeviceGet 0", "cuDevicePrimaryCtxRetain 0"]
     assert opened == ["prepare-device"]

@@ -30,8 +30,8 @@ _SHARE, _LEAST = 8, 4  # of the examples that are drawn where slow tests are lef
 @cache
 def no_device() -> str:
     """Why no GPU test can run here; empty where they can."""
-    from longwall.kernels import EngineUnavailable
     from longwall.kernels.cuda.runtime.open_device import open_device
+    from longwall.kernels.interface.engine import EngineUnavailable
 
     try:
         open_device()

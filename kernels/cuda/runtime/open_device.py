@@ -13,11 +13,11 @@ from threading import Thread
 from typing import Any
 
 from longwall.kernels.cuda.runtime.errors import fault_of
+from longwall.kernels.driver import is_installed, wake_driver
 from longwall.kernels.interface.engine import DeviceFull, EngineUnavailable
 from longwall.kernels.jit.private_folder import cache_folder
 
 _NONE = "no CUDA device is visible"
-_DRIVER = Path("/dev/nvidiactl")
 _MANAGED_MEMORY = Path("/dev/nvidia-uvm")
 _TOOLKIT, _WORKS, _HEADER, _TOOLKIT_VARIABLES = "toolkit", "works", "cuda_runtime.h", ("CUDA_PATH", "CUDA_HOME")
 
@@ -25,23 +25,14 @@ _TOOLKIT, _WORKS, _HEADER, _TOOLKIT_VARIABLES = "toolkit", "works", "cuda_runtim
 @cache
 def prepare_device() -> None:
     """Begin to open the device in another thread, where there is probably one: what the driver does takes no GIL."""
-    if _DRIVER.exists() and find_spec("cupy") is not None:
+    if is_installed():
         Thread(target=_try_to_open, name="prepare-device").start()
 
 
 def _try_to_open() -> None:
-    _wake_driver()
+    wake_driver()
     with suppress(EngineUnavailable):  # as it is for the next who opens it
         open_device()
-
-
-def _wake_driver() -> None:
-    """Let the driver make the context of the first device, for CuPy: without the GIL, while others import modules."""
-    with suppress(OSError, AttributeError):  # CuPy says what is missing
-        driver = ctypes.CDLL("libcuda.so.1")
-        device, context = ctypes.c_int(), ctypes.c_void_p()
-        if driver.cuInit(0) == 0 and driver.cuDeviceGet(ctypes.byref(device), 0) == 0:
-            driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
 
 
 def open_device() -> Any:

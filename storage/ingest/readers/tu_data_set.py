@@ -13,33 +13,15 @@ import numpy.typing as npt
 
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream, FileRequest
-from longwall.storage.ingest.text.input_file import paths_within, within_zip
 from longwall.storage.ingest.text.text_file import Lines, TextFile
+from longwall.storage.ingest.text.tu_files import INDICATOR, beside, exists
 from longwall.storage.ingest.transactions import TransactionList
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
 
-_ENTRIES, _INDICATOR = "_A.txt", "_graph_indicator.txt"
 _NODE_LABELS, _EDGE_LABELS = "_node_labels.txt", "_edge_labels.txt"
 _LIMIT = 2**31
 
 Int64s = npt.NDArray[np.int64]
-
-
-def is_tu_data_set(path: Path) -> bool:
-    """Whether a file has the entries of a data set whose indicator is beside it."""
-    return path.name.endswith(_ENTRIES) and _exists(_beside(path, _INDICATOR))
-
-
-def entries_in(place: Path) -> Path | None:
-    """Return the file of the entries, if a folder or a zip archive has exactly one data set; else None."""
-    paths = paths_within(place) if place.suffix.lower() == ".zip" else place.glob(f"*{_ENTRIES}")
-    found = [path for path in paths if is_tu_data_set(path)]
-    return found[0] if len(found) == 1 else None
-
-
-def _exists(path: Path) -> bool:
-    archive, name = within_zip(path)
-    return path in paths_within(archive) if name else path.is_file()
 
 
 def open_tu_data_set(file: FileRequest) -> EdgeStream:
@@ -52,20 +34,16 @@ def open_tu_data_set(file: FileRequest) -> EdgeStream:
         number of labels than of vertices or entries.
     """
     declared = Declared(matrix=True, may_be_empty=True)
-    indicator = _Column(_beside(file.path, _INDICATOR), file)
-    nodes = _beside(file.path, _NODE_LABELS)
+    indicator = _Column(beside(file.path, INDICATOR), file)
+    nodes = beside(file.path, _NODE_LABELS)
     return EdgeStream(
         str(file.path),
         _blocks(file, declared, indicator),
-        vertex_labels=_Column(nodes, file, indicator) if _exists(nodes) else None,
+        vertex_labels=_Column(nodes, file, indicator) if exists(nodes) else None,
         declared=declared,
         transactions=TransactionList(indicator),
         notes=file.columns.notes,
     )
-
-
-def _beside(path: Path, ending: str) -> Path:
-    return path.with_name(f"{path.name.removesuffix(_ENTRIES)}{ending}")
 
 
 class _Column(LabelSource):
@@ -114,8 +92,8 @@ class _Column(LabelSource):
 def _blocks(file: FileRequest, declared: Declared, indicator: _Column) -> Generator[EdgeBlock, None, None]:
     size = indicator.count()
     declared.id_range, declared.vertices = (1, size), size
-    labels, column = _beside(file.path, _EDGE_LABELS), None
-    if _exists(labels):
+    labels, column = beside(file.path, _EDGE_LABELS), None
+    if exists(labels):
         file = replace(file, memory=file.memory // 2)
         column = _Column(labels, file)
     following = _InOrder(column) if column is not None else None

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from longwall.pipeline.cli import app
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.ingest import load_graph
-from longwall.storage.ingest.tables.columns import TableOptions
+from longwall.storage.ingest.tables.table_options import TableOptions
 from longwall.storage.ingest.text import text_file
 
 MTX = "%%MatrixMarket matrix coordinate pattern symmetric\n"

@@ -14,7 +14,7 @@ from mutations import refusals
 import longwall
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.ingest import load_graph
-from longwall.storage.ingest.tables.columns import TableOptions
+from longwall.storage.ingest.tables.table_options import TableOptions
 
 NETWORK = nx.relabel_nodes(nx.davis_southern_women_graph(), lambda name: name.replace(" ", "-"))
 NUMBERED = nx.convert_node_labels_to_integers(nx.karate_club_graph(), first_label=5)

@@ -15,7 +15,8 @@ import pytest
 from cases import each_case
 
 from longwall.storage.errors import InputError
-from longwall.storage.ingest.ingest import detect_format, load_graph
+from longwall.storage.ingest.formats import detect_format
+from longwall.storage.ingest.ingest import load_graph
 from longwall.storage.ingest.text.input_file import Source, decompression_bytes
 from longwall.storage.ingest.text.text_file import TextFile
 

@@ -22,7 +22,8 @@ from longwall.storage.graph.graph import Graph
 from longwall.storage.graph.graph_store import open_store
 from longwall.storage.graph.store_writer import write_graph
 from longwall.storage.ingest.build import build_in_memory
-from longwall.storage.ingest.ingest import detect_format, ingest, load_graph
+from longwall.storage.ingest.formats import detect_format
+from longwall.storage.ingest.ingest import ingest, load_graph
 from longwall.storage.ingest.readers.edge_stream import FileRequest
 from longwall.storage.ingest.readers.gspan import open_transactions
 from longwall.storage.memory.reservations import MemoryBudget

@@ -14,7 +14,7 @@ import longwall
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.ingest import load_graph
-from longwall.storage.ingest.tables.columns import TableOptions
+from longwall.storage.ingest.tables.table_options import TableOptions
 
 
 def read(tmp_path: Path, name: str, content: str, **options: object) -> Graph:

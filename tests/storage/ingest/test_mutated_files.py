@@ -19,7 +19,7 @@ import pytest
 from cases import each_case
 from mutations import refusals
 
-from longwall.storage.ingest.tables.columns import TableOptions
+from longwall.storage.ingest.tables.table_options import TableOptions
 
 EDGES = [(u, v) for u, v in nx.gnp_random_graph(40, 0.1, seed=3).edges() if u and v]
 NAMED = [(f"v & <{u}>", f"v & <{v}>") for u, v in EDGES]

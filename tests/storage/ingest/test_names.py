@@ -25,7 +25,7 @@ from longwall.storage.ingest.ingest import ingest, load_graph
 from longwall.storage.ingest.names.name_table import NameTable
 from longwall.storage.ingest.names.texts import Texts, hash_texts
 from longwall.storage.ingest.readers.edge_stream import EdgeNames, EdgeStream
-from longwall.storage.ingest.tables.columns import TableOptions
+from longwall.storage.ingest.tables.table_options import TableOptions
 from longwall.storage.memory.resources import open_resources
 
 Edges = list[tuple[str, str]]

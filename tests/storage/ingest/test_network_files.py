@@ -19,7 +19,8 @@ from longwall.storage.ingest.readers import gml
 from longwall.storage.ingest.readers.edge_stream import FileRequest
 from longwall.storage.ingest.readers.json_elements import JsonElements
 from longwall.storage.ingest.readers.xml_elements import GRAPHML, XmlElements
-from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest, TableOptions
+from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest
+from longwall.storage.ingest.tables.table_options import TableOptions
 
 WRITERS: dict[str, Callable[[nx.Graph, Path], None]] = {
     ".graphml": lambda graph, path: nx.write_graphml_xml(graph, path),

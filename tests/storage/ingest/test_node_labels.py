@@ -18,7 +18,7 @@ from longwall.pipeline.cli import app
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.ingest import ingest, load_graph
 from longwall.storage.ingest.readers import network_edges
-from longwall.storage.ingest.tables.columns import TableOptions
+from longwall.storage.ingest.tables.table_options import TableOptions
 
 WRITERS: dict[str, Callable[[nx.Graph, Path], None]] = {
     ".graphml": lambda graph, path: nx.write_graphml_xml(graph, path),

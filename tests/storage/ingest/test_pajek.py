@@ -15,7 +15,8 @@ from longwall.storage.errors import InputError
 from longwall.storage.ingest.ingest import ingest, load_graph
 from longwall.storage.ingest.readers.edge_stream import FileRequest
 from longwall.storage.ingest.readers.pajek import open_pajek
-from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest, TableOptions
+from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest
+from longwall.storage.ingest.tables.table_options import TableOptions
 from longwall.storage.ingest.text import raw_blocks
 
 NAMES = ["ann", "Bob B.", "é", "x,y", "n0", "-3", "# c", "% d", "a & <b>", "*e", "007"]

@@ -13,8 +13,9 @@ from cases import each_case
 
 from longwall.pipeline.inputs import open_graph
 from longwall.storage.graph.graph import Graph
-from longwall.storage.ingest.ingest import detect_format, load_graph
-from longwall.storage.ingest.tables.columns import TableOptions
+from longwall.storage.ingest.formats import detect_format
+from longwall.storage.ingest.ingest import load_graph
+from longwall.storage.ingest.tables.table_options import TableOptions
 from longwall.storage.observer import NullObserver
 
 DATA = Path(os.environ.get("LONGWALL_DATA", Path(__file__).parents[4] / "shared" / "data"))

@@ -17,7 +17,7 @@ from pyarrow import csv
 import longwall
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.ingest import ingest, load_graph
-from longwall.storage.ingest.tables.columns import TableOptions
+from longwall.storage.ingest.tables.table_options import TableOptions
 
 PAIRS = np.random.default_rng(5).integers(0, 200, (3000, 2))
 PARTS = np.array_split(PAIRS, 4)

@@ -16,7 +16,7 @@ from longwall.pipeline.cli import app
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.ingest import ingest
 from longwall.storage.ingest.names.vertex_names import SAMPLE
-from longwall.storage.ingest.tables.columns import TableOptions
+from longwall.storage.ingest.tables.table_options import TableOptions
 
 NAMES = ("ann", "bob", "eve")
 

@@ -1,0 +1,22 @@
+"""The driver of a device, which wakes before what uses it is imported; so this module imports little itself."""
+
+import ctypes
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+_DRIVER = Path("/dev/nvidiactl")
+
+
+def is_installed() -> bool:
+    """Return whether there is probably a device, and CuPy to use it with."""
+    return _DRIVER.exists() and find_spec("cupy") is not None
+
+
+def wake_driver() -> None:
+    """Let the driver make the context of the first device, for CuPy: without the GIL, while others import modules."""
+    with suppress(OSError, AttributeError):  # CuPy says what is missing
+        driver = ctypes.CDLL("libcuda.so.1")
+        device, context = ctypes.c_int(), ctypes.c_void_p()
+        if driver.cuInit(0) == 0 and driver.cuDeviceGet(ctypes.byref(device), 0) == 0:
+            driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
