@@ -14,6 +14,7 @@ from longwall.kernels.cuda.kcliques.heavy_tasks import (
     heavy_tasks,
 )
 from longwall.kernels.cuda.kcliques.tables_ahead import Tables, TablesAhead
+from longwall.kernels.cuda.local_counts.owners import owners_of
 from longwall.kernels.cuda.local_counts.triangles import CudaTriangleCounter
 from longwall.kernels.cuda.runtime.compile import constants
 from longwall.kernels.cuda.runtime.constants import BLOCK_COUNTER_WORDS, TABLE_QUEUE, WORD_ROOT_WORDS
@@ -68,7 +69,7 @@ def _control_words(k: int) -> int:
 
 
 def _sources(k: int) -> list[Source]:
-    tables = [("kcliques/tables.cu", "")] if k <= _AHEAD_TO else []
+    tables = [("kcliques/tables.cu", ""), ("local_counts/owners.cu", "")] if k <= _AHEAD_TO else []
     return [("kcliques/bitmaps.cu", clique_header(k)), ("kcliques/heavy_tasks.cu", ""), *tables]
 
 
@@ -153,7 +154,7 @@ class CudaCliqueCounter:
         if self._ahead is None:
             self._start(first, last, NO_TABLES, result)
             return result
-        vertex = int(self._device.xp.searchsorted(graph.indptr, first, side="right")) - 1
+        vertex, _ = owners_of(self._device, graph, first, last)
         while first < last:
             tables, vertex = self._ahead.of(vertex, last)
             end = min(last, int(graph.indptr[vertex]))

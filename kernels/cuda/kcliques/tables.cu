@@ -3,13 +3,20 @@
 #include "kcliques/tables.cuh"
 #include "local_counts/prefixes.cuh"
 
-// The words of the table of each vertex from `first` to `last` - 1: those of fewer than `least` out-neighbours have none.
+// The words of the tables of each `step` vertices from `first` to `last` - 1: those of fewer than `least` out-neighbours
+// have none. words: u64[number].
 extern "C" __global__ void __launch_bounds__(256)
-    measure_tables(const i64* indptr, const i64* split, i64 first, i64 last, i64 least, i64* words) {
-  const i64 threads = static_cast<i64>(gridDim.x) * blockDim.x;
-  for (i64 v = first + static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x; v < last; v += threads) {
-    const i64 degree = split[v] - indptr[v];
-    words[v - first] = degree < least ? 0 : row_start(static_cast<int>(degree));
+    measure_tables(const i64* indptr, const i64* split, i64 first, i64 last, i64 step, i64 number, i64 least, u64* words) {
+  const i64 warps = static_cast<i64>(gridDim.x) * (blockDim.x >> 5);
+  for (i64 i = static_cast<i64>(blockIdx.x) * (blockDim.x >> 5) + warp_in_block(); i < number; i += warps) {
+    const i64 begin = first + i * step, end = min(begin + step, last);
+    u64 own = 0;
+    for (i64 v = begin + lane_id(); v < end; v += 32) {
+      const i64 degree = split[v] - indptr[v];
+      if (degree >= least) own += row_start(static_cast<int>(degree));
+    }
+    own = warp_sum(own);
+    if (lane_id() == 0) words[i] = own;
   }
 }
 

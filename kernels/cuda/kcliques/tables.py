@@ -6,6 +6,7 @@ from typing import Any
 from longwall.kernels.cuda.device import Device, fetch_sum
 from longwall.kernels.cuda.kcliques.bitmaps import CudaCliqueCounter
 from longwall.kernels.cuda.kcliques.tables_ahead import make_rows, place_tables
+from longwall.kernels.cuda.local_counts.owners import owners_of
 from longwall.kernels.cuda.local_counts.reverse_adjacency import ReverseAdjacency
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
@@ -43,9 +44,8 @@ class CudaTabledCliqueCounter(CudaCliqueCounter):
 
     def count(self, first: int, last: int, targets: Iterable[Targets | None] = (None,)) -> int:
         """Count the cliques of a range of arcs, while the lists of the vertices that they lead to come in turn."""
-        starts, xp = self._graph.indptr, self._device.xp
-        low = int(xp.searchsorted(starts, first, side="right")) - 1
-        high = int(xp.searchsorted(starts, last, side="left"))
+        starts = self._graph.indptr
+        low, high = owners_of(self._device, self._graph, first, last)
         owned = int(starts[low]), int(starts[high])
         return self.count_pieces([TablePiece((first, last), (low, high), owned, targets)])
 

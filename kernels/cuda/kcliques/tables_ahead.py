@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from longwall.kernels.cuda.device import THREADS, Device
+from longwall.kernels.cuda.device import THREADS, Device, fetch
+from longwall.kernels.cuda.local_counts.owners import owners_of
 from longwall.kernels.cuda.local_counts.reverse_adjacency import LargerArcs, ReverseAdjacency
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.interface.graph_arrays import GraphArrays
@@ -15,7 +16,8 @@ Tables = tuple[Array, Array, int]  # their words, where each begins, and the fir
 # Shares of the memory: for tables, where each begins, and the reverse adjacency, or more tables if the graph has that;
 # the rest lists the tasks of blocks.
 _WORDS_SHARE, _STARTS_SHARE, _ARCS_SHARE = 5 / 8, 1 / 8, 1 / 8
-_START_BYTES = 16  # with what is needed to add them up
+_START_BYTES = 8
+_SUMS = 512  # of tables, that come to the host at once
 _FROM = 1 << 20  # arcs of a graph that is worth the launches
 _LONG = 32  # out-neighbours of a vertex that are worth them
 _GROWTH = 4  # of the arcs whose tables are made at once
@@ -116,14 +118,10 @@ class TablesAhead:
         begin = int(graph.indptr[first])
         self._arcs = max(last - begin, _GROWTH * self._arcs if first == self._last else 0)
         self._first = self._last = 0  # until all are made
-        high = int(xp.searchsorted(graph.indptr, min(begin + self._arcs, graph.num_arcs), side="left"))
-        high = min(high, first + self._most)
-        self._starts = xp.zeros(high - first + 1, xp.int64)
-        ends = self._starts[1:]
-        _launch(device, "measure_tables", (graph.indptr, graph.split, first, high, self._least, ends))
-        xp.cumsum(ends, out=ends)
-        number = int(xp.searchsorted(ends, self._capacity, side="right"))
-        size, beyond = int(ends[number - 1]), first + number
+        _, high = owners_of(device, graph, begin, min(begin + self._arcs, graph.num_arcs))
+        beyond, size = self._fitting(first, min(high, first + self._most))
+        self._starts = xp.empty(beyond - first, xp.int64)
+        place_tables(device, graph, first, beyond, self._least, self._starts)
         if size > self._words.size:
             self._words = xp.empty(0, xp.uint32)  # its memory first
             self._words = xp.empty(size, xp.uint32)
@@ -136,3 +134,17 @@ class TablesAhead:
             for arcs in self._reverse.parts(begin, int(graph.indptr[beyond]), None):
                 make_rows(device, graph, arcs, (0, 0), tables, self._least)
         self._first, self._last = first, beyond
+
+    def _fitting(self, first: int, high: int) -> tuple[int, int]:
+        """Return the first vertex from `first` on whose table has no room, `high` at most, and the words before it."""
+        device, rows, size = self._device, (self._graph.indptr, self._graph.split), 0
+        while first < high:
+            step = -(-(high - first) // _SUMS)
+            words = device.xp.empty(-(-(high - first) // step), device.xp.uint64)
+            _launch(device, "measure_tables", (*rows, first, high, step, words.size, self._least, words))
+            for some in fetch(words).tolist():
+                if size + some > self._capacity:
+                    break
+                first, size = min(first + step, high), size + some
+            high = first if step == 1 else min(first + step, high)
+        return first, size

@@ -5,6 +5,7 @@ from typing import Any
 
 from longwall.kernels.cuda.device import THREADS, Device, fetch_sum
 from longwall.kernels.cuda.local_counts.count_turns import PLACES, CountTurns
+from longwall.kernels.cuda.local_counts.owners import owners_of
 from longwall.kernels.cuda.local_counts.reverse_adjacency import LargerArcs, ReverseAdjacency
 from longwall.kernels.cuda.local_counts.triangles import MOST_HITS
 from longwall.kernels.cuda.runtime.page_buffer import places_of
@@ -174,12 +175,13 @@ class HalfArcs:
     """
 
     def __init__(self, device: Device, graph: GraphArrays):
-        self._xp, self._graph = device.xp, graph
+        self._device, self._graph = device, graph
         self.starts, self.nbytes = graph.indptr, 0
         if not graph.oriented:
-            self.starts = self._xp.zeros(graph.num_vertices + 1, self._xp.int64)
-            self._xp.subtract(graph.split, graph.indptr[:-1], out=self.starts[1:])
-            self._xp.cumsum(self.starts, out=self.starts)
+            xp = device.xp
+            self.starts = xp.zeros(graph.num_vertices + 1, xp.int64)
+            xp.subtract(graph.split, graph.indptr[:-1], out=self.starts[1:])
+            xp.cumsum(self.starts, out=self.starts)
             self.nbytes = int(self.starts.nbytes)
         self.number = int(self.starts[-1])
 
@@ -193,6 +195,6 @@ class HalfArcs:
         graph = self._graph
         if arc >= graph.num_arcs:
             return graph.num_vertices, self.number
-        vertex = int(self._xp.searchsorted(graph.indptr, arc, side="right")) - 1
+        vertex, _ = owners_of(self._device, graph, arc, arc + 1)
         begin, end = int(graph.indptr[vertex]), int(graph.split[vertex])
         return vertex, int(self.starts[vertex]) + min(arc, end) - begin
