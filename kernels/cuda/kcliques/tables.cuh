@@ -37,9 +37,9 @@ struct Tables {
   DEVICE u32* of(i64 v) const { return words + starts[v - first]; }
 };
 
-// Call visit(x) for the members of a bitmap, each lane for members of its own, 32 at a time.
+// Call visit(number) whenever the queue holds this number of members of a bitmap: 32, or those that are left.
 template <typename Visit>
-DEVICE void for_each_member(const u32* bitmap, int words, u32* queue, Visit visit) {
+DEVICE void for_members(const u32* bitmap, int words, u32* queue, Visit visit) {
   const int lane = lane_id();
   int pending = 0;
   for (int w = 0; w < words; ++w) {
@@ -48,7 +48,7 @@ DEVICE void for_each_member(const u32* bitmap, int words, u32* queue, Visit visi
     pending += __popc(bits);
     __syncwarp();
     if (pending >= 32) {
-      visit(static_cast<int>(queue[lane]));
+      visit(32);
       const u32 moved = queue[32 + lane];
       __syncwarp();
       queue[lane] = moved;
@@ -56,8 +56,40 @@ DEVICE void for_each_member(const u32* bitmap, int words, u32* queue, Visit visi
       __syncwarp();
     }
   }
-  if (lane < pending) visit(static_cast<int>(queue[lane]));
+  if (pending) visit(pending);
   __syncwarp();
+}
+
+// Call visit(x) for the members of a bitmap, each lane for members of its own, 32 at a time.
+template <typename Visit>
+DEVICE void for_each_member(const u32* bitmap, int words, u32* queue, Visit visit) {
+  for_members(bitmap, words, queue, [&](int number) {
+    if (lane_id() < number) visit(static_cast<int>(queue[lane_id()]));
+  });
+}
+
+constexpr int kSector = 8;  // words of global memory that are read together
+
+// Count the edges among the chosen ones in a table of long rows in global memory, of which lanes read whole sectors; each
+// lane returns its part.
+DEVICE u64 count_edges_by_sectors(const u32* table, const u32* chosen, int words, u32* queue) {
+  constexpr int groups = 32 / kSector;
+  u64 total = 0;
+  for_members(chosen, words, queue, [&](int number) {
+    u32 found = 0;
+    for (int at = lane_id() / kSector; at < number; at += 2 * groups) {
+      // Two rows, so that more reads are under way; the second one is the longer one, if there is one.
+      const int x = queue[at], y = at + groups < number ? queue[at + groups] : x;
+      const u32 *row = table + row_start(x), *other = table + row_start(y);
+      const int own = row_words(x), all = row_words(y), others = x == y ? 0 : all;
+      for (int w = lane_id() % kSector; w < all; w += kSector) {
+        const u32 wanted = chosen[w];
+        found += __popc(w < own ? wanted & row[w] : 0) + __popc(w < others ? wanted & other[w] : 0);
+      }
+    }
+    total += found;
+  });
+  return total;
 }
 
 // Count the edges among the chosen ones; each lane returns its part.
