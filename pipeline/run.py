@@ -37,7 +37,7 @@ from longwall.pipeline.label_names import with_label_names
 from longwall.pipeline.memory_graph import how_to_resume, shared_graph, with_graph_again
 from longwall.pipeline.progress.event_log import LOG, LoggedObserver
 from longwall.pipeline.progress.history import History
-from longwall.pipeline.report.publish import publish_report
+from longwall.pipeline.report.publish import importing_report, publish_report
 from longwall.pipeline.result import Result
 from longwall.pipeline.result_tables import write_counts
 from longwall.pipeline.run_facts import engine_facts, memory_facts
@@ -321,8 +321,7 @@ def _run(
     devices = devices_of(spec)
     on_cluster = spec.scheduler.kind == "dask" or bool(devices)
     kept = None if directory.recorded else take_engine(spec)
-    # The coordinator of a cluster does no tasks, and needs no device.
-    resources = _resources(spec.on_host() if on_cluster else spec, kept, observer)
+    resources = _resources(spec.on_host() if on_cluster else spec, kept, observer)  # a coordinator needs no device
     engine = resources.engine
     with resources, ExitStack() as opened, observer.watch(resources.in_use):
         resources.spill.check()
@@ -356,6 +355,7 @@ def _run(
                 engine.watch_compilation(say_compiling),
                 user_errors(engine),
                 observer.timed("mine"),
+                importing_report(wanted=directory.recorded and spec.run.report and resources.on_device),
                 interrupted_by(stop, how_to_resume(spec, directory.where) if directory.recorded else ""),
                 nullcontext() if directory.rows is None else directory.rows.searching(graph.notes, stop),
             ):
@@ -365,8 +365,7 @@ def _run(
         finally:
             if directory.recorded:
                 directory.manifest["memory"] = memory_facts(env)
-    engine_name = "+".join(sorted(env.executor.engines)) or (engines["name"] if on_cluster else engine.name)
-    result = _publish(counts, spec, env, directory, observer, engine_name, began)
+    result = _publish(counts, spec, env, directory, observer, engines["name"] if on_cluster else engine.name, began)
     if not directory.recorded:
         keep_engine(spec, env)
     return result
@@ -480,6 +479,7 @@ def _publish(
     from longwall.storage.pages.paged_graph import GraphPages
 
     workload, truncated = spec.workload, any(one.lower_bound for one in counts)
+    engine = "+".join(sorted(env.executor.engines)) or engine
     with env.answer, history.timed("write"):
         if directory.recorded:
             if env.device_graph is not None and isinstance(env.device_graph.graph.pages, GraphPages):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.run_store.run_names import HISTORY, REPORT
@@ -16,6 +18,27 @@ if TYPE_CHECKING:
     from longwall.storage.observer import Observer
 
 _MOST_VALUES = 24
+_LONG = 0.1  # seconds of work, from which on imports beside it do not delay the answer
+_IMPORTED = ("pyarrow.parquet", "pyarrow.compute", "longwall.pipeline.report.page", "jinja2")
+
+
+@contextmanager
+def importing_report(*, wanted: bool) -> Iterator[None]:
+    """Import what a report takes while the context is open, if that is long; failures come with the report."""
+    ended = Event()
+    if wanted:
+        Thread(target=_import_report, args=(ended,), name="import-report").start()
+    try:
+        yield
+    finally:
+        ended.set()
+
+
+def _import_report(ended: Event) -> None:
+    if not ended.wait(_LONG):
+        with suppress(Exception):
+            for name in _IMPORTED:
+                import_module(name)
 
 
 def publish_report(store: RunStore, history: History, metrics: Metrics, values: Sequence[Any] = ()) -> None:
