@@ -1,4 +1,4 @@
-"""The driver of a device, which wakes before what uses it is imported; so this module imports little itself."""
+"""Look for a device, and wake its driver, before CuPy and NumPy are imported: so this module imports little."""
 
 import ctypes
 from contextlib import suppress
@@ -8,8 +8,8 @@ from pathlib import Path
 _DRIVER = Path("/dev/nvidiactl")
 
 
-def is_installed() -> bool:
-    """Return whether there is probably a device, and CuPy to use it with."""
+def may_have_device() -> bool:
+    """Return whether this machine probably has a device, and CuPy to use it with."""
     return _DRIVER.exists() and find_spec("cupy") is not None
 
 

@@ -69,7 +69,7 @@ def open_resources(spec: RunSpec, *, processes: int = 1, per_device: int = 1) ->
     ablation = Ablation(
         two_pass="two-pass" in plain, grouped="ungrouped" not in plain, page_order="unordered" not in plain
     )
-    _import_readers()
+    _import_store_modules()
     return resources.open_resources(
         host=memory.host,
         disk=memory.disk,
@@ -81,8 +81,8 @@ def open_resources(spec: RunSpec, *, processes: int = 1, per_device: int = 1) ->
     )
 
 
-def _import_readers() -> None:
-    """Import what reads a graph: another thread may open the device meanwhile, for which this one waits next."""
+def _import_store_modules() -> None:
+    """Import the modules that open a store, before this thread waits for the one that opens the device."""
     import longwall.storage.ingest.ingest
     import longwall.storage.pages.placement  # noqa: F401
     from longwall.kernels.jit.machine_code import import_linker

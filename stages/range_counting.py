@@ -108,8 +108,8 @@ class CountRanges(Stage):
         """See above."""
         return False
 
-    heeds_signals: ClassVar[bool] = False
-    """Whether a signal ends its kernel although the main thread waits for that, if a device counts."""
+    interruptible: ClassVar[bool] = False
+    """Whether a signal ends its kernel on a device while the main thread waits for that kernel."""
 
     @property
     def kernels(self) -> tuple[Callable[..., Any] | Call, ...]:
@@ -298,7 +298,7 @@ class CountCliques(CountSubgraphs):
     k: int
 
     method = "clique bitmaps"
-    heeds_signals = True
+    interruptible = True
 
     @cached_property
     def source(self) -> Scan:

@@ -23,9 +23,9 @@ Array = Any  # a CuPy array
 _BLOCKS = 8  # per multiprocessor: as many such threads as it holds
 _SHARED_WITHOUT_ASKING = 48 << 10
 _PAGE_BYTES = 16 << 10
-_ZERO_WORDS = 64  # of a page, the least that a pool gives; a count takes a few
+_ZERO_WORDS = 64  # of a page of zeros: a pool gives no smaller block, and a count takes a few words
 _NOT_READY = 600  # cudaErrorNotReady
-_BRIEF_SECONDS, _LOOKS = 1e-3, 64  # of a wait in which a thread looks without pause; then a pause is a part of the wait
+_BUSY_SECONDS, _PAUSE_SHARE = 1e-3, 1 / 64  # a wait begins with polls without a pause; later pauses are a share of it
 
 
 class Device:
@@ -143,7 +143,7 @@ class Device:
         return self.xp.ndarray((2,), np.uint64, self._zeros.take(2))
 
     def counters(self, number: int = 1) -> Any:
-        """Return zeroed words of 64 bits for one launch, as a pointer that kernels take: 8 us less than an array."""
+        """Return a pointer to zeroed 64-bit words for one launch, which takes 8 us less than an array."""
         return self._zeros.take(number)
 
 
@@ -182,14 +182,14 @@ def _word(host: NDArray[np.uint64]) -> tuple[int, float]:
 def _wait_for(runtime: Any, stream: Any) -> None:
     """Wait for a stream, or for all of the device if that is the default stream.
 
-    Python handles no signal while a thread waits for the driver. So the main thread looks again and again, and a signal
-    ends the kernels that it waits for.
+    Python handles no signal while the main thread is in a call of the driver. So this thread polls the stream: handlers
+    run between two polls, and end the kernels.
     """
     if threading.get_ident() == threading.main_thread().ident:
         began, pointer = time.perf_counter(), stream.ptr
         while runtime.streamQuery(pointer) == _NOT_READY:
             waited = time.perf_counter() - began
-            time.sleep(0 if waited < _BRIEF_SECONDS else waited / _LOOKS)
+            time.sleep(0 if waited < _BUSY_SECONDS else waited * _PAUSE_SHARE)
     if stream.ptr:
         stream.synchronize()
     else:
@@ -247,7 +247,7 @@ class _PinnedPages(threading.local):
         self._pages: dict[str, tuple[Any, NDArray[np.uint8]]] = {}
 
     def get(self, name: str) -> tuple[Any, NDArray[np.uint8]]:
-        """Return a page, and its bytes."""
+        """Return a page, and an array of its bytes."""
         if name not in self._pages:
             import cupy
 
@@ -260,16 +260,16 @@ _pages = _PinnedPages()
 
 
 class _Zeros:
-    """Zeroed words of 64 bits, which are given out once each; a page is freed when nothing uses its words any more."""
+    """Hands out zeroed 64-bit words, each once; a page is freed when nothing points to its words any more."""
 
     def __init__(self, xp: Any, memory: DeviceMemory):
         self._xp, self._memory = xp, memory
-        self._lock = threading.RLock()  # a handler of a signal may count while its thread is in here
+        self._lock = threading.RLock()  # a signal handler may run a count while its thread holds the lock
         self._page: Any = None
         self._used = _ZERO_WORDS
 
     def take(self, number: int) -> Any:
-        """Return the pointer to a number of words."""
+        """Return a pointer to a number of words."""
         with self._lock:
             if self._used + number > _ZERO_WORDS:
                 self._page, self._used = self._new_page(), 0
@@ -279,7 +279,7 @@ class _Zeros:
     def _new_page(self) -> Any:
         with self._xp.cuda.Stream.null as stream:
             page = self._memory.allocate(8 * _ZERO_WORDS)
-            page.memset_async(0, 8 * _ZERO_WORDS, stream)  # for which all streams wait, but for those of copies
+            page.memset_async(0, 8 * _ZERO_WORDS, stream)  # all streams wait for this one, except those of copies
         return page
 
 

@@ -16,7 +16,8 @@ def check_rows(
     device: Device, indptr: Array, split: Array, indices: Array, key: NDArray[np.uint64]
 ) -> tuple[bool, int]:
     """Check all rows of a graph."""
-    result = device.xp.zeros(2, device.xp.uint64)  # on the stream of copies
+    # This is the stream of copies, which does not wait for the zeros of `Device.result`.
+    result = device.xp.zeros(2, device.xp.uint64)
     device.launch(
         "row_checks.cu",
         "check_rows",

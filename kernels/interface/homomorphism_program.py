@@ -98,7 +98,7 @@ class RowProgram:
     wide_passes: int = 0
 
     def __hash__(self) -> int:
-        return hash((self.products, len(self.ops)))  # that of all operations takes 5 us
+        return hash((self.products, len(self.ops)))  # hashing all operations takes 5 us
 
     def packed(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """The operations (int64[n, 4]), products (int64[m, width], padded with -1), and stored (int64[s, 2])."""
@@ -236,7 +236,7 @@ class TableProgram:
     lists: bool = False
 
     def __hash__(self) -> int:
-        return hash((self.vertex_tables, self.arc_tables, len(self.steps), self.rows))  # that of all takes 10 us
+        return hash((self.vertex_tables, self.arc_tables, len(self.steps), self.rows))  # hashing all steps takes 10 us
 
     @property
     def every_rows(self) -> tuple[RowProgram, ...]:

@@ -36,7 +36,8 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 _reports: list[Callable[[], None]] = []
 _loading = RLock()
-"""Held while a kernel is loaded or compiled: by one thread at a time, since each takes Numba's lock, too."""
+"""Held while a kernel is loaded or compiled, and always taken before Numba's own lock. With a lock for each kernel two
+threads could take a lock and Numba's in opposite orders, and wait for each other."""
 
 
 class Kernel:
@@ -77,7 +78,7 @@ class Kernel:
         return path is not None and not os.path.exists(path)  # noqa: PTH110 - never raises
 
     def load(self, signature: str) -> Callable[..., Any]:
-        """Return the function for a signature, loaded or compiled here."""
+        """Return the function for a signature, loaded, or compiled in this process."""
         with _loading:
             loaded = load_machine_code(self._function, signature)
             found: Callable[..., Any] = loaded or self.dispatcher.compile(
@@ -111,7 +112,7 @@ class Kernel:
 
     @property
     def _numba_type_(self) -> Any:
-        """For Numba, which compiles kernels that call this one, and holds its own lock then: none of ours is taken."""
+        """The type that Numba reads to compile a caller. Numba holds its lock meanwhile, so `_loading` is not taken."""
         if self._callee is None:
             self._callee = callee_type(_njit(), self._function, _OPTIONS)
         return self._callee

@@ -177,7 +177,7 @@ def _cache_class() -> Callable[[Any], Any]:
                 return
 
         def _is_elsewhere(self) -> bool:
-            """Return whether the program has closed the descriptor in the path, which may be of any folder now."""
+            """Return whether the program has closed the descriptor in the path, which may now refer to any folder."""
             return bool(self.cache_path != _place(Path(inspect.getfile(self._py_func))))
 
         def _machine_code(self, signature: Any) -> str | None:

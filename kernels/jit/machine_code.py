@@ -178,7 +178,7 @@ def _symbols_of_the_process() -> Any:
 
 @cache
 def import_linker() -> Any:
-    """Return LLVM's linker, which takes as long to import as many kernels to load."""
+    """Return LLVM's linker; importing it takes as long as loading many kernels."""
     llvm = import_module("llvmlite.binding")
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()

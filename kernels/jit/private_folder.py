@@ -21,7 +21,7 @@ class CacheFolder(NamedTuple):
     """Of the open folder: ``/proc/self/fd/<descriptor>`` stays this folder, whatever others put in its place."""
 
     def is_open(self) -> bool:
-        """Return whether the descriptor still is one of the folder: a program may close those that it does not know."""
+        """Return whether the descriptor still refers to the folder: a daemon closes all, and may reuse the number."""
         try:
             return self.path is None or os.path.samestat(os.fstat(self.descriptor), self.path.stat())
         except OSError:

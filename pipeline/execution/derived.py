@@ -35,8 +35,8 @@ class Derivation(ABC, Generic[Made_co]):
     last_only: ClassVar[bool] = False
     """Whether a process keeps the last one of the class only."""
     in_place: ClassVar[bool] = False
-    """Whether it is a graph that is on the engine in place of the one that it is derived from, or beside that one if
-    that is small; only one is kept."""
+    """Whether it is a graph on the engine, in place of the graph that it is derived from, or beside that one if that is
+    small; only one is kept."""
     optional: ClassVar[bool] = True
     """Whether the plan has another way: what does not fit the budgets raises `NotEnoughMemory` then."""
 

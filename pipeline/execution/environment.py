@@ -257,11 +257,11 @@ class Environment(Workplace):
         return self.files.results
 
     def forget_layout(self) -> None:
-        """Release the derived graph that is on the engine in place of this one or beside it, if there is one."""
+        """Release the derived graph, if any, that is on the engine in place of this graph or beside it."""
         for what in [one for one in self.derived if one.in_place] if self.derived else ():
             made = self.derived.pop(what)
             made.close()
-            self.device_graph = getattr(made, "beside", None)  # it was the derived graph
+            self.device_graph = getattr(made, "whole_on_device", None)  # the graph there was the derived one
             if self.device_graph is None and self.resources.on_device:
                 self.resources.engine.memory.release()
 
@@ -270,7 +270,7 @@ class Environment(Workplace):
         while self.derived:
             _, made = self.derived.popitem()
             made.close()
-            self.device_graph = getattr(made, "beside", None) or self.device_graph
+            self.device_graph = getattr(made, "whole_on_device", None) or self.device_graph
 
     def end(self) -> None:
         """End threads that still bring the graph to the engine, and `close`; nothing works with the graph any more."""

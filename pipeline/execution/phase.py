@@ -129,7 +129,7 @@ class Phase(ABC):
         return host_threads(env) if self.on_host else env.engine.workers
 
     def brief(self, env: Environment) -> bool:  # noqa: ARG002
-        """Return whether the main thread may do a task, which is short or ends at signals; it raises these after it."""
+        """Return whether the caller's thread may do a task, then raise signals: it is short, or a signal ends it."""
         return False
 
     def prepare(self, env: Environment) -> None:  # noqa: B027 - many phases need nothing

@@ -69,7 +69,7 @@ def range_reads(env: Environment, roots: Scan, tasks: Sequence[Task], graph: Gra
 
 
 def range_memory(env: Environment, roots: Scan) -> int:
-    """Return the bytes of the workspace of a worker whose kernel goes over ranges of roots; the graph is there."""
+    """Return the bytes of the workspace of a worker whose kernel goes over ranges of roots of the loaded graph."""
     graph, memory = loaded_graph(env), env.resources.work.free
     share = 1.0 if graph.pages is None else roots.share if graph.pages.staged else _PAGED_SHARE
     return int(share * memory) // env.engine.workers

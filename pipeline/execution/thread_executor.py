@@ -106,7 +106,7 @@ def _do_at_once(task: Task, record: PhaseRecord, env: Coordinator, make_worker: 
         _do_task(task, record, env, make_worker)
     except (InputError, RunError):
         raise
-    except BaseException:  # of a handler of signals, say, while a kernel runs
+    except BaseException:  # an exception of a signal handler, say, while a kernel runs
         env.engine.interrupt()
         raise
     if not record.complete:

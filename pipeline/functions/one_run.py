@@ -139,7 +139,7 @@ class Question:
         return _config(self.graph, {**changed, **sections})
 
     def with_absolute_paths(self) -> Question:
-        """Return the question for a program that may change its working folder before it is answered."""
+        """Return the question with absolute paths: a program may change its working folder before it asks for rows."""
         spec, graph = self.spec.with_absolute_paths(), self.graph
         return replace(self, spec=spec, graph=graph if isinstance(graph, Graph) else str(spec.graph.path))
 

@@ -7,7 +7,7 @@ import sys
 from contextlib import suppress
 from io import TextIOWrapper
 
-from longwall.pipeline.terminal.early_device import wake_early
+from longwall.pipeline.terminal.early_device import wake_driver_early
 from longwall.storage.system.first_signals import NOTHING_LEFT, leave_at_signals
 
 
@@ -15,7 +15,7 @@ def main() -> None:
     """Run the command line and leave with its exit code."""
     from longwall.storage.system import signals
 
-    wake_early(sys.argv[1:])
+    wake_driver_early(sys.argv[1:])
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # they have no say here; to look for some takes 20 ms
     gc.set_threshold(100_000, *gc.get_threshold()[1:])  # what is imported stays: looking through it takes time
     # Where they were closed, the next files to be opened would take their places.

@@ -171,15 +171,15 @@ def parse_pattern(text: str, labels: Sequence[int] | None = None) -> Pattern:
 
         require_path("pattern", text, "a .graph or .graphml file")
         return read_pattern(user_path(text), labels)
-    return _plain(text) if labels is None else _read(text, labels)
+    return _parse_unlabelled(text) if labels is None else _parse(text, labels)
 
 
-@lru_cache(maxsize=256)  # a call parses the text of its pattern several times, in 0.1 ms each
-def _plain(text: str) -> Pattern:
-    return _read(text, None)
+@lru_cache(maxsize=256)  # a call parses the text of its pattern several times, and parsing takes 0.1 ms
+def _parse_unlabelled(text: str) -> Pattern:
+    return _parse(text, None)
 
 
-def _read(text: str, labels: Sequence[int] | None) -> Pattern:
+def _parse(text: str, labels: Sequence[int] | None) -> Pattern:
     if text in _FIXED:
         return make_pattern(_FIXED[text], labels, name=text)
     family = _FAMILY.fullmatch(text)

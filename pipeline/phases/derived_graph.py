@@ -43,11 +43,11 @@ class DerivedGraph(Generic[Found]):
         See above.
     env
         The environment of phases on the graph, each dispatched as an `OnDerivedGraph`; None without a graph.
-    beside
-        The graph that it is derived from, if that stays on the engine and is brought back to `whole` in the end.
+    whole_on_device
+        The graph that it is derived from, if that stays on the engine; `whole` gets it back in the end.
     """
 
-    beside: DeviceGraph | None = None
+    whole_on_device: DeviceGraph | None = None
 
     def __init__(
         self,

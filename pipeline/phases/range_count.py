@@ -178,7 +178,7 @@ class RangeCount(RangePhase):
         """See `Phase`."""
         if isinstance(env.graph, StoredGraph):
             return False
-        if self.count.heeds_signals and env.resources.on_device:
+        if self.count.interruptible and env.resources.on_device:
             return True
         return self.count.estimated and is_brief(env, max(self.cost, env.graph.stats.sum_degree_squared))
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from longwall.pipeline.workloads.base import Workload
 
 _NAMELESS = (int, float, str, type(None), Pattern)
-"""Most parts of plans, which name no kernel."""
+"""Types of most parts of plans: they name no kernel."""
 _BUILDING = (
     "storage.ingest.edge_collector",
     "kernels.cpu.sorting.buckets",
@@ -85,7 +85,7 @@ def _call(named: Any) -> Call:
 
 def _named(thing: Any) -> Iterator[Any]:
     """Yield kernels, and functions of `Kernels`, that a part of a plan and its own parts name."""
-    from longwall.pipeline.planning.plan import Choice  # the plan's own module: it is not imported for a source
+    from longwall.pipeline.planning.plan import Choice  # not above: the kernels of a source need no plan
 
     parts: Iterable[Any] = ()
     if isinstance(thing, Choice):  # of the plans for a query the others are tried if that one fails

@@ -123,8 +123,8 @@ class CountPlan(ABC):
 
 
 @lru_cache(maxsize=256)
-def _checksum(query: Query) -> str:
-    """Return the checksum of a question, which each commit has."""
+def _query_checksum(query: Query) -> str:
+    """Return the checksum of a query, which each commit has."""
     return sha256(json.dumps(query.to_dict()).encode()).hexdigest()[:_DIGITS]
 
 
@@ -223,7 +223,7 @@ class Choice(CountPlan):
         failure: type[RunError] = RunError
         reason = f"no method answers for {self.query.text}: engine.without leaves none"
         note = ""
-        question = _checksum(self.query)
+        question = _query_checksum(self.query)
         for plan in self._as_begun(env, question):
             if note:
                 env.observer.note(f"{note}: counting by {plan.method} instead")

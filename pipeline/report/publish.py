@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from longwall.storage.observer import Observer
 
 _MOST_VALUES = 24
-_LONG = 0.1  # seconds of work, from which on imports beside it do not delay the answer
+_DELAY = 0.1  # seconds of work before imports begin beside it: shorter work would end later by them
 _IMPORTED = ("pyarrow.parquet", "pyarrow.compute", "longwall.pipeline.report.page", "jinja2")
 
 
 @contextmanager
 def importing_report(*, wanted: bool) -> Iterator[None]:
-    """Import what a report takes while the context is open, if that is long; failures come with the report."""
+    """Import the modules of a report beside work that takes long; writing the report says if an import fails."""
     ended = Event()
     if wanted:
         Thread(target=_import_report, args=(ended,), name="import-report").start()
@@ -35,7 +35,7 @@ def importing_report(*, wanted: bool) -> Iterator[None]:
 
 
 def _import_report(ended: Event) -> None:
-    if not ended.wait(_LONG):
+    if not ended.wait(_DELAY):
         with suppress(Exception):
             for name in _IMPORTED:
                 import_module(name)

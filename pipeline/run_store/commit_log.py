@@ -104,7 +104,7 @@ class PhaseRecord:
             If it repeats another one, or contradicts itself: something would be counted twice, or be missing.
         """
         if not (self.done or partial.files or partial.replaces) and ranges == [(0, self.total)] != [(0, 0)]:
-            self.done, self.ranges = [(0, self.total)], self.ranges + 1  # all at once
+            self.done, self.ranges = [(0, self.total)], self.ranges + 1  # one commit of the whole phase
             self.partials.append(partial)
             return
         for first, last in ranges:

@@ -73,7 +73,7 @@ class CountCliquesByPivots(CountSubgraphs):
     k: int
 
     method = "clique pivots"
-    heeds_signals = True
+    interruptible = True
     how = f"clique pivots: {PIVOTS}"
     source = _SOURCE
 
@@ -113,7 +113,7 @@ class CountCliqueSizes(CountRanges):
     """Count the cliques of every size: place s of the result has those of s vertices, from 3 on."""
 
     method = name = "cliques by size"
-    heeds_signals = True
+    interruptible = True
     how = f"cliques of every size: {PIVOTS}"
     source = _SOURCE
     aggregation = Aggregation(_AllSizes.take, add_sizes, list)

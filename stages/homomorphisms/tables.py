@@ -128,7 +128,7 @@ def make_tables(
         raise WorkspaceTooLarge(size)
     memory.add(size)
     dtype = xp.float64 if modulus == FLOATING else xp.int64
-    common_indptr, none = _no_arrays(xp)
+    common_indptr, none = _empty_arrays(xp)
     reverse = engine.kernels.reverse_arcs(engine.device, graph) if program.needs_reverse else none
     common, longest = none, 0
     if program.needs_lists:
@@ -145,19 +145,19 @@ def make_tables(
     )
     maker = _Maker(engine, graph, program, tables, memory, given)
     with memory.lent(maker.copy_bytes):
-        for together, others in _makes(program):
+        for together, others in _steps_by_level(program):
             maker.make(together, others)
     return tables
 
 
 @cache
-def _no_arrays(xp: Any) -> tuple[Array, Array]:
-    """Return empty arrays of places and of numbers: a device takes 5 us to make one."""
+def _empty_arrays(xp: Any) -> tuple[Array, Array]:
+    """Return empty arrays of places and of numbers: one takes 5 us on a device."""
     return xp.empty(0, xp.int64), xp.empty(0, xp.uint32)
 
 
 @lru_cache(maxsize=256)
-def _makes(program: TableProgram) -> tuple[tuple[tuple[Step, ...], tuple[Step, ...]], ...]:
+def _steps_by_level(program: TableProgram) -> tuple[tuple[tuple[Step, ...], tuple[Step, ...]], ...]:
     """Return the steps of each level: those that `fill_tables` makes together, and the others."""
     local = (*_LOCAL, *((Make.ARC_TRIANGLES,) if program.needs_lists else ()))
     return tuple(
@@ -226,8 +226,8 @@ def common_lists(engine: Engine, graph: GraphArrays, memory: TableMemory) -> tup
 
 
 @lru_cache(maxsize=256)
-def _copied(program: TableProgram) -> tuple[bool, bool]:
-    """Return whether entries of a table over arcs, and labels of vertices, are copied before they are in tables."""
+def _copies_of(program: TableProgram) -> tuple[bool, bool]:
+    """Return whether the steps copy the entries of a table over arcs, and whether they copy labels of vertices."""
     makes = {step.make for step in program.steps}
     return not makes.isdisjoint(_COPYING), Make.LABEL in makes
 
@@ -260,11 +260,11 @@ class _Maker:
     @property
     def copy_bytes(self) -> int:
         """Return the bytes that the entries of a table may take before they are in it."""
-        copies, labels = _copied(self._program)
+        copies, labels = _copies_of(self._program)
         return _COPY_BYTES * self._graph.num_arcs if copies else self._graph.num_vertices if labels else 0
 
     def make(self, together: tuple[Step, ...], others: tuple[Step, ...]) -> None:
-        """Make the tables of a level."""
+        """Make the tables of a level: those of `together` by one call of `fill_tables`."""
         if together:
             self._engine.kernels.fill_tables(self._engine.device, self._graph, self._tables, together)
         for step in others:

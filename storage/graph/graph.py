@@ -27,7 +27,7 @@ class Graph(GraphData):
     """An undirected, simple data graph without isolated vertices."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the arrays as another process sent them; those in memory that processes share are read-only."""
+        """Take the arrays from a pickle: those in memory that processes share are read-only."""
         self.__dict__.update({name: _for_kernels(value) for name, value in state.items()})
 
     def __len__(self) -> int:
@@ -141,11 +141,11 @@ class Graph(GraphData):
 
 
 def _for_kernels(value: Any) -> Any:
-    """Return a read-only array as one of the same memory that the kernels declare; they write to no graph."""
-    return np.asarray(_Memory(value)) if isinstance(value, np.ndarray) and not value.flags.writeable else value
+    """Return a read-only array as a writable one of the same memory, as kernels declare it; they write to no graph."""
+    return np.asarray(_WritableMemory(value)) if isinstance(value, np.ndarray) and not value.flags.writeable else value
 
 
-class _Memory:
+class _WritableMemory:
     """The memory of an array, described as if it could be written."""
 
     def __init__(self, array: npt.NDArray[Any]):

@@ -1,4 +1,4 @@
-"""The formats of files: what the extension of a file says."""
+"""The formats of files, found by their extensions or contents."""
 
 from pathlib import Path
 

@@ -97,9 +97,9 @@ def load_graph(
                 raise InputError(f"{path}: a graph store keeps its own {name}; leave {name} out, or ingest with them")
             return open_store(path, resources.host, adjacency, ahead, most=most)
         from longwall.storage.ingest.build import build_in_memory
-        from longwall.storage.ingest.open_files import Asked, open_files
+        from longwall.storage.ingest.open_files import FileOptions, open_files
 
-        asked = Asked(file_format, labels, transactions, table, DataNotes(note))
+        asked = FileOptions(file_format, labels, transactions, table, DataNotes(note))
         with open_files(paths, asked, report, resources.host) as stream:
             stream.declared.directed |= directed
             return build_in_memory(stream, resources, adjacency=adjacency, files=files)
@@ -138,9 +138,9 @@ def ingest(
         if detect_format(path := files[0]) == "store":
             raise InputError(f"{path}: this is a graph store already; copy the folder, or give a graph file")
         from longwall.storage.ingest.build import build_store
-        from longwall.storage.ingest.open_files import Asked, open_files
+        from longwall.storage.ingest.open_files import FileOptions, open_files
 
-        asked = Asked(file_format, labels, transactions, table, DataNotes(observer.note))
+        asked = FileOptions(file_format, labels, transactions, table, DataNotes(observer.note))
         with open_files(files, asked, _report_reading(observer, _named(files)), resources.host) as stream:
             stats = build_store(stream, store, resources, observer)
         if line := counts_line(stream.source, stream.notes.all()):

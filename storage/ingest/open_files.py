@@ -1,4 +1,4 @@
-"""Edges, labels and transactions of files of any format: which reader reads a file, and what may be asked of it."""
+"""Open files of any format as edges, labels and transactions: choose the reader, and refuse options that it lacks."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -69,8 +69,8 @@ _MOST_READING = 64 * 2**20  # bytes for a reader, per core
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the caller says of a file besides its path, as for `load_graph`."""
+class FileOptions:
+    """The caller's options for files, as for `load_graph`."""
 
     file_format: str | None
     labels: Path | None
@@ -82,7 +82,9 @@ class Asked:
 
 
 @contextmanager
-def open_files(files: Sequence[Path], asked: Asked, progress: Progress, host: MemoryBudget) -> Iterator[EdgeStream]:
+def open_files(
+    files: Sequence[Path], asked: FileOptions, progress: Progress, host: MemoryBudget
+) -> Iterator[EdgeStream]:
     """Begin to read files; a quarter of the free memory, within bounds, is the reader's until it ends."""
     workers, path = core_count(), files[0]
     file = FileRequest(path, min(host.free // 4, _MOST_READING * (workers + 1)), workers, progress)
@@ -106,7 +108,7 @@ def open_files(files: Sequence[Path], asked: Asked, progress: Progress, host: Me
             yield stream
 
 
-def _reader(file: FileRequest, asked: Asked) -> EdgeStream:
+def _reader(file: FileRequest, asked: FileOptions) -> EdgeStream:
     path, chosen = file.path, asked.file_format or detect_format(file.path)
     if chosen == "graph" and asked.file_format is None and is_metis(path):
         chosen = "metis"
@@ -155,7 +157,7 @@ def _reader(file: FileRequest, asked: Asked) -> EdgeStream:
     return READERS[chosen](replace(file, columns=ColumnRequest(EDGES, notes=asked.notes)))
 
 
-def _joined(paths: Sequence[Path], file: FileRequest, asked: Asked, progress: Progress) -> EdgeStream:
+def _joined(paths: Sequence[Path], file: FileRequest, asked: FileOptions, progress: Progress) -> EdgeStream:
     """Read tables one after the other, as one graph; `file` is the first of them."""
     formats = {asked.file_format or detect_format(one): one for one in paths}
     chosen, path = next(iter(formats.items()))

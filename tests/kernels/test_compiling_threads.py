@@ -1,4 +1,4 @@
-"""Threads that compile kernels at the same time do not wait for each other for ever."""
+"""Threads compile kernels at the same time without a deadlock, and without the interrupts of other threads."""
 
 from __future__ import annotations
 

@@ -336,12 +336,12 @@ def test_signals_are_handled_while_the_main_thread_waits(cuda: Any, monkeypatch:
     handled = []
     before = signal.signal(signal.SIGUSR1, lambda *_: handled.append(1))
 
-    def looked(stream: int) -> int:
+    def poll(stream: int) -> int:
         if not handled:
             os.kill(os.getpid(), signal.SIGUSR1)
         return 0 if handled else 600
 
-    monkeypatch.setattr(cuda.xp.cuda.runtime, "streamQuery", looked)
+    monkeypatch.setattr(cuda.xp.cuda.runtime, "streamQuery", poll)
     try:
         with cuda.faults():
             assert fetch(cuda.xp.arange(3)).tolist() == [0, 1, 2]

@@ -35,14 +35,14 @@ DEVICE int choose(const u32* table, int x, const u32* chosen, u32* next) {
   return static_cast<int>(__reduce_add_sync(kAll, present));
 }
 
-// Count the cliques of NEED vertices, at most four, among the chosen candidates; each lane returns its part. LONG: the
-// table is in global memory, since its rows are long.
-template <int NEED, bool LONG>
+// Count the cliques of NEED vertices, at most four, among the chosen candidates; each lane returns its part.
+// IN_GLOBAL: the table is in global memory, since it has no room in shared memory.
+template <int NEED, bool IN_GLOBAL>
 DEVICE u64 count_last(const u32* table, const u32* chosen, int words, const Workspace& workspace) {
   u64 total = 0;
   if constexpr (NEED == 2) {
-    total = LONG ? count_edges_by_sectors(table, chosen, words, workspace.queue)
-                 : count_edges(table, chosen, words, workspace.queue);
+    total = IN_GLOBAL ? count_edges_by_sectors(table, chosen, words, workspace.queue)
+                      : count_edges(table, chosen, words, workspace.queue);
   } else if constexpr (NEED == 3) {
     total = count_triangles(table, chosen, words, workspace.queue);
   } else {
@@ -64,11 +64,11 @@ DEVICE u64 count_last(const u32* table, const u32* chosen, int words, const Work
 
 // Count the cliques of kCliqueSize - 2 vertices among the chosen candidates; each lane returns its part. The levels
 // above the last four are one loop, since functions that are inlined in each other took long to compile.
-template <bool LONG>
+template <bool IN_GLOBAL>
 DEVICE u64 count_below(const u32* table, const u32* chosen, int words, const Workspace& workspace) {
   constexpr int top = kCliqueSize - 2;
   if constexpr (top <= 4) {
-    return count_last<top, LONG>(table, chosen, words, workspace);
+    return count_last<top, IN_GLOBAL>(table, chosen, words, workspace);
   } else {
     int path[kSavedLevels];  // the candidate that was chosen on each level above
     const u32* own = chosen;
@@ -99,7 +99,7 @@ DEVICE u64 count_below(const u32* table, const u32* chosen, int words, const Wor
           bits = own[0];
           continue;
         }
-        if (size >= 4 && need == 5) total += count_last<4, LONG>(table, next, row_words(x), workspace);
+        if (size >= 4 && need == 5) total += count_last<4, IN_GLOBAL>(table, next, row_words(x), workspace);
       }
       __syncwarp();
       if (stop_asked(workspace.stop)) return total;
@@ -203,7 +203,7 @@ __device__ __noinline__ Tally count_in_roots(RootSearch search, u32* shared_stor
 
 // Count below a part of the rows of a vertex: those numbered part, part + parts, ..., largest first; `a` as above.
 // `made` is the table, if there is one, which may lie in `table` already. Rows that have root subgraphs are listed.
-template <bool LONG>
+template <bool IN_GLOBAL>
 DEVICE u64 count_part(const Rows& graph, i64 a, int degree, int from, int to, int part, int parts, u32* counter,
                       u32* workspace_words, u32* table, const u32* made, const u32* stop) {
   const int warps = blockDim.x >> 5;
@@ -225,7 +225,7 @@ DEVICE u64 count_part(const Rows& graph, i64 a, int degree, int from, int to, in
     const int i = to - 1 - part - parts * static_cast<int>(take(counter, 1));
     if (i < from || stop_asked(stop)) break;
     if (kRooted && has_root(table, i, own)) continue;
-    found += count_below<LONG>(table, table + row_start(i), row_words(i), workspace);
+    found += count_below<IN_GLOBAL>(table, table + row_start(i), row_words(i), workspace);
   }
   return found;
 }

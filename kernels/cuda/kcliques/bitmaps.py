@@ -163,7 +163,7 @@ class CudaCliqueCounter:
         return result
 
     def _start(self, first: int, last: int, tables: Tables, result: Array) -> None:
-        """Launch them, with tables that were made before, if there are some; they add to the result."""
+        """Launch the kernels, which add to the result; `tables` are those that were made before, or `NO_TABLES`."""
         device, graph = self._device, self._graph
         light_root = device.counters(3)
         heavy_task, num_tasks = light_root + 8, light_root + 16

@@ -30,7 +30,7 @@ _STATE_BYTES = 8 * NARROW + 28 * PIVOT_LEVELS + 4 * NARROW + 4 * TABLE_QUEUE  # 
 _SHARED_LEAVES = SHARED_HELD * SHARED_PIVOTS
 _THREADS, _BLOCKS = 512, 2  # of a block, and blocks per multiprocessor
 _PARTS = SMALL_PARTS._replace(least=_THREADS // WARP)  # each warp searches rows of its own
-_SINGLES = 2  # words of the number of leaves that are counted one by one
+_SINGLES = 2  # words of the sum of leaves that are counted one by one
 _LARGEST_SIGNED = (1 << 63) - 1
 
 
@@ -77,7 +77,7 @@ class _Search:
         wanted = device.multiprocessors * _BLOCKS
         self._blocks = units_that_fit(wanted, self._store_words * 4, memory - results)
         self._store = xp.empty(self._blocks * self._store_words, xp.uint32)
-        self._sums = xp.zeros(_SINGLES + shape[0] * shape[1], np.uint64)  # leaves one by one, then those of a kind
+        self._sums = xp.zeros(_SINGLES + shape[0] * shape[1], np.uint64)  # single leaves, then those of each shape
         self._counts: Any = xp.zeros((limbs, graph.num_vertices), np.int64) if limbs else None
         self._weights = xp.asarray(leaf_weights(k, most, limbs)) if limbs else None
 

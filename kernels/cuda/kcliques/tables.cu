@@ -3,8 +3,8 @@
 #include "kcliques/tables.cuh"
 #include "local_counts/prefixes.cuh"
 
-// The words of the tables of each `step` vertices from `first` to `last` - 1: those of fewer than `least` out-neighbours
-// have none. words: u64[number].
+// Add up the words of the tables of each group of `step` vertices, from `first` to `last` - 1; vertices of fewer than
+// `least` out-neighbours have no table. words: u64[number], a sum for each group.
 extern "C" __global__ void __launch_bounds__(256)
     measure_tables(const i64* indptr, const i64* split, i64 first, i64 last, i64 step, i64 number, i64 least, u64* words) {
   const i64 warps = static_cast<i64>(gridDim.x) * (blockDim.x >> 5);

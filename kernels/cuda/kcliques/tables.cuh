@@ -37,9 +37,9 @@ struct Tables {
   DEVICE u32* of(i64 v) const { return words + starts[v - first]; }
 };
 
-// Call visit(number) whenever the queue holds this number of members of a bitmap: 32, or those that are left.
+// Queue the members of a bitmap, and call visit(number) for each batch: 32 members, or at the end those that are left.
 template <typename Visit>
-DEVICE void for_members(const u32* bitmap, int words, u32* queue, Visit visit) {
+DEVICE void for_each_batch(const u32* bitmap, int words, u32* queue, Visit visit) {
   const int lane = lane_id();
   int pending = 0;
   for (int w = 0; w < words; ++w) {
@@ -63,22 +63,22 @@ DEVICE void for_members(const u32* bitmap, int words, u32* queue, Visit visit) {
 // Call visit(x) for the members of a bitmap, each lane for members of its own, 32 at a time.
 template <typename Visit>
 DEVICE void for_each_member(const u32* bitmap, int words, u32* queue, Visit visit) {
-  for_members(bitmap, words, queue, [&](int number) {
+  for_each_batch(bitmap, words, queue, [&](int number) {
     if (lane_id() < number) visit(static_cast<int>(queue[lane_id()]));
   });
 }
 
 constexpr int kSector = 8;  // words of global memory that are read together
 
-// Count the edges among the chosen ones in a table of long rows in global memory, of which lanes read whole sectors; each
-// lane returns its part.
+// Count the edges among the chosen candidates in a table in global memory: eight lanes share a row, so a warp uses all
+// of the sectors that it reads. Each lane returns its part.
 DEVICE u64 count_edges_by_sectors(const u32* table, const u32* chosen, int words, u32* queue) {
   constexpr int groups = 32 / kSector;
   u64 total = 0;
-  for_members(chosen, words, queue, [&](int number) {
+  for_each_batch(chosen, words, queue, [&](int number) {
     u32 found = 0;
     for (int at = lane_id() / kSector; at < number; at += 2 * groups) {
-      // Two rows, so that more reads are under way; the second one is the longer one, if there is one.
+      // Read two rows at once, so that more reads are under way; the second row, if there is one, is at least as long.
       const int x = queue[at], y = at + groups < number ? queue[at + groups] : x;
       const u32 *row = table + row_start(x), *other = table + row_start(y);
       const int own = row_words(x), all = row_words(y), others = x == y ? 0 : all;

@@ -17,7 +17,7 @@ Tables = tuple[Array, Array, int]  # their words, where each begins, and the fir
 # the rest lists the tasks of blocks.
 _WORDS_SHARE, _STARTS_SHARE, _ARCS_SHARE = 5 / 8, 1 / 8, 1 / 8
 _START_BYTES = 8
-_SUMS = 512  # of tables, that come to the host at once
+_SUMS = 512  # sums of the words of tables, which the host fetches at once
 _FROM = 1 << 20  # arcs of a graph that is worth the launches
 _LONG = 32  # out-neighbours of a vertex that are worth them
 _GROWTH = 4  # of the arcs whose tables are made at once
@@ -119,7 +119,7 @@ class TablesAhead:
         self._arcs = max(last - begin, _GROWTH * self._arcs if first == self._last else 0)
         self._first = self._last = 0  # until all are made
         _, high = owners_of(device, graph, begin, min(begin + self._arcs, graph.num_arcs))
-        beyond, size = self._fitting(first, min(high, first + self._most))
+        beyond, size = self._end_that_fits(first, min(high, first + self._most))
         self._starts = xp.empty(beyond - first, xp.int64)
         place_tables(device, graph, first, beyond, self._least, self._starts)
         if size > self._words.size:
@@ -135,8 +135,8 @@ class TablesAhead:
                 make_rows(device, graph, arcs, (0, 0), tables, self._least)
         self._first, self._last = first, beyond
 
-    def _fitting(self, first: int, high: int) -> tuple[int, int]:
-        """Return the first vertex from `first` on whose table has no room, `high` at most, and the words before it."""
+    def _end_that_fits(self, first: int, high: int) -> tuple[int, int]:
+        """Return the first vertex whose table has no room, at most `high`, and the words of the tables before it."""
         device, rows, size = self._device, (self._graph.indptr, self._graph.split), 0
         while first < high:
             step = -(-(high - first) // _SUMS)

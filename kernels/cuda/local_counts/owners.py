@@ -1,13 +1,13 @@
-"""Which vertices the arcs of a range belong to; a launch of ``owners.cu``."""
+"""The vertices that own the arcs of a range; a launch of ``owners.cu``."""
 
 from longwall.kernels.cuda.device import WARP, Device, fetch
 from longwall.kernels.interface.graph_arrays import GraphArrays
 
 
 def owners_of(device: Device, graph: GraphArrays, first: int, last: int) -> tuple[int, int]:
-    """Return the vertex of arc `first`, and one past that of arc `last` - 1.
+    """Return the owner of arc `first`, and one past the owner of arc `last` - 1.
 
-    CuPy has a function for this, whose kernel a process would have to load first.
+    CuPy has a function for this search, but a process would have to load its kernel first.
     """
     found = device.xp.empty(2, device.xp.int64)
     arguments = (graph.indptr, graph.num_vertices, first, last, found)

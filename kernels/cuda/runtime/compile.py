@@ -86,7 +86,7 @@ def _module(device: int, name: str, generated: str, waits: Callable[[], None]) -
             waits()
         if isinstance(others.exception(), Exception | None):
             return others.result()
-        return _module(*key, waits)  # an interrupt was for the thread that compiled, and not for this one
+        return _module(*key, waits)  # the interrupt was meant for the thread that compiled, not for this one
     COMPILING.begin()
     try:
         waits()

@@ -62,7 +62,7 @@ def fault_of(status: int, reason: str) -> ShortOfMemory | EngineLost | None:
 
 
 class _Refused(threading.local):
-    """What a thread's last allocation was refused; None: it was made."""
+    """The error of this thread's last allocation, None if it succeeded."""
 
     last: ShortOfMemory | None = None
 
@@ -73,8 +73,8 @@ REFUSED = _Refused()
 class CudaFaults:
     """A context that takes its thread's arrays from an allocator, and raises CUDA's errors as an engine's.
 
-    Other errors pass. CUDA's libraries that allocate by CuPy turn what an allocator raises into a plain MemoryError:
-    what it has noted in `REFUSED` is raised after all. Inside another such context it takes 1 us.
+    Other errors pass. CUDA's libraries that allocate by CuPy turn the allocator's error into a plain MemoryError: the
+    context raises the error that the allocator has noted in `REFUSED`. A context inside another one takes 1 us.
 
     Parameters
     ----------
@@ -109,14 +109,14 @@ class CudaFaults:
             self._translate(error)
 
     def _translate(self, error: BaseException) -> None:
-        """Raise an engine's error in place of one of CUDA."""
+        """Raise an engine's error in place of CUDA's."""
         cuda = self._cuda
         if isinstance(error, ShortOfMemory):
             return
         if isinstance(error, cuda.memory.OutOfMemoryError):  # of another pool than the engine's
             raise ShortOfMemory("device") from error
         if isinstance(error, MemoryError):
-            refused, REFUSED.last = REFUSED.last, None  # kept no longer than it is raised, with its frames
+            refused, REFUSED.last = REFUSED.last, None  # so that it, with its frames, lives no longer than it is raised
             raise (refused or ShortOfMemory("host")) from error
         if isinstance(error, cuda.runtime.CUDARuntimeError | cuda.driver.CUDADriverError):
             fault = fault_of(int(error.status), str(error))

@@ -13,7 +13,7 @@ from threading import Thread
 from typing import Any
 
 from longwall.kernels.cuda.runtime.errors import fault_of
-from longwall.kernels.driver import is_installed, wake_driver
+from longwall.kernels.driver import may_have_device, wake_driver
 from longwall.kernels.interface.engine import DeviceFull, EngineUnavailable
 from longwall.kernels.jit.private_folder import cache_folder
 
@@ -25,7 +25,7 @@ _TOOLKIT, _WORKS, _HEADER, _TOOLKIT_VARIABLES = "toolkit", "works", "cuda_runtim
 @cache
 def prepare_device() -> None:
     """Begin to open the device in another thread, where there is probably one: what the driver does takes no GIL."""
-    if is_installed():
+    if may_have_device():
         Thread(target=_try_to_open, name="prepare-device").start()
 
 

@@ -40,7 +40,7 @@ def sources_of(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Ab
 
 @cache
 def _named_sources(function: Callable[..., Any]) -> frozenset[Source]:
-    """Return the sources that the code of a function names, and that of the functions and classes that it calls."""
+    """Return the sources that are named by a function, or by the functions and classes that it calls."""
     found: set[Source] = set()
     for one in called_by(function):
         texts = [text for code in codes_of(one) for text in code.co_consts] if isinstance(one, FunctionType) else [one]

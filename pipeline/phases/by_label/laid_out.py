@@ -47,7 +47,7 @@ class ByLabel(GraphDerivation[None]):
         if made is not None:
             assert result.env is not None
             keep_made(result.env, made.there, made.capacity)
-            result.beside, env.device_graph = env.device_graph, None
+            result.whole_on_device, env.device_graph = env.device_graph, None
         return result
 
     @contextmanager

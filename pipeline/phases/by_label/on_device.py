@@ -24,7 +24,7 @@ from longwall.storage.pages.placement import access_of, adjacency_maker
 from longwall.storage.streaming.stored_graph import StoredGraph
 
 _SHARE = 0.75  # of what is free on the device, that both graphs may take together
-_KEPT_SHARE = 1 / 64  # of what is free there, that the whole graph may take beside the new one
+_KEPT_SHARE = 1 / 64  # of the free memory there, that the whole graph may take beside the new one
 _WHAT = "the graph by label on the device"
 
 

@@ -139,7 +139,7 @@ def roles_of(graph: Graph, layout: LabelLayout) -> Roles:
     return _roles(layout.roles, tuple([known.get(label, 0) for label in layout.roles]), graph.num_vertices)
 
 
-@lru_cache(maxsize=64)  # Python takes 40 us for the roles and edges of a count, which may take a millisecond in all
+@lru_cache(maxsize=64)  # making roles and edges takes 40 us of a count, which may take a millisecond in all
 def _roles(roles: tuple[int, ...], counts: tuple[int, ...], num_vertices: int) -> Roles:
     distinct = [label for label in dict.fromkeys(roles) if label != ANY]
     times, sizes = [*map(roles.count, distinct), int(ANY in roles)], [counts[roles.index(label)] for label in distinct]
@@ -149,7 +149,7 @@ def _roles(roles: tuple[int, ...], counts: tuple[int, ...], num_vertices: int) -
 
 @lru_cache(maxsize=64)
 def kept_edges(layout: LabelLayout, labelled: bool) -> KeptEdges:
-    """Return the edges of a layout as kernels look them up; `labelled`: those of the data graph have labels."""
+    """Return the edges of a layout as kernels look them up; `labelled`: the data graph has labels of edges."""
     labels = sorted({label for _, _, label in layout.edges} - {ANY}) if labelled else []
     allowed = np.zeros((len(layout.roles), len(layout.roles), len(labels) + 1), np.int8)
     for first, second, label in layout.edges:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream, FileRequest
 from longwall.storage.ingest.text.text_file import Lines, TextFile
-from longwall.storage.ingest.text.tu_files import INDICATOR, beside, exists
+from longwall.storage.ingest.text.tu_files import INDICATOR, file_exists, file_with_ending
 from longwall.storage.ingest.transactions import TransactionList
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
 
@@ -34,12 +34,12 @@ def open_tu_data_set(file: FileRequest) -> EdgeStream:
         number of labels than of vertices or entries.
     """
     declared = Declared(matrix=True, may_be_empty=True)
-    indicator = _Column(beside(file.path, INDICATOR), file)
-    nodes = beside(file.path, _NODE_LABELS)
+    indicator = _Column(file_with_ending(file.path, INDICATOR), file)
+    nodes = file_with_ending(file.path, _NODE_LABELS)
     return EdgeStream(
         str(file.path),
         _blocks(file, declared, indicator),
-        vertex_labels=_Column(nodes, file, indicator) if exists(nodes) else None,
+        vertex_labels=_Column(nodes, file, indicator) if file_exists(nodes) else None,
         declared=declared,
         transactions=TransactionList(indicator),
         notes=file.columns.notes,
@@ -92,8 +92,8 @@ class _Column(LabelSource):
 def _blocks(file: FileRequest, declared: Declared, indicator: _Column) -> Generator[EdgeBlock, None, None]:
     size = indicator.count()
     declared.id_range, declared.vertices = (1, size), size
-    labels, column = beside(file.path, _EDGE_LABELS), None
-    if exists(labels):
+    labels, column = file_with_ending(file.path, _EDGE_LABELS), None
+    if file_exists(labels):
         file = replace(file, memory=file.memory // 2)
         column = _Column(labels, file)
     following = _InOrder(column) if column is not None else None

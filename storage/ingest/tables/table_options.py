@@ -1,4 +1,4 @@
-"""What the user says of a table of edges."""
+"""The user's options for a table of edges."""
 
 from dataclasses import dataclass, fields
 from typing import Literal

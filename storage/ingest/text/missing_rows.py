@@ -30,7 +30,7 @@ def count_missing_rows(text: bytes, separator: str, columns: Sequence[int], word
     try:
         table = pa.csv.read_csv(
             pa.py_buffer(text),
-            # In this encoding all bytes are text: Arrow writes a traceback where a row that it skips is not.
+            # All bytes are text in latin1: Arrow writes a traceback for a row that it skips if the row is not UTF-8.
             pa.csv.ReadOptions(
                 use_threads=False, block_size=2 * len(text) + 1, autogenerate_column_names=True, encoding="latin1"
             ),

@@ -1,4 +1,4 @@
-"""The files of a data set of TU Dortmund: which ones lie together."""
+"""Find the files of a data set of TU Dortmund by their names."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ INDICATOR = "_graph_indicator.txt"
 
 def is_tu_data_set(path: Path) -> bool:
     """Whether a file has the entries of a data set whose indicator is beside it."""
-    return path.name.endswith(_ENTRIES) and exists(beside(path, INDICATOR))
+    return path.name.endswith(_ENTRIES) and file_exists(file_with_ending(path, INDICATOR))
 
 
 def entries_in(place: Path) -> Path | None:
@@ -20,12 +20,12 @@ def entries_in(place: Path) -> Path | None:
     return found[0] if len(found) == 1 else None
 
 
-def exists(path: Path) -> bool:
-    """Whether a file is there, or in the zip archive that its path begins with."""
+def file_exists(path: Path) -> bool:
+    """Return whether a file exists, in a folder or in the zip archive that its path begins with."""
     archive, name = within_zip(path)
     return path in paths_within(archive) if name else path.is_file()
 
 
-def beside(path: Path, ending: str) -> Path:
-    """Return the file of a data set that has another ending than that of its entries."""
+def file_with_ending(path: Path, ending: str) -> Path:
+    """Return the file of a data set that has this ending, by the path of its entries."""
     return path.with_name(f"{path.name.removesuffix(_ENTRIES)}{ending}")

@@ -186,9 +186,7 @@ def test_a_small_graph_stays_on_the_device_beside_its_layouts(monkeypatch: pytes
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("pattern", ["clique-4", "clique-6"])
-def test_what_a_handler_raises_while_a_kernel_runs_ends_the_kernel(
-    monkeypatch: pytest.MonkeyPatch, pattern: str
-) -> None:
+def test_an_exception_of_a_signal_handler_ends_the_kernel(monkeypatch: pytest.MonkeyPatch, pattern: str) -> None:
     import cupy
 
     from longwall.kernels.cuda.engine import CudaEngine

@@ -1,4 +1,4 @@
-"""What a report takes is imported while a long run waits for its device."""
+"""The modules of a report are imported while a long run waits for its device."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PROGRAM = """
 import sys, threading
 from longwall.pipeline.report import publish
 
-publish._LONG, wanted, failing = float(sys.argv[1]), sys.argv[2] == "wanted", sys.argv[2] == "failing"
+publish._DELAY, wanted, failing = float(sys.argv[1]), sys.argv[2] == "wanted", sys.argv[2] == "failing"
 if failing:
     sys.modules["jinja2"] = None
 
@@ -21,7 +21,7 @@ def join():
             thread.join()
 
 with publish.importing_report(wanted=wanted or failing):
-    if publish._LONG == 0:
+    if publish._DELAY == 0:
         join()
 join()
 print(all(sys.modules.get(name) for name in ("jinja2", "pyarrow.parquet", "longwall.pipeline.report.page")))

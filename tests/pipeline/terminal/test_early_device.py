@@ -15,15 +15,15 @@ from longwall.pipeline.terminal import early_device
 
 @pytest.fixture
 def woken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The threads that woke the driver, which there is not."""
+    """The names of the threads that woke the driver, a stub."""
     found: list[str] = []
     monkeypatch.setattr(early_device, "wake_driver", lambda: found.append(threading.current_thread().name))
-    monkeypatch.setattr(early_device, "is_installed", lambda: True)
+    monkeypatch.setattr(early_device, "may_have_device", lambda: True)
     return found
 
 
 def wake(*words: str) -> None:
-    early_device.wake_early(list(words))
+    early_device.wake_driver_early(list(words))
     for thread in threading.enumerate():
         if thread.name == "wake-driver":
             thread.join()
@@ -72,14 +72,14 @@ def test_other_words_wake_nothing(woken: list[str], tmp_path: Path, monkeypatch:
         ("run", "--help"),
     ):
         wake(*words)
-    monkeypatch.setattr(early_device, "is_installed", lambda: False)
+    monkeypatch.setattr(early_device, "may_have_device", lambda: False)
     wake("run", str(config))
     assert woken == []
 
 
-def test_what_wakes_a_device_imports_little() -> None:
+def test_waking_a_device_imports_little() -> None:
     code = (
-        "import sys\nfrom longwall.pipeline.terminal.early_device import wake_early\n"
+        "import sys\nfrom longwall.pipeline.terminal.early_device import wake_driver_early\n"
         "assert not {'numpy', 'pydantic', 'typer', 'cupy'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

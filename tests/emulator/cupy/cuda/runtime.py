@@ -124,7 +124,7 @@ def deviceSynchronize() -> None:
 
 
 def streamQuery(stream: int) -> int:
-    """Return 0 if a stream's work is done, and 600 if not; what waits is done one by one, at each look."""
+    """Return 0 if a stream's work is done, else 600; each call does one piece of the work that waits."""
     from cupy.cuda import _streams
 
     emulated.require()
