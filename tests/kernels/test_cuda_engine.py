@@ -463,6 +463,7 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         "local_counts/column_cycles",
         "local_counts/edges",
         "local_counts/four_cycles",
+        "local_counts/owners",
         "local_counts/reverse_adjacency",
         "local_counts/triangles",
         "local_counts/warp_triangles",
