@@ -13,7 +13,6 @@ import pytest
 
 from longwall.kernels.cuda.runtime import compile as cuda_compile
 
-PAIRS = 8
 PAIR = """
 @compiled("i8")
 def inner_{0}(number):
@@ -46,7 +45,7 @@ assert found == {f"inner_{one}": 5 * one + 1 for one in range(8)} | {f"outer_{on
 
 
 def test_a_kernel_and_one_that_it_calls_are_compiled_at_the_same_time(tmp_path: Path) -> None:
-    pairs = "".join(PAIR.format(one) for one in range(PAIRS))
+    pairs = "".join(map(PAIR.format, range(8)))
     (tmp_path / "pairs.py").write_text(f"from longwall.kernels.jit.compile import compiled\n{pairs}")
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     environment.pop("NUMBA_CACHE_DIR", None)
