@@ -15,12 +15,12 @@ def main() -> None:
     """Run the command line and leave with its exit code."""
     from longwall.storage.system import signals
 
-    wake_driver_early(sys.argv[1:])
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # they have no say here; to look for some takes 20 ms
     gc.set_threshold(100_000, *gc.get_threshold()[1:])  # what is imported stays: looking through it takes time
     # Where they were closed, the next files to be opened would take their places.
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: PTH123, SIM115 - no module more, and open to the end
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: PTH123, SIM115
+    wake_driver_early(sys.argv[1:])
     if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")  # paths have names that not every terminal can show
     with signals.interrupting():

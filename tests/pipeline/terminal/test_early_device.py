@@ -83,3 +83,27 @@ def test_waking_a_device_imports_little() -> None:
         "assert not {'numpy', 'pydantic', 'typer', 'cupy'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_driver_does_not_take_the_place_of_a_closed_output(tmp_path: Path) -> None:
+    config = tmp_path / "run.toml"
+    config.write_text('graph.path = "none"\n[workload]\nkind = "triangles"\n')
+    program = f"""
+import os, sys
+from types import SimpleNamespace
+from longwall import __main__ as program
+from longwall.pipeline.terminal import early_device
+opened = []
+early_device.may_have_device = lambda: True
+early_device.wake_driver = lambda: opened.append(os.open(os.devnull, os.O_RDWR))
+early_device.Thread = lambda target, **_: SimpleNamespace(start=target)
+sys.argv = ["longwall", "run", {str(config)!r}]
+try:
+    program.main()
+except SystemExit:
+    pass
+print(opened[0] > 2, file=sys.stderr)
+"""
+    command = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-c", program]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.stderr.splitlines()[-1] == "True", done.stderr
