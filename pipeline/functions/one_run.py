@@ -141,7 +141,11 @@ class Question:
     def with_absolute_paths(self) -> Question:
         """Return the question with absolute paths: a program may change its working folder before it asks for rows."""
         spec, graph = self.spec.with_absolute_paths(), self.graph
-        return replace(self, spec=spec, graph=graph if isinstance(graph, Graph) else str(spec.graph.path))
+        workload = {key: getattr(spec.workload, key) for key in self.sections["workload"]}
+        sections = {**self.sections, "workload": workload}
+        return replace(
+            self, spec=spec, sections=sections, graph=graph if isinstance(graph, Graph) else str(spec.graph.path)
+        )
 
     def observer(self) -> Observer:
         """Return what receives the progress."""

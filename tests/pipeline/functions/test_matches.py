@@ -99,6 +99,19 @@ def test_a_program_may_change_its_folder_before_it_asks_for_rows(tmp_path_factor
     assert matches.count() == len(matches.to_arrow()) == 1
 
 
+def test_a_pattern_in_a_file_is_that_of_the_folder_in_which_it_was_named(graph, tmp_path_factory, monkeypatch):
+    there, elsewhere = tmp_path_factory.mktemp("there"), tmp_path_factory.mktemp("elsewhere")
+    for folder, edges in ((there, "e 0 1\ne 1 2\ne 0 2\n"), (elsewhere, "e 0 1\ne 1 2\n")):
+        (folder / "one.graph").write_text("t # 0\nv 0 0\nv 1 0\nv 2 0\n" + edges)
+    labelled = longwall.graph(nx.karate_club_graph(), dict.fromkeys(range(34), 0))
+    monkeypatch.chdir(there)
+    matches = longwall.match(labelled, "one.graph", engine="cpu")
+    for folder in (elsewhere, there.parent):  # another pattern, and none, with this name
+        monkeypatch.chdir(folder)
+        rows = (len(matches.to_arrow()), len(matches.head(200)), matches.count())
+        assert rows == (45, 45, 45)
+
+
 def test_no_rows_are_a_table_without_rows(graph):
     with longwall.match(graph, "clique-6") as found:
         assert found.to_arrow().num_rows == found.head().num_rows == found.count() == 0
