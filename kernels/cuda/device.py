@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from functools import cached_property
 from typing import Any
 
@@ -23,7 +23,6 @@ Array = Any  # a CuPy array
 _BLOCKS = 8  # per multiprocessor: as many such threads as it holds
 _SHARED_WITHOUT_ASKING = 48 << 10
 _PAGE_BYTES = 16 << 10
-_ZERO_WORDS = 64  # of a page of zeros: a pool gives no smaller block, and a count takes a few words
 _NOT_READY = 600  # cudaErrorNotReady
 _BUSY_SECONDS, _PAUSE_SHARE = 1e-3, 1 / 64  # a wait begins with polls without a pause; later pauses are a share of it
 
@@ -59,7 +58,6 @@ class Device:
         self.memory = DeviceMemory(xp)
         with xp.cuda.using_allocator(self.memory.allocate):
             self.stop_flag = xp.zeros(1, xp.uint32)
-            self._zeros = _Zeros(xp, self.memory)
         self.memory.prepare_small()  # after the flag, which as a part of the block would keep all of it for good
         # The flag is written while kernels run: by the copy engine, from page-locked memory, on a stream of its own.
         self._stop_stream = xp.cuda.Stream(non_blocking=True)
@@ -140,11 +138,11 @@ class Device:
 
     def result(self) -> Array:
         """Where kernels add a count and its floating-point twin: uint64[2], zeros."""
-        return self.xp.ndarray((2,), np.uint64, self._zeros.take(2))
+        return self.xp.ndarray((2,), np.uint64, self.memory.zero_words(2))
 
     def counters(self, number: int = 1) -> Any:
         """Return a pointer to zeroed 64-bit words for one launch, which takes 8 us less than an array."""
-        return self._zeros.take(number)
+        return self.memory.zero_words(number)
 
 
 def exact(result: Array) -> int:
@@ -186,10 +184,16 @@ def _wait_for(runtime: Any, stream: Any) -> None:
     run between two polls, and end the kernels.
     """
     if threading.get_ident() == threading.main_thread().ident:
-        began, pointer = time.perf_counter(), stream.ptr
-        while runtime.streamQuery(pointer) == _NOT_READY:
-            waited = time.perf_counter() - began
-            time.sleep(0 if waited < _BUSY_SECONDS else waited * _PAUSE_SHARE)
+        began, pointer, polled = time.perf_counter(), stream.ptr, False
+        try:
+            while runtime.streamQuery(pointer) == _NOT_READY:
+                polled = True
+                waited = time.perf_counter() - began
+                time.sleep(0 if waited < _BUSY_SECONDS else waited * _PAUSE_SHARE)
+        finally:
+            if polled:  # the runtime keeps this status, and a library may take it for an error of its next call
+                with suppress(runtime.CUDARuntimeError):
+                    runtime.check_status(_NOT_READY)
     if stream.ptr:
         stream.synchronize()
     else:
@@ -257,30 +261,6 @@ class _PinnedPages(threading.local):
 
 
 _pages = _PinnedPages()
-
-
-class _Zeros:
-    """Hands out zeroed 64-bit words, each once; a page is freed when nothing points to its words any more."""
-
-    def __init__(self, xp: Any, memory: DeviceMemory):
-        self._xp, self._memory = xp, memory
-        self._lock = threading.RLock()  # a signal handler may run a count while its thread holds the lock
-        self._page: Any = None
-        self._used = _ZERO_WORDS
-
-    def take(self, number: int) -> Any:
-        """Return a pointer to a number of words."""
-        with self._lock:
-            if self._used + number > _ZERO_WORDS:
-                self._page, self._used = self._new_page(), 0
-            at, self._used = self._used, self._used + number
-            return self._page + 8 * at
-
-    def _new_page(self) -> Any:
-        with self._xp.cuda.Stream.null as stream:
-            page = self._memory.allocate(8 * _ZERO_WORDS)
-            page.memset_async(0, 8 * _ZERO_WORDS, stream)  # all streams wait for this one, except those of copies
-        return page
 
 
 def fetch_sum(words: Array) -> int:

@@ -332,6 +332,46 @@ def test_words_are_zero_and_given_out_once(cuda: Any) -> None:
 
 
 @pytest.mark.gpu
+def test_a_page_of_words_keeps_no_block_that_is_returned(cuda: Any) -> None:
+    memory = cuda.memory
+    with cuda.faults():
+        memory.limit(64 * MIB)
+        memory.release()
+        cuda.xp.empty(40 * MIB, cuda.xp.uint8)  # cached when it is gone, and larger than other blocks
+        cuda.device.result()
+        memory.release()
+        assert cuda.xp.empty(60 * MIB, cuda.xp.uint8).nbytes == 60 * MIB
+
+
+@pytest.mark.gpu
+def test_a_context_inside_another_one_leaves_what_was_refused(cuda: Any) -> None:
+    def library() -> None:
+        """Turn a refusal into a MemoryError, as libraries do that allocate by CuPy, and clean up."""
+        try:
+            cuda.xp.zeros(20 * MIB, cuda.xp.uint8)
+        except ShortOfMemory:
+            with cuda.faults():
+                pass
+            raise MemoryError from None
+
+    cuda.memory.limit(10 * MIB)
+    with pytest.raises(ShortOfMemory) as error, cuda.faults():
+        library()
+    assert error.value.place == "limit"
+
+
+@pytest.mark.gpu
+def test_an_error_of_a_users_handler_is_no_lost_device(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise LookupError("my own limit")
+
+    graph = longwall.graph(EDGES)
+    monkeypatch.setattr("longwall.kernels.cuda.kcliques.leaves._Search._start", interrupted)
+    with pytest.raises(LookupError, match="my own limit"):
+        longwall.cliques(graph, 9, engine="cuda")
+
+
+@pytest.mark.gpu
 def test_signals_are_handled_while_the_main_thread_waits(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     handled = []
     before = signal.signal(signal.SIGUSR1, lambda *_: handled.append(1))

@@ -19,7 +19,7 @@ from longwall.kernels.cuda.runtime.constants import (
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.cuda.runtime.sources import Source, compiles
 from longwall.kernels.exact_numbers import two_words
-from longwall.kernels.interface.engine import EngineLost, WorkspaceTooLarge
+from longwall.kernels.interface.engine import EngineLost, ShortOfMemory, WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.kcliques import leaf_shape, leaf_weights, weight_bytes
 from longwall.kernels.interface.workspaces import NARROW
@@ -85,10 +85,11 @@ class _Search:
         """Add what belongs to the arcs `first` to `last` - 1."""
         work = self._work(first, last)  # all that is allocated: what fails before anything is added is tried again
         try:
-            self._start(first, last, work)
-        except Exception as error:
+            with self._device.faults():
+                self._start(first, last, work)
+                self._device.synchronize()
+        except ShortOfMemory as error:
             raise EngineLost(f"cliques of a range were added in part: {error}") from error
-        self._device.synchronize()
 
     def start(self, first: int, last: int) -> None:
         """Launch the kernels, and do not wait for them."""

@@ -16,7 +16,7 @@ from longwall.kernels.cuda.local_counts.reverse_adjacency import LargerArcs, Rev
 from longwall.kernels.cuda.runtime.constants import TABLE_SHARE
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.cuda.runtime.sources import compiles
-from longwall.kernels.interface.engine import EngineLost
+from longwall.kernels.interface.engine import EngineLost, ShortOfMemory
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import Block, Targets
 
@@ -143,9 +143,10 @@ class CudaTriangleVertexCounter:
         """Add the triangles of blocks, while their lists are streamed, once for each part of the vertices."""
         self._begun = False
         try:
-            self._add_parts(blocks)
-            self._device.synchronize()
-        except Exception as error:
+            with self._device.faults():
+                self._add_parts(blocks)
+                self._device.synchronize()
+        except ShortOfMemory as error:
             if self._begun:
                 raise EngineLost(f"triangles of a range were added in part: {error}") from error
             raise

@@ -96,8 +96,8 @@ class CudaFaults:
         self._chosen: AbstractContextManager[None] | None = None
 
     def __enter__(self) -> None:
-        REFUSED.last = None
         if self._cuda.get_allocator() != self._allocate:
+            REFUSED.last = None
             chosen = self._cuda.using_allocator(self._allocate)
             chosen.__enter__()
             self._chosen = chosen

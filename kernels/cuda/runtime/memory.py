@@ -3,7 +3,7 @@
 import gc
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ _UNIT = 512  # bytes, of which CuPy's pools allocate multiples
 _TOGETHER = 1 << 20  # bytes of arrays that cross the link as one: a copy takes 0.1 ms, however small it is
 _SMALL = 32 << 20  # bytes that are kept for small calls: the driver takes 0.05 to 0.3 ms for each block
 _SMALL_SHARE = 64  # they are at most 1 / 64 of the device's free memory, or of the limit
+_ZERO_WORDS = 64  # of a page of zeros: a pool gives no smaller block, and a count takes a few words
 _SAMPLED = 16 << 20  # bytes by which the pool grows between two looks at the driver, which take 20 us each
 
 Array = Any  # a CuPy array
@@ -47,6 +48,7 @@ class DeviceMemory:
         self._most = self._sampled = 0
         self._kept: list[tuple[weakref.ref[NDArray[Any]], Array]] = []
         self._small = min(_SMALL, int(free) // _SMALL_SHARE)
+        self._zeros = _Zeros(xp)
 
     def allocate(self, size: int) -> Any:
         """Return `size` bytes, as a CuPy memory pointer.
@@ -62,7 +64,7 @@ class DeviceMemory:
         except memory.OutOfMemoryError:
             self._kept = []
             # The pool frees what it caches where the device has no more, but not where its limit is reached.
-            self._pool.free_all_blocks()
+            self._free_cached()
             try:
                 pointer = self._pool.malloc(size)
             except memory.OutOfMemoryError:
@@ -78,6 +80,10 @@ class DeviceMemory:
             if due:
                 self.sample()
         return pointer
+
+    def zero_words(self, number: int) -> Any:
+        """Return a pointer to a few zeroed words of 64 bits; see `allocate`."""
+        return self._zeros.take(number, self.allocate)
 
     def prepare_small(self) -> None:
         """Cache a block that small arrays will be parts of."""
@@ -98,7 +104,7 @@ class DeviceMemory:
     def limit(self, size: int) -> None:
         """Let the pool hold at most `size` bytes from now on, what it caches included."""
         if size < _SMALL_SHARE * self._small:  # large arrays could not use the rest of the block
-            self._pool.free_all_blocks()
+            self._free_cached()
         self._pool.set_limit(size=max(size, 1))  # to CuPy, 0 is no limit
 
     def fill(self, there: Array, values: NDArray[Any]) -> None:
@@ -109,12 +115,16 @@ class DeviceMemory:
         """Return cached blocks to the device."""
         if garbage:
             gc.collect()
+        self._free_cached()
+
+    def _free_cached(self) -> None:
+        self._zeros.forget()
         self._pool.free_all_blocks()
 
     def trim(self) -> None:
         """Return cached blocks to the device if they are more than `_SMALL`."""
         if self._pool.free_bytes() > self._small:
-            self._pool.free_all_blocks()
+            self._free_cached()
 
     def spare(self) -> int:
         """Bytes that the pool could still take of the device."""
@@ -214,3 +224,32 @@ def copied_array(xp: Any, array: NDArray[Any]) -> Array:
     there = xp.empty(array.shape, array.dtype)
     there.set(array)
     return there
+
+
+class _Zeros:
+    """Hands out zeroed 64-bit words, each once; a page is freed when nothing points to its words any more."""
+
+    def __init__(self, xp: Any):
+        self._xp = xp
+        self._lock = threading.RLock()  # a signal handler may run a count while its thread holds the lock
+        self._page: Any = None
+        self._used = _ZERO_WORDS
+
+    def take(self, number: int, allocate: Callable[[int], Any]) -> Any:
+        """Return a pointer to a number of words, of a new page if need be."""
+        with self._lock:
+            if self._used + number > _ZERO_WORDS:
+                self._page, self._used = self._new_page(allocate), 0
+            at, self._used = self._used, self._used + number
+            return self._page + 8 * at
+
+    def forget(self) -> None:
+        """Leave the page, which would keep all of the block that it is a part of."""
+        with self._lock:
+            self._page, self._used = None, _ZERO_WORDS
+
+    def _new_page(self, allocate: Callable[[int], Any]) -> Any:
+        with self._xp.cuda.Stream.null as stream:
+            page = allocate(8 * _ZERO_WORDS)
+            page.memset_async(0, 8 * _ZERO_WORDS, stream)  # all streams wait for this one, except those of copies
+        return page

@@ -134,6 +134,12 @@ def streamQuery(stream: int) -> int:
     return 600 if waiting else 0
 
 
+def check_status(status: int) -> None:
+    """Raise the error of a status."""
+    if status:
+        raise CUDARuntimeError(status)
+
+
 def streamSynchronize(stream: int) -> None:
     """Wait for a stream."""
     emulated.require()
