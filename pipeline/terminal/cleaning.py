@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from pathlib import Path
+from select import select
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -30,6 +31,7 @@ Runs = Annotated[
         autocompletion=completion.run_folders,
     ),
 ]
+_SECONDS_BETWEEN_LOOKS = 0.2
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -129,6 +131,8 @@ def _agreed(runs: Sequence[RemovableRun], total: int) -> bool:
         write_stderr(f"{run.where}  {run.status}  {round_size(run.bytes)}")
     try:
         print(f"remove {whole}? [y/N] ", end="", file=sys.stderr, flush=True)
+        while not select([sys.stdin], [], [], _SECONDS_BETWEEN_LOOKS)[0]:
+            pass  # a signal that comes right before a read would be handled only after it
         return sys.stdin.readline().strip().lower() in ("y", "yes")
     except KeyboardInterrupt:
         write_stderr("\ninterrupted: nothing was removed")
