@@ -15,7 +15,7 @@ def may_have_device() -> bool:
 
 def wake_driver() -> None:
     """Let the driver make the context of the first device, for CuPy: without the GIL, while others import modules."""
-    with suppress(OSError, AttributeError):  # CuPy says what is missing
+    with suppress(OSError, AttributeError):  # CuPy names the missing library
         driver = ctypes.CDLL("libcuda.so.1")
         device, context = ctypes.c_int(), ctypes.c_void_p()
         if driver.cuInit(0) == 0 and driver.cuDeviceGet(ctypes.byref(device), 0) == 0:
