@@ -84,6 +84,7 @@ def cuda() -> Engine:
     """A CUDA engine of its own, for tests of device memory."""
     from engines import make_engine
 
+    gc.collect()  # what earlier tests left on the device would be given back meanwhile
     return make_engine("cuda")
 
 

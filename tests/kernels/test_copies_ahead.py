@@ -13,7 +13,7 @@ from run_configs import run_config
 
 import longwall
 from longwall.kernels.cuda.runtime.memory import KERNELS_BYTES
-from longwall.kernels.interface.engine import COPY_BUFFER, EngineUnavailable
+from longwall.kernels.interface.engine import COPY_BUFFER
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.config import load_config
 from longwall.pipeline.inputs import open_resources, read_graph
@@ -27,16 +27,6 @@ from longwall.storage.pages.placement import bring_graph, place_graph
 
 pytestmark = pytest.mark.gpu
 NAMES = ("indptr", "indices", "split")
-
-
-@pytest.fixture
-def cuda() -> Any:
-    from longwall.kernels.cuda.engine import CudaEngine
-
-    try:
-        return CudaEngine()
-    except EngineUnavailable as reason:
-        pytest.skip(str(reason))
 
 
 @pytest.fixture(autouse=True)

@@ -74,16 +74,6 @@ def arrays(graph: Graph) -> GraphArrays:
 
 
 @pytest.fixture(scope="module")
-def cuda() -> Any:
-    from longwall.kernels.cuda.engine import CudaEngine
-
-    try:
-        return CudaEngine()
-    except EngineUnavailable as reason:
-        pytest.skip(str(reason))
-
-
-@pytest.fixture(scope="module")
 def cpu() -> CpuEngine:
     return CpuEngine(1)
 

@@ -25,7 +25,7 @@ from longwall.kernels import select_engine
 from longwall.kernels.cuda.runtime.errors import CudaFaults, fault_of
 from longwall.kernels.cuda.runtime.memory import KERNELS_BYTES, DeviceMemory
 from longwall.kernels.cuda.runtime.pools import open_pool
-from longwall.kernels.interface.engine import DeviceFull, EngineLost, EngineUnavailable, ShortOfMemory
+from longwall.kernels.interface.engine import DeviceFull, EngineLost, ShortOfMemory
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.stages import source
 from longwall.storage.errors import InputError, RunError
@@ -150,17 +150,6 @@ def test_a_full_device_gives_back_what_is_left_in_cycles() -> None:
     del there
     with pytest.raises(CudaError, match="700"):
         memory.allocate_apart(0)
-
-
-@pytest.fixture
-def cuda() -> Any:
-    from longwall.kernels.cuda.engine import CudaEngine
-
-    gc.collect()  # what earlier tests left on the device would be given back meanwhile
-    try:
-        return CudaEngine()
-    except EngineUnavailable as reason:
-        pytest.skip(str(reason))
 
 
 @pytest.mark.gpu

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
@@ -13,20 +12,8 @@ from breakable import EDGES
 
 import longwall
 from longwall.kernels.cuda.device import fetch
-from longwall.kernels.interface.engine import EngineUnavailable
 
 MIB = 1 << 20
-
-
-@pytest.fixture
-def cuda() -> Any:
-    from longwall.kernels.cuda.engine import CudaEngine
-
-    gc.collect()  # what earlier tests left on the device would be given back meanwhile
-    try:
-        return CudaEngine()
-    except EngineUnavailable as reason:
-        pytest.skip(str(reason))
 
 
 @pytest.mark.gpu

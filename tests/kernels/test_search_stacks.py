@@ -13,7 +13,6 @@ from selection import on_device
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.cuda.search import search as cuda_search
 from longwall.kernels.cuda.search.search_stacks import SearchStacks
-from longwall.kernels.interface.engine import EngineUnavailable
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.planning.search.search_planner import plan_match
@@ -39,16 +38,6 @@ def test_all_warps_work_where_few_long_stacks_fit() -> None:
     eighth = SearchStacks.within(wanted, long, wanted * long // 2)
     assert (eighth.warps, eighth.longs) == (wanted, wanted // 16)
     assert SearchStacks.within(wanted, long, 4 * long) == SearchStacks(1, long, 0, long)
-
-
-@pytest.fixture(scope="module")
-def cuda() -> Any:
-    from longwall.kernels.cuda.engine import CudaEngine
-
-    try:
-        return CudaEngine()
-    except EngineUnavailable as reason:
-        pytest.skip(str(reason))
 
 
 def arrays(graph: Graph) -> GraphArrays:
