@@ -31,6 +31,7 @@ _READER = 1 << 18  # bytes that an open run takes besides
 _BLOCK_COPIES = 3  # of blocks: as they are read, cut and together, and in order
 _PLAIN: dict[str, Any] = {"use_dictionary": False, "data_page_size": _BLOCK}
 _LEVEL = 1  # of the compression
+_WHAT = "sorting the results"  # as messages name it
 
 
 class RowSorter:
@@ -62,9 +63,8 @@ class RowSorter:
         self.spilled = 0
         self._resources, self._schema = resources, schema
         self._keys = [(name, "ascending") for name in schema.names]
-        self._what = "sorting the results"
         free = resources.host.free // _SHARE
-        self._memory = resources.host.reserve(min(max(free, _LEAST), _MOST), self._what)
+        self._memory = resources.host.reserve(min(max(free, _LEAST), _MOST), _WHAT)
         self._held: list[pa.RecordBatch] = []
         self._held_bytes = self._made = 0
         self._runs: list[_Run] = []
@@ -121,7 +121,7 @@ class RowSorter:
         try:
             with ParquetSink(run.path, self._schema, level=_LEVEL, encoding=_PLAIN) as sink:
                 for batch in batches:
-                    run.grow(batch, self._what)
+                    run.grow(batch)
                     sink.write(pa.Table.from_batches([batch]))
             run.settle()
         except BaseException:
@@ -172,9 +172,9 @@ class _Run:
         self.path, self.bytes = path, 0
         self._charge, self._rows, self._row_bytes = charge, 0, 0
 
-    def grow(self, batch: pa.RecordBatch, what: str) -> None:
+    def grow(self, batch: pa.RecordBatch) -> None:
         """Charge rows that are about to be written, before they are compressed."""
-        self._charge(batch.nbytes, what)
+        self._charge(batch.nbytes, _WHAT)
         self.bytes += batch.nbytes
         self._rows += batch.num_rows
         self._row_bytes += batch.nbytes
@@ -182,7 +182,7 @@ class _Run:
     def settle(self) -> None:
         """Charge what the file takes in place of what it was expected to take."""
         size = self.path.stat().st_size
-        self._charge(size - self.bytes, "")
+        self._charge(size - self.bytes, _WHAT)
         self.bytes = size
 
     def rows_in(self, size: int) -> int:

@@ -108,6 +108,20 @@ def test_the_disk_budget_is_kept(tmp_path: Path) -> None:
         assert list((tmp_path / "spill").rglob("*.parquet")) == []
 
 
+@pytest.mark.usefixtures("small_chunks")
+def test_a_run_that_outgrows_its_rows_is_named_too(tmp_path: Path) -> None:
+    rows = table([(number,) for number in range(4)], [pa.int64()])  # the ends of a file take more
+    with resources(tmp_path) as ours, RowSorter(ours, rows.schema) as sorter:
+        sorter.add(rows.to_batches()[0])
+        size = sorter._written(sorter._sorted_chunk()).bytes
+    assert size > rows.nbytes
+    for disk in range(0, size, 8):
+        with resources(tmp_path, disk=disk) as ours, RowSorter(ours, rows.schema) as sorter:
+            sorter.add(rows.to_batches()[0])
+            with pytest.raises(BudgetExceeded, match=r"no room for sorting the results .*memory\.disk"):
+                sorter._written(sorter._sorted_chunk())
+
+
 def test_the_host_budget_is_kept(tmp_path: Path) -> None:
     with resources(tmp_path, host=MIB // 2) as ours, pytest.raises(BudgetExceeded, match="sorting the results"):
         RowSorter(ours, table([], [pa.int64()]).schema)
