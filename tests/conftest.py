@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import shutil
 import signal
@@ -28,10 +29,6 @@ for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, handler)
 
-# A run sets apart what was there before it, so that Python takes the rest for everything, and collects all of it again
-# and again: of the time of quick tests that took 4 %.
-gc.set_threshold(700, 10, 100)
-
 # No test cuts the power of this process: thousands of waits for the disk would show nothing. Children do wait.
 os.fsync = lambda descriptor: os.fstat(descriptor) and None
 
@@ -53,6 +50,21 @@ def pytest_sessionfinish() -> None:
     """
     for folder in _folders:
         shutil.rmtree(folder, ignore_errors=True)
+    gc.freeze()
+
+
+_started = itertools.count()  # tests
+
+
+def pytest_runtest_logstart() -> None:
+    """Collect what the last test left in cycles, and set all else apart.
+
+    Runs that failed, and engines, collect garbage: to look through a million objects of modules each time took a fifth
+    of the time of quick tests. What one test makes and a later one lets go is collected every 100 tests.
+    """
+    if next(_started) % 100 == 0:
+        gc.unfreeze()
+    gc.collect()
     gc.freeze()
 
 
