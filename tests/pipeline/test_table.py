@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from xml.etree import ElementTree
 
 import networkx as nx
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -20,7 +21,7 @@ def motifs() -> Table:
 
 
 def numbered(rows: int, columns: int = 2) -> Table:
-    return Table(pa.table({f"c{at}": range(at, rows + at) for at in range(columns)}))
+    return Table(pa.table({f"c{at}": np.arange(at, rows + at) for at in range(columns)}))
 
 
 def html_of(table: Table) -> ElementTree.Element:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import tokenize
 from graphlib import CycleError, TopologicalSorter
 from operator import itemgetter
 from pathlib import Path
@@ -116,9 +115,6 @@ def test_no_floor_grows() -> None:
     assert all(most < 1.03 * found[floor] for floor, most in CODE_LINES.items()), f"lower CODE_LINES: {found}"
 
 
-_NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
-
-
 def functions_of(path: Path) -> dict[tuple[int, str], int]:
     """The first line and the name of each function of a file, and how many lines of any kind it has."""
     return {
@@ -130,9 +126,8 @@ def functions_of(path: Path) -> dict[tuple[int, str], int]:
 
 def code_lines(path: Path) -> set[int]:
     """The lines of code of a file, without docstrings and comments."""
-    with path.open("rb") as file:
-        tokens = [token for token in tokenize.tokenize(file.readline) if token.type not in _NO_CODE]
-    code = {line for token in tokens[1:] for line in range(token.start[0], token.end[0] + 1)}
+    lines = enumerate(map(str.strip, path.read_text().splitlines()), 1)
+    code = {number for number, line in lines if line and not line.startswith("#")}
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             code -= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
