@@ -137,9 +137,9 @@ class Device:
         blocks = min(max(-(-items // THREADS), 1), self.multiprocessors * _BLOCKS)
         self.launch(source, function, arguments, blocks=blocks, threads=THREADS, shared=shared, generated=generated)
 
-    def result(self) -> Array:
-        """Where kernels add a count and its floating-point twin: uint64[2], zeros."""
-        return self.xp.ndarray((2,), np.uint64, self.memory.zero_words(2))
+    def result(self, number: int = 2) -> Array:
+        """Where kernels add counts, such as one and its floating-point twin: uint64[number], zeros."""
+        return self.xp.ndarray((number,), np.uint64, self.memory.zero_words(number))
 
     def counters(self, number: int = 1) -> Any:
         """Return a pointer to zeroed 64-bit words for one launch, which takes 8 us less than an array."""

@@ -77,7 +77,7 @@ class _Search:
         wanted = device.multiprocessors * _BLOCKS
         self._blocks = units_that_fit(wanted, self._store_words * 4, memory - results)
         self._store = xp.empty(self._blocks * self._store_words, xp.uint32)
-        self._sums = xp.zeros(_SINGLES + shape[0] * shape[1], np.uint64)  # single leaves, then those of each shape
+        self._sums = device.result(_SINGLES + shape[0] * shape[1])  # single leaves, then those of each shape
         self._counts: Any = xp.zeros((limbs, graph.num_vertices), np.int64) if limbs else None
         self._weights = xp.asarray(leaf_weights(k, most, limbs)) if limbs else None
 

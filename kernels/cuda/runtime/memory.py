@@ -232,24 +232,25 @@ class _Zeros:
     def __init__(self, xp: Any):
         self._xp = xp
         self._lock = threading.RLock()  # a signal handler may run a count while its thread holds the lock
-        self._page: Any = None
-        self._used = _ZERO_WORDS
+        self._next: Any = None
+        self._left = 0
 
     def take(self, number: int, allocate: Callable[[int], Any]) -> Any:
         """Return a pointer to a number of words, of a new page if need be."""
         with self._lock:
-            if self._used + number > _ZERO_WORDS:
-                self._page, self._used = self._new_page(allocate), 0
-            at, self._used = self._used, self._used + number
-            return self._page + 8 * at
+            if number > self._left:
+                size = max(number, _ZERO_WORDS)
+                self._next, self._left = self._new_page(allocate, size), size
+            words, self._next, self._left = self._next, self._next + 8 * number, self._left - number
+            return words
 
     def forget(self) -> None:
         """Leave the page, which would keep all of the block that it is a part of."""
         with self._lock:
-            self._page, self._used = None, _ZERO_WORDS
+            self._next, self._left = None, 0
 
-    def _new_page(self, allocate: Callable[[int], Any]) -> Any:
+    def _new_page(self, allocate: Callable[[int], Any], size: int) -> Any:
         with self._xp.cuda.Stream.null as stream:
-            page = allocate(8 * _ZERO_WORDS)
-            page.memset_async(0, 8 * _ZERO_WORDS, stream)  # all streams wait for this one, except those of copies
+            page = allocate(8 * size)
+            page.memset_async(0, 8 * size, stream)  # all streams wait for this one, except those of copies
         return page
