@@ -432,11 +432,11 @@ def test_arrays_that_outlive_their_engine_give_back_their_memory(cuda: Any, pool
     engine = CudaEngine()
     xp, (pool,) = engine.xp, pools
     with engine.faults():
-        short, long = xp.arange(5 * MIB), xp.arange(8 * MIB)  # neither is a part of the block for small arrays
+        short, long = xp.arange(9 * MIB), xp.arange(12 * MIB)  # neither is a part of the block for small arrays
     del engine
     gc.collect()
     assert pool.used_bytes() == pool.total_bytes() == short.nbytes + long.nbytes
-    assert int(long[-1]) == 8 * MIB - 1
+    assert int(long[-1]) == 12 * MIB - 1
     del short
     Cycle(long)
     del long

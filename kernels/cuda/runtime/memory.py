@@ -17,8 +17,8 @@ from longwall.kernels.interface.engine import DeviceFull, EngineLost, MemoryPeak
 KERNELS_BYTES = 64 << 20  # of a device, that arrays leave to the driver: for kernels' code and stacks
 _UNIT = 512  # bytes, of which CuPy's pools allocate multiples
 _TOGETHER = 1 << 20  # bytes of arrays that cross the link as one: a copy takes 0.1 ms, however small it is
-_SMALL = 32 << 20  # bytes that are kept for small calls: the driver takes 0.05 to 0.3 ms for each block
-_SMALL_SHARE = 64  # they are at most 1 / 64 of the device's free memory, or of the limit
+_SMALL = 64 << 20  # bytes that are kept for small calls: the driver takes 0.05 to 0.3 ms for each block
+_SMALL_SHARE = 32  # they are at most 1 / 32 of the device's free memory, or of the limit
 _ZERO_WORDS = 64  # of a page of zeros: a pool gives no smaller block, and a count takes a few words
 _SAMPLED = 16 << 20  # bytes by which the pool grows between two looks at the driver, which take 20 us each
 
