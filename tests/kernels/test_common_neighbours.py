@@ -53,6 +53,7 @@ def engine(request: pytest.FixtureRequest, lab: Any, graph: Graph, monkeypatch: 
     loaded, _ = load_graph(env)
     if short:
         monkeypatch.setattr(env.engine.device, "shared_memory", 200)
+        monkeypatch.setattr("longwall.kernels.cuda.local_counts.arc_triangles._LIST_CHUNKS", 7)
     return env.engine, loaded
 
 

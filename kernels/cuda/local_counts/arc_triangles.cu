@@ -5,6 +5,8 @@
 // those of x.
 #include "local_counts/arc_tasks.cuh"
 
+constexpr int kListsOfLane = 4;  // whose begins a lane writes at once
+
 // Writes the numbers of both arcs of every edge, or lists.
 template <bool LIST, typename Number = u32>
 struct Common {
@@ -96,15 +98,51 @@ extern "C" __global__ void __launch_bounds__(256, 6)
                  {0, indptr[num_vertices], size, words, next, stop});
 }
 
-// Set found[0], which is 0 before, to the largest of the lengths, and found[1] to their sum, where the last list ends.
+// Add up the lengths of each chunk of lists. Set found[0], which is 0 before, to the largest length. A warp for each chunk.
 extern "C" __global__ void __launch_bounds__(256)
-    measure_lists(const u32* lengths, i64 num_arcs, const i64* starts, u64* found) {
-  const i64 thread = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x, threads = static_cast<i64>(gridDim.x) * blockDim.x;
+    sum_lists(const u32* lengths, i64 num_arcs, i64 chunk, u64* found, u64* sums) {
+  const i64 warps = static_cast<i64>(gridDim.x) * kWarps;
   u32 most = 0;
-  for (i64 arc = thread; arc < num_arcs; arc += threads) most = max(most, lengths[arc]);
+  for (i64 c = static_cast<i64>(blockIdx.x) * kWarps + warp_in_block(); c * chunk < num_arcs; c += warps) {
+    u64 sum = 0;
+    for (i64 arc = c * chunk + lane_id(); arc < min((c + 1) * chunk, num_arcs); arc += 32) {
+      sum += lengths[arc];
+      most = max(most, lengths[arc]);
+    }
+    sum = warp_sum(sum);
+    if (lane_id() == 0) sums[c] = sum;
+  }
   for (int distance = 16; distance; distance >>= 1) most = max(most, __shfl_xor_sync(kAll, most, distance));
   if (lane_id() == 0) atomicMax(found, static_cast<u64>(most));
-  if (thread == 0) found[1] = starts[num_arcs];
+}
+
+// Write where each list begins; starts[num_arcs] and found[1] are where the last one ends. A warp for each chunk.
+extern "C" __global__ void __launch_bounds__(256)
+    place_lists(const u32* lengths, i64 num_arcs, i64 chunk, u64* found, const u64* sums, i64* starts) {
+  const i64 warps = static_cast<i64>(gridDim.x) * kWarps;
+  for (i64 c = static_cast<i64>(blockIdx.x) * kWarps + warp_in_block(); c * chunk < max(num_arcs, i64(1)); c += warps) {
+    const i64 last = min((c + 1) * chunk, num_arcs);
+    u64 at = 0;
+    for (i64 other = lane_id(); other < c; other += 32) at += sums[other];
+    at = __shfl_sync(kAll, warp_sum(at), 0);
+    for (i64 base = c * chunk; base < last; base += 32 * kListsOfLane) {
+      const i64 first = base + kListsOfLane * lane_id();
+      u32 own[kListsOfLane];
+      u64 sum = 0;
+      for (int i = 0; i < kListsOfLane; i++) {
+        own[i] = first + i < last ? lengths[first + i] : 0;
+        sum += own[i];
+      }
+      const u64 end = at + warp_prefix_sum(sum);
+      at = end - sum;
+      for (int i = 0; i < kListsOfLane; i++) {
+        if (first + i < last) starts[first + i] = static_cast<i64>(at);
+        at += own[i];
+      }
+      at = __shfl_sync(kAll, end, 31);
+    }
+    if (last == num_arcs && lane_id() == 0) starts[num_arcs] = found[1] = at;
+  }
 }
 
 // The largest sum of the numbers of a vertex' arcs.
