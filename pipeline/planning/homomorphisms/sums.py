@@ -23,12 +23,13 @@ from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, isomorphic
 from longwall.pipeline.planning.homomorphisms.decompositions import Decomposer
 from longwall.pipeline.planning.homomorphisms.pairs import Edges, codegree_edges, codegree_patterns, merged_edges
-from longwall.pipeline.planning.homomorphisms.pattern_core import NoDecomposition, PassCosts, Sum
+from longwall.pipeline.planning.homomorphisms.pattern_core import Expression, NoDecomposition, PassCosts
 from longwall.pipeline.planning.homomorphisms.set_partitions import set_partitions
 from longwall.pipeline.planning.homomorphisms.table_compiler import compile_sums
 
 MAX_VERTICES = 8  # 4,140 set partitions; the next size has 21,147
 _TRIANGLE = 3
+_FOUR_CLIQUE = tuple(combinations(range(4), 2))
 # Of what makes a table over arcs, in units of squared degrees.
 _STEPS = {Make.PATHS: 0.5, Make.ARC_TRIANGLES: 0.25, Make.CLIQUES: 0.25}  # in passes over the rows of vertices
 _INNER_STEPS = 1.0  # in passes over the rows of arcs, of a table of what is among common neighbours
@@ -163,24 +164,33 @@ def plan_homomorphisms(patterns: tuple[Pattern, ...], costs: PassCosts) -> Homom
     kernels = {edges: kernel_of(edges, lists=costs.lists) for some in needed for edges, _ in some}
     wanted = sorted((edges for edges, kernel in kernels.items() if kernel is None), key=lambda one: (-len(one), one))
     decomposer = Decomposer(costs)
-    sums: list[Sum] = []
-    counted: dict[Edges, int] = {}
     try:
-        for edges in wanted:
-            counted[edges] = len(sums)
-            sums.append(decomposer.count(_pattern(edges)))
+        sums = [decomposer.count(_pattern(edges)) for edges in wanted]
+        if _FOUR_CLIQUE in kernels and _reads(tuple(sums), ("cliques",)):  # their sum needs no kernel of its own
+            kernels[_FOUR_CLIQUE] = None
+            wanted.append(_FOUR_CLIQUE)
+            sums.append(decomposer.count(_pattern(_FOUR_CLIQUE)))
         program, places = compile_sums(
             sums, lists=any(kernel is not None and kernel[0] in LISTED for kernel in kernels.values())
         )
     except NoDecomposition:
         return None
-    of_total = dict(zip(places, counted, strict=True))
-    terms = tuple(
-        tuple(Term(coefficient, *(kernels[edges] or ("total", places[counted[edges]]))) for edges, coefficient in some)
-        for some in needed
-    )
+    of_total, place_of = dict(zip(places, wanted, strict=True)), dict(zip(wanted, places, strict=True))
+
+    def term(edges: Edges, coefficient: int) -> Term:
+        if (kernel := kernels[edges]) is not None:
+            return Term(coefficient, *kernel)
+        each = factorial(4) if edges == _FOUR_CLIQUE else 1
+        return Term(coefficient // each, "total", place_of[edges])
+
+    terms = tuple(tuple(term(edges, coefficient) for edges, coefficient in some) for some in needed)
     counts = tuple(_pattern(of_total[place]) for place in sorted(of_total))
     return HomomorphismSums(patterns, program, counts, terms, costs)
+
+
+def _reads(expression: object, table: Expression) -> bool:
+    """Return whether a table is part of an expression."""
+    return isinstance(expression, tuple) and (expression == table or any(_reads(part, table) for part in expression))
 
 
 def kernel_of(edges: Edges, *, lists: bool) -> tuple[Kind, int] | None:

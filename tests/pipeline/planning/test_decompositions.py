@@ -4,7 +4,7 @@ import pickle
 import random
 from dataclasses import replace
 from functools import cache
-from itertools import combinations
+from itertools import combinations, permutations
 from math import comb, factorial
 
 import networkx as nx
@@ -91,6 +91,20 @@ def test_every_pattern_alone_equals_the_definition(lab, engine_kind, lists, wide
         sums = plan_homomorphisms((pattern,), PassCosts(1.0, 1.0, wide, lists=lists))
         if sums is not None:
             check(lab, engine_kind, sums, graph_edges(4, 8, 0.6))
+
+
+@pytest.mark.parametrize(("name", "kinds"), [("0-1,0-2,0-3,0-4,1-2,1-3,1-4,2-3", {"total"}), ("clique-4", {"cliques"})])
+def test_cliques_are_a_total_if_their_table_is_made(lab, engine_kind, name, kinds):
+    """So they need no phase of their own; mappings are those of brute force."""
+    pattern, edges = parse_pattern(name), graph_edges(5, 8, 0.8)
+    sums = plan_homomorphisms((pattern,), COSTS)
+    assert sums is not None
+    assert {term.kind for term in sums.terms[0]} == kinds
+    near = {*edges, *((v, u) for u, v in edges)}
+    placed = permutations(range(8), pattern.num_vertices)
+    expected = sum(all((at[u], at[v]) in near for u, v in pattern.edges) for at in placed)
+    run = lab.context(lab.graph(edges), engine=engine_kind, threads=2)
+    assert HomomorphismCount(sums).mappings(run) == [expected]
 
 
 @settings(relaxed, max_examples=on_device(25, 2))
