@@ -57,6 +57,7 @@ class Device:
         self.multiprocessors = int(properties["multiProcessorCount"])
         self.shared_memory = int(properties["sharedMemPerBlockOptin"])
         self.memory = DeviceMemory(xp)
+        self._asked: dict[Any, int] = {}  # bytes of shared memory that kernels were allowed so far
         with xp.cuda.using_allocator(self.memory.allocate):
             self.stop_flag = xp.zeros(1, xp.uint32)
         self.memory.prepare_small()  # after the flag, which as a part of the block would keep all of it for good
@@ -118,8 +119,8 @@ class Device:
             Bytes of dynamic shared memory.
         """
         compiled = kernel(source, function, generated, self.number)
-        if shared > _SHARED_WITHOUT_ASKING:
-            compiled.max_dynamic_shared_size_bytes = shared
+        if shared > self._asked.get(compiled, _SHARED_WITHOUT_ASKING):
+            compiled.max_dynamic_shared_size_bytes = self._asked[compiled] = shared
             compiled.preferred_shared_memory_carveout = 100  # percent: so that several such blocks fit
         compiled((blocks,), (threads,), arguments, shared_mem=shared)
 
