@@ -117,11 +117,8 @@ class _Work:
     ):
         labels = np.zeros(1, np.int32) if edge_labels is None else edge_labels
         self._workers, self._labelled = workers, edge_labels is not None
-        self._graph, self._first_role, self._kept = (
-            (*graph.rows, labels),
-            roles.first_role,
-            kept,
-        )
+        self._graph, self._first_role, self._kept = (*graph.rows, labels), roles.first_role, kept
+        self._edges = kept.labels, kept.allowed
 
     def count(self, vertices: _Vertices) -> Array:
         """Return uint32[vertices, roles + 1]: how many neighbours in roles before each a vertex has, and all."""
@@ -131,7 +128,7 @@ class _Work:
 
         def work(first: int, last: int) -> None:
             capacity = np.zeros(shape, np.int64), np.zeros(roles, np.int64)
-            count_rows(*self._graph, *which, *self._kept, first, last, *capacity, slices)
+            count_rows(*self._graph, *which, *self._edges, first, last, *capacity, slices)
 
         self._each_part(vertices.origin, work)
         return slices
@@ -153,7 +150,7 @@ class _Work:
                 return
             capacity = np.zeros(self._kept.allowed.shape[1:], np.int64)
             fill_rows(  # type: ignore[call-arg]
-                *self._graph, *given, *self._kept, first, last, capacity, sliced, cursor, *rows, edge_labels
+                *self._graph, *given, *self._edges, first, last, capacity, sliced, cursor, *rows, edge_labels
             )
 
         self._each_part(vertices.origin, work)

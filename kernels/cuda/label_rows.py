@@ -4,7 +4,7 @@ A small graph is made with one wait for the device: rooms are as large as the st
 kernels read what others found. A large one waits once more, for the number of its arcs.
 """
 
-from functools import partial
+from functools import lru_cache, partial
 from itertools import accumulate
 from typing import Any
 
@@ -55,7 +55,6 @@ class _Layout:
         self._number, n = roles.number, graph.num_vertices
         self._chunk, self._chunks = _chunks(n)
         self._new_chunk, self._new_chunks = _chunks(self._number)
-        words = _words(roles, kept)
         zeros = LABEL_TOTALS + self._roles + 2 * self._new_chunks
         sizes = {
             "sums": 16 * self._new_chunks,
@@ -70,7 +69,7 @@ class _Layout:
         }
         self._work = _Block(device, {"totals": 8 * (LABEL_TOTALS + self._roles), **sizes})
         self._at = self._work.at
-        self._words = send(words)
+        self._words = send(_words(roles, kept))
         self._zeros = zeros
 
     def made(self) -> LabelRows:
@@ -193,6 +192,7 @@ def _chunks(number: int) -> tuple[int, int]:
     return chunk, max(-(-number // chunk), 1)
 
 
+@lru_cache(maxsize=64)  # roles and edges of a layout are made once
 def _words(roles: Roles, kept: KeptEdges) -> NDArray[np.int32]:
     """Return the roles as kernels read them."""
     times = roles.times.tolist()

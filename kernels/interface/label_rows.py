@@ -1,6 +1,8 @@
 """What kernels make the graph of a layout by label of, and what they return; see `LabelLayout` of the storage."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from operator import mul
 from typing import Any, NamedTuple
 
@@ -12,7 +14,8 @@ NewArray = Callable[[int, np.dtype[Any]], NDArray[Any]]
 """Makes an empty array of the host."""
 
 
-class Roles(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Roles:
     """The roles of a layout: the vertices of the new graph are those of the data graph in their roles.
 
     Attributes
@@ -33,7 +36,7 @@ class Roles(NamedTuple):
     first_role: NDArray[np.int64]
     sizes: NDArray[np.int64]
 
-    @property
+    @cached_property
     def number(self) -> int:
         """Vertices in their roles."""
         return sum(map(mul, self.sizes.tolist(), self.times.tolist()))
@@ -43,7 +46,8 @@ class WrongSizes(Exception):
     """The graph has other labels than its statistics say."""
 
 
-class KeptEdges(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class KeptEdges:
     """The edges that are kept, as kernels look them up.
 
     Attributes

@@ -133,6 +133,10 @@ class SearchProgram:
     blocks: tuple[Block, ...] = ()
     terms: tuple[tuple[int, tuple[int, ...]], ...] = ((1, ()),)
 
+    def __hash__(self) -> int:
+        # Hashing all sets and levels takes 5 us.
+        return hash((len(self.sets), self.sets[-1:], self.levels[-1:], self.blocks, self.terms))
+
     @property
     def depth(self) -> int:
         """Number of depths that are enumerated."""

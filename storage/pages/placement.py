@@ -1,5 +1,7 @@
 """Where a graph is while an engine mines it, and what it takes of the engine's memory."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass

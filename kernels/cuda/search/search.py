@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from longwall.kernels.cuda.device import WARP, Device, any_size, checked, exact, fetch
+from longwall.kernels.cuda.device import WARP, Device, any_size, checked
 from longwall.kernels.cuda.runtime.constants import BLOCK_VALUES, NOT_EXTENDED, TOO_LONG, USED_BITS
 from longwall.kernels.cuda.runtime.staging.staging import RowLists, Staging, places
 from longwall.kernels.cuda.search.block_pool import BLOCKS_PER_MULTIPROCESSOR, LEAST_BLOCKS, WARPS_PER_BLOCK, BlockPool
@@ -86,8 +87,8 @@ class CudaSearcher:
 
     def _count(self, rows: Array, lists: RowLists | None, most: int | None) -> int:
         if most is not None:
-            return exact(self.start(rows, lists, most))
-        return any_size(fetch(self.start(rows, lists)), lambda prime: fetch(self.start(rows, lists, 0, prime)))
+            return checked(self._below(rows, lists, most))
+        return any_size(self._below(rows, lists), lambda prime: self._below(rows, lists, 0, prime))
 
     def count_edges(self, first: int, last: int, most: int | None = None) -> tuple[int, int]:
         """Count the embeddings below the edges of a range of arcs; see `Searcher`."""
@@ -96,14 +97,14 @@ class CudaSearcher:
             return checked(found), number
         return any_size(found, lambda prime: self._below_edges(first, last, 0, prime)[0]), number
 
-    def _below_edges(self, first: int, last: int, most: int, modulus: int) -> tuple[Array, int]:
+    def _below_edges(self, first: int, last: int, most: int, modulus: int) -> tuple[NDArray[np.uint64], int]:
         tasks = self._shared()
         rows = tasks.choose(self._graph, self._edges, first, last)
         self._launch(tasks, rows, last - first, None, most, modulus)
         return tasks.fetched()
 
-    def start(self, rows: Array, lists: RowLists | None = None, most: int = 0, modulus: int = 0) -> Array:
-        """Launch the count of `rows`, which are not empty. Return the words that ``launch.exact`` fetches.
+    def _below(self, rows: Array, lists: RowLists | None, most: int = 0, modulus: int = 0) -> NDArray[np.uint64]:
+        """Count below `rows`, which are not empty. Return the words that ``device.checked`` checks.
 
         With `lists`, only the rows of these lists are counted. The count ends once it has found `most`, if not 0.
         With a `modulus`, a prime, the count is a residue.
@@ -112,7 +113,7 @@ class CudaSearcher:
         tasks = self._shared()
         tasks.begin(n)
         self._launch(tasks, self._device.xp.ascontiguousarray(rows[:, :n]), n, lists, most, modulus)
-        return tasks.result
+        return tasks.fetched()[0]
 
     def _launch(
         self, tasks: SearchTasks, rows: Array, stride: int, lists: RowLists | None, most: int, modulus: int

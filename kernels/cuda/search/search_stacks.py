@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longwall.kernels.cuda.device import WARP, Device, fetch
 from longwall.kernels.cuda.runtime.constants import RING_SLOT_WORDS, RING_SLOTS, TASK_CONTROL_WORDS
@@ -86,7 +87,7 @@ class SearchTasks:
     Attributes
     ----------
     ring, control, lent, result
-        As ``count_rows.cu`` takes them; `launch.exact` fetches the result.
+        As ``count_rows.cu`` takes them.
     """
 
     def __init__(self, device: Device, longs: int):
@@ -95,7 +96,7 @@ class SearchTasks:
         self.ring = xp.empty(RING_BYTES, np.uint8)
         self.lent = xp.empty(max(longs, 1), np.uint32)
         self._block = xp.empty(TASK_CONTROL_WORDS + _RESULT, np.uint64)
-        self.control, self.result = self._block[:TASK_CONTROL_WORDS].view(np.uint32), self._block[TASK_CONTROL_WORDS:]
+        self.control, self.result = self._block.data, self._block.data + 8 * TASK_CONTROL_WORDS
 
     def begin(self, rows: int) -> None:
         """Set all counters, for a number of rows."""
@@ -118,7 +119,7 @@ class SearchTasks:
         )
         return rows
 
-    def fetched(self) -> tuple[Array, int]:
-        """Wait for the kernels; return the result, and how many rows there were."""
+    def fetched(self) -> tuple[NDArray[np.uint64], int]:
+        """Wait for the kernels; return the result, see `checked` of the device, and how many rows there were."""
         found = fetch(self._block)
         return found[TASK_CONTROL_WORDS:], int(found.view(np.uint32)[_NUM_ROWS])

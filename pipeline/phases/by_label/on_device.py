@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 from longwall.kernels.interface.engine import ShortOfMemory
@@ -100,10 +99,10 @@ def lay_out_on_device(env: Environment, layout: LabelLayout) -> MadeOnDevice | N
 
 
 def _arrays(rows: LabelRows, layout: LabelLayout) -> GraphArrays:
-    there = GraphArrays(rows.indptr, rows.indices, rows.split, rows.labels, rows.max_degree, rows.max_out_degree)
+    arrays = rows.indptr, rows.indices, rows.split, rows.labels, rows.max_degree, rows.max_out_degree
     if rows.slices is None:
-        return there
-    return replace(there, slices=rows.slices, slice_labels=layout.roles, slice_arcs=rows.role_arcs)
+        return GraphArrays(*arrays)
+    return GraphArrays(*arrays, slices=rows.slices, slice_labels=layout.roles, slice_arcs=rows.role_arcs)
 
 
 def _has_room(env: Environment, layout: LabelLayout) -> bool:

@@ -5,6 +5,8 @@ of the pattern. Where vertices are numbered role by role, each row is cut into s
 inside; frequent patterns lay adjacency out by edge type in the same way (`typed_graph.py`).
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import accumulate
