@@ -16,7 +16,7 @@ from longwall.storage.memory.resources import Resources
 from longwall.storage.pages.orientation import oriented_arc, oriented_arrays, oriented_bytes
 from longwall.storage.pages.oriented_copy import OrientedCopy
 from longwall.storage.pages.paged_graph import GraphPages
-from longwall.storage.pages.placement import access_of, adjacency_maker, bring_graph, in_place, place_graph
+from longwall.storage.pages.placement import access_of, adjacency_maker, bring_graph, in_place, place_graph, resident
 from longwall.storage.streaming.stored_graph import StoredGraph
 
 NEED_LESS = (
@@ -217,11 +217,8 @@ def keep_made(env: Environment, there: GraphArrays, capacity: int) -> None:
     InputError
         If the device's budget has no room for it.
     """
-    resources = env.resources
-    placement = place_graph(there, resources, "resident")
-    charged = max(resources.work.free - placement.memory, capacity)
-    resources.work.charge(charged, "the graph on the device")
-    env.device_graph = DeviceGraph(there, replace(placement, memory=resources.work.free), None, (0, charged))
+    env.resources.work.charge(capacity, "the graph on the device")
+    env.device_graph = DeviceGraph(there, resident(env.resources), None, (0, capacity))
 
 
 def load_edge_labels(env: Environment) -> None:

@@ -110,6 +110,11 @@ def place_graph(
     return Placement(access, there, capacity + state, memory=left - capacity - state, limit=limit)
 
 
+def resident(resources: Resources) -> Placement:
+    """Return the placement of a graph that the device holds whole, and its budget has already."""
+    return Placement("resident", VERTEX_ARRAYS, 0, memory=resources.work.free, limit=resources.work.limit)
+
+
 def access_of(graph: GraphArrays, resources: Resources, wanted: Wanted) -> Access:
     """Return where the adjacency of a graph is on a device; parameters as of `place_graph`."""
     return _access(resources.engine, _whole(graph), wanted, resources.work.free)

@@ -19,7 +19,7 @@ _UNIT = 512  # bytes, of which CuPy's pools allocate multiples
 _TOGETHER = 1 << 20  # bytes of arrays that cross the link as one: a copy takes 0.1 ms, however small it is
 _SMALL = 64 << 20  # bytes that are kept for small calls: the driver takes 0.05 to 0.3 ms for each block
 _SMALL_SHARE = 32  # they are at most 1 / 32 of the device's free memory, or of the limit
-_ZERO_WORDS = 64  # of a page of zeros: a pool gives no smaller block, and a count takes a few words
+_ZERO_WORDS = 62  # of a page of zeros besides those that are asked for, which are few: a pool gives 512 bytes at least
 _SAMPLED = 16 << 20  # bytes by which the pool grows between two looks at the driver, which take 20 us each
 
 Array = Any  # a CuPy array
@@ -239,7 +239,7 @@ class _Zeros:
         """Return a pointer to a number of words, of a new page if need be."""
         with self._lock:
             if number > self._left:
-                size = max(number, _ZERO_WORDS)
+                size = number + _ZERO_WORDS
                 self._next, self._left = self._new_page(allocate, size), size
             words, self._next, self._left = self._next, self._next + 8 * number, self._left - number
             return words

@@ -42,7 +42,7 @@ class CopiedLater(Graph):
         Parameters
         ----------
         whole
-            The other one; names and the hash are its.
+            The other one, whose names and hash it has; it has no transactions.
         stats
             Statistics of the graph.
         nbytes
@@ -52,7 +52,8 @@ class CopiedLater(Graph):
         """
         made = cls.__new__(cls)
         kept = {name: value for name, value in whole.__dict__.items() if name not in copies}
-        made.__dict__.update(kept, stats=stats, _nbytes=nbytes, _copies=dict(copies), _lock=threading.Lock())
+        own = {"_nbytes": nbytes, "_copies": dict(copies), "_lock": threading.Lock()}
+        made.__dict__.update(kept, stats=stats, transactions=None, transaction_ids=None, **own)
         return made
 
     @property

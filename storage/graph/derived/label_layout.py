@@ -131,8 +131,7 @@ def copied_later(
     arrays = (made.indptr, made.split, made.indices, made.slices, None if graph.labels is None else made.labels)
     nbytes += sum(array.nbytes for array in arrays if array is not None)
     reserved = host.reserve(nbytes, _WHAT)
-    bare = replace(graph, transactions=None, transaction_ids=None)
-    return CopiedLater.of(bare, _stats(graph, made), nbytes, copies), reserved
+    return CopiedLater.of(graph, _stats(graph, made), nbytes, copies), reserved
 
 
 def roles_of(graph: Graph, layout: LabelLayout) -> Roles:
