@@ -68,7 +68,7 @@ class CudaSearcher:
         stacks = SearchStacks.within(wanted, words, max(memory // 2, min(words * 4, memory)))
         self._warps_per_block = min(stacks.warps, WARPS_PER_BLOCK)
         self._blocks = stacks.warps // self._warps_per_block
-        self.stacks = replace(stacks, warps=self._blocks * self._warps_per_block)
+        self.stacks = SearchStacks(self._blocks * self._warps_per_block, stacks.own, stacks.longs, stacks.long)
         xp = device.xp
         self._store = xp.empty(max(self.stacks.elements, 1), xp.uint32)
         self._tasks = SearchTasks(device, self.stacks.longs) if ring else None

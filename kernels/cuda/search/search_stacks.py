@@ -75,7 +75,7 @@ class SearchStacks:
 
 
 class SearchTasks:
-    """The ring of tasks, the counters, and where a result is added up.
+    """The ring of tasks, the counters, and where a result is added up; the last two are new for each count.
 
     Parameters
     ----------
@@ -95,31 +95,31 @@ class SearchTasks:
         self._device, self._longs = device, longs
         self.ring = xp.empty(RING_BYTES, np.uint8)
         self.lent = xp.empty(max(longs, 1), np.uint32)
-        self._block = xp.empty(TASK_CONTROL_WORDS + _RESULT, np.uint64)
-        self.control, self.result = self._block.data, self._block.data + 8 * TASK_CONTROL_WORDS
+
+    def _new(self) -> tuple[Any, ...]:
+        """Take new counters; return what a kernel begins the tasks with."""
+        self._words = self._device.result(TASK_CONTROL_WORDS + _RESULT)
+        self.control, self.result = self._words.data, self._words.data + 8 * TASK_CONTROL_WORDS
+        return self.ring, self.lent, self._longs, self.control
 
     def begin(self, rows: int) -> None:
-        """Set all counters, for a number of rows."""
-        where = self.ring, self.control, self.lent, self._longs, rows, self.result
-        self._device.launch_over("search/search_start.cu", "begin_search", RING_SLOTS, where)
+        """Begin a count of a number of rows."""
+        self._device.launch_over("search/search_start.cu", "begin_search", RING_SLOTS, (*self._new(), rows))
 
     def choose(self, graph: GraphArrays, levels: tuple[Level, Level], first: int, last: int) -> Array:
-        """Make the rows of the edges of a range of arcs; see :class:`longwall.stages.source.EdgeSource`.
+        """Begin a count of the edges of a range of arcs, and make their rows; see `longwall.stages.source.EdgeSource`.
 
         Return uint32[2, arcs], of which as many rows are there as the counters say on the device.
         """
-        self.begin(0)
         low, high = levels
         rows = self._device.xp.empty((2, last - first), np.uint32)
         wanted = low.degree, low.label, high.degree, high.label, int(bool(high.below)), int(bool(high.above))
         arcs = graph.indptr, graph.indices, graph.labels, graph.num_vertices, first, last
-        out = rows, last - first, self.control
-        self._device.launch_over(
-            "search/search_start.cu", "choose_edges", -(-(last - first) // 8), (*arcs, *wanted, *out)
-        )
+        given = *self._new(), *arcs, *wanted, rows, last - first
+        self._device.launch_over("search/search_start.cu", "choose_edges", -(-(last - first) // 8), given)
         return rows
 
     def fetched(self) -> tuple[NDArray[np.uint64], int]:
         """Wait for the kernels; return the result, see `checked` of the device, and how many rows there were."""
-        found = fetch(self._block)
+        found = fetch(self._words)
         return found[TASK_CONTROL_WORDS:], int(found.view(np.uint32)[_NUM_ROWS])

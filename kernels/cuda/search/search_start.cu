@@ -3,17 +3,19 @@
 
 constexpr int kGroup = 256;  // arcs that a warp looks at, whose owners stand together
 
-// Let no row be taken, no task wait, and no stack be lent. `num_rows` rows are there already.
-extern "C" __global__ void __launch_bounds__(256)
-    begin_search(RingSlot* ring, TaskControl* control, u32* lent, i64 num_lent, i64 num_rows, u64* result) {
+// Let no task wait, and no stack be lent.
+DEVICE void begin_tasks(RingSlot* ring, u32* lent, i64 num_lent) {
   const i64 thread = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;
   const i64 threads = static_cast<i64>(gridDim.x) * blockDim.x;
   for (i64 i = thread; i < kRingSlots; i += threads) ring[i].sequence = static_cast<u32>(i);
   for (i64 i = thread; i < num_lent; i += threads) lent[i] = 0;
-  if (thread == 0) {
-    *control = {0, 0, 0, static_cast<u32>(num_rows), 0, 0};
-    result[0] = result[1] = 0;
-  }
+}
+
+// `num_rows` rows are there already. All of `control` is 0 before.
+extern "C" __global__ void __launch_bounds__(256)
+    begin_search(RingSlot* ring, u32* lent, i64 num_lent, TaskControl* control, i64 num_rows) {
+  begin_tasks(ring, lent, num_lent);
+  if (blockIdx.x == 0 && threadIdx.x == 0) control->num_rows = static_cast<u32>(num_rows);
 }
 
 // What a vertex must have: a degree, and a label unless that is negative.
@@ -25,12 +27,13 @@ struct Wanted {
   }
 };
 
-// Append the edges of the arcs first to last - 1, where both ends may be at their levels, to rows[2, stride]. The other
-// end has a smaller id where `smaller`, a larger one where `larger`.
+// Append the edges of the arcs first to last - 1, where both ends may be at their levels, to rows[2, stride], of which none
+// is there. The other end has a smaller id where `smaller`, a larger one where `larger`. All of `control` is 0 before.
 extern "C" __global__ void __launch_bounds__(256)
-    choose_edges(const i64* indptr, const u32* indices, const int* labels, i64 num_vertices, i64 first, i64 last,
-                 i64 degree0, i64 label0, i64 degree1, i64 label1, i64 smaller, i64 larger, u32* rows, i64 stride,
-                 TaskControl* control) {
+    choose_edges(RingSlot* ring, u32* lent, i64 num_lent, TaskControl* control, const i64* indptr, const u32* indices,
+                 const int* labels, i64 num_vertices, i64 first, i64 last, i64 degree0, i64 label0, i64 degree1, i64 label1,
+                 i64 smaller, i64 larger, u32* rows, i64 stride) {
+  begin_tasks(ring, lent, num_lent);
   const Wanted low_end = {degree0, label0}, high_end = {degree1, label1};
   const i64 warps = (static_cast<i64>(gridDim.x) * blockDim.x) >> 5;
   for (i64 group = (static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x) >> 5; first + group * kGroup < last;
