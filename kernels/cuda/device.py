@@ -220,22 +220,20 @@ def fetch(result: Array) -> NDArray[Any]:
     return fetched
 
 
-def send(values: NDArray[Any]) -> Array:
+def send(values: NDArray[Any], address: int) -> None:
     """Copy a few numbers to the device, after the kernels that were launched before."""
     import cupy
 
-    array = cupy.empty(values.shape, values.dtype)
-    if values.nbytes > _PAGE_BYTES:
-        array.set(values)
-        return array
-    runtime, stream = cupy.cuda.runtime, cupy.cuda.get_current_stream()
+    runtime, stream, size = cupy.cuda.runtime, cupy.cuda.get_current_stream(), values.nbytes
+    if size > _PAGE_BYTES:
+        runtime.memcpyAsync(address, values.ctypes.data, size, runtime.memcpyHostToDevice, stream.ptr)
+        return
     (page, words), copied = _pages.get("sent"), _pages.copied
     if copied is not None:
         copied.synchronize()
-    words[: values.nbytes].view(values.dtype)[:] = values.ravel()
-    runtime.memcpyAsync(array.data.ptr, page.ptr, values.nbytes, runtime.memcpyHostToDevice, stream.ptr)
+    words[:size].view(values.dtype)[:] = values
+    runtime.memcpyAsync(address, page.ptr, size, runtime.memcpyHostToDevice, stream.ptr)
     _pages.copied = stream.record()
-    return array
 
 
 class _PinnedPages(threading.local):

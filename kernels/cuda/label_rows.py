@@ -56,6 +56,7 @@ class _Layout:
         self._chunk, self._chunks = _chunks(n)
         self._new_chunk, self._new_chunks = _chunks(self._number)
         zeros = LABEL_TOTALS + self._roles + 2 * self._new_chunks
+        words = _words(roles, kept)
         sizes = {
             "sums": 16 * self._new_chunks,
             "place": 4 * n,
@@ -66,10 +67,12 @@ class _Layout:
             "role": 2 * self._number,
             "counts": 4 * self._kinds * self._chunks,
             "kind": n,
+            "words": words.nbytes,
         }
         self._work = _Block(device, {"totals": 8 * (LABEL_TOTALS + self._roles), **sizes})
         self._at = self._work.at
-        self._words = send(_words(roles, kept))
+        self._words = self._at["words"]
+        send(words, self._words)
         self._zeros = zeros
 
     def made(self) -> LabelRows:
