@@ -180,7 +180,7 @@ def plan_homomorphisms(patterns: tuple[Pattern, ...], costs: PassCosts) -> Homom
     def term(edges: Edges, coefficient: int) -> Term:
         if (kernel := kernels[edges]) is not None:
             return Term(coefficient, *kernel)
-        each = factorial(4) if edges == _FOUR_CLIQUE else 1
+        each = factorial(4) if edges == _FOUR_CLIQUE else 1  # of its coefficients, which count subgraphs
         return Term(coefficient // each, "total", place_of[edges])
 
     terms = tuple(tuple(term(edges, coefficient) for edges, coefficient in some) for some in needed)
