@@ -137,6 +137,11 @@ class CountRanges(Stage):
         return 3
 
     @property
+    def least(self) -> int:
+        """Neighbours of a vertex of such a subgraph, at least; 0 where all vertices have counts."""
+        return self.smallest - 1
+
+    @property
     def splits(self) -> bool:
         """Whether it can count the arcs to some vertices alone."""
         return False
@@ -442,6 +447,7 @@ def _require_exact(counts: Sequence[VertexCounts]) -> None:
 class CountOfVertices(CountRanges):
     """Count something for every vertex; partial values are arrays of all that a worker found so far."""
 
+    least = 0
     wraps: ClassVar[bool] = False
     """Whether numbers are residues or words of larger ones, so that no sum of them is too large."""
 

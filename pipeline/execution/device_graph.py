@@ -28,7 +28,7 @@ _LABELS_SHARE = 4
 
 
 def load_graph(
-    env: Environment, part: NeighbourRange = NeighbourRange.ALL, *, copies: bool = True
+    env: Environment, part: NeighbourRange = NeighbourRange.ALL, *, copies: bool = True, least: int = 0
 ) -> tuple[GraphArrays, int]:
     """Bring the graph to the engine, inside the budget.
 
@@ -43,6 +43,9 @@ def load_graph(
     copies
         Whether copies of the pages of the whole graph are worth their room. Not where kernels read smaller neighbours
         alone, but need the whole graph for its source: at least half of every page is brought in vain.
+    least
+        Neighbours that a vertex has, at least, if it may count: where only smaller neighbours are brought, the last
+        vertices may be left out.
 
     Returns
     -------
@@ -57,10 +60,10 @@ def load_graph(
         If the graph does not fit the device's budget.
     """
     env.forget_layout()
-    if env.device_graph is not None and _misfits(env, env.device_graph, part, copies):
+    if env.device_graph is not None and _misfits(env, env.device_graph, part, copies, least):
         release_graph(env)
     if env.device_graph is None:
-        env.device_graph = _bring(env, part, copies)
+        env.device_graph = _bring(env, part, copies, least)
     return env.device_graph.graph, env.resources.work.free
 
 
@@ -93,13 +96,13 @@ def holds_part(env: Environment) -> bool:
     return access_of(host_arrays(env.graph), env.resources, env.spec.memory.access) != "resident"
 
 
-def _misfits(env: Environment, loaded: DeviceGraph, part: NeighbourRange, copies: bool) -> bool:
+def _misfits(env: Environment, loaded: DeviceGraph, part: NeighbourRange, copies: bool, least: int) -> bool:
     """Return whether the graph on the engine lacks what will be read, or is read page by page though half would do."""
     if part != NeighbourRange.SMALLER:
         moves = loaded.graph.pages is not None and loaded.placement.access == "adaptive"
         return loaded.graph.oriented or (moves and loaded.copies != copies and not env.derived)
-    paged = not loaded.graph.oriented and loaded.graph.pages is not None
-    return paged and not env.derived and oriented_bytes(env.graph) <= env.resources.host.free
+    paged = not loaded.graph.oriented and loaded.graph.pages is not None and not env.derived
+    return loaded.least > least or (paged and oriented_bytes(env.graph) <= env.resources.host.free)
 
 
 def reads_known(env: Environment) -> bool:
@@ -123,7 +126,7 @@ def arc_of(env: Environment, at: int) -> int:
     return at if starts is None else oriented_arc(env.graph, starts, at)
 
 
-def _bring(env: Environment, part: NeighbourRange, copies: bool) -> DeviceGraph:
+def _bring(env: Environment, part: NeighbourRange, copies: bool, least: int) -> DeviceGraph:
     resources, wanted = env.resources, env.spec.memory.access
     whole = host_arrays(env.graph)
     if part == NeighbourRange.SMALLER and resources.on_device and access_of(whole, resources, wanted) != "resident":
@@ -133,7 +136,7 @@ def _bring(env: Environment, part: NeighbourRange, copies: bool) -> DeviceGraph:
             return _placed(env, whole)  # the kernels read the whole adjacency as well
         copy: OrientedCopy | None = None
         try:
-            host = oriented_arrays(env.graph, adjacency_maker(resources, wanted))
+            host = oriented_arrays(env.graph, adjacency_maker(resources, wanted), least)
             copy = OrientedCopy(env.graph, host)
             loaded = _placed(env, host, copy=copy)
         except BaseException:
@@ -146,7 +149,7 @@ def _bring(env: Environment, part: NeighbourRange, copies: bool) -> DeviceGraph:
         kept = host.indices.nbytes + OrientedCopy.nbytes(env.graph.num_edges) if paged else 0
         reserved.resize(host.indptr.nbytes + kept, "")
         charged = loaded.charged[0] + reserved.size, loaded.charged[1]
-        return replace(loaded, starts=host.indptr, charged=charged, copy=copy if paged else None)
+        return replace(loaded, starts=host.indptr, charged=charged, copy=copy if paged else None, least=least)
     return _placed(env, whole, copies)
 
 

@@ -166,6 +166,8 @@ class DeviceGraph:
         Whether there is room for copies of its pages, where it lies page by page.
     copy
         What fills its adjacency on the host, perhaps still.
+    least
+        Neighbours that each vertex has, at least, which may be in what is counted: without others after them.
     """
 
     graph: GraphArrays
@@ -175,6 +177,7 @@ class DeviceGraph:
     edge_labels: Any = None
     copies: bool = True
     copy: OrientedCopy | None = None
+    least: int = 0
 
 
 @dataclass(kw_only=True)

@@ -91,7 +91,7 @@ class RangePhase(Phase):
             if env.alone:
                 derived(env, AdjacencyLists())
         else:
-            load_graph(env, self.count.source.part)
+            load_graph(env, self.count.source.part, least=self.count.least)
 
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return tasks over the roots."""

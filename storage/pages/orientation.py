@@ -27,8 +27,10 @@ def oriented_bytes(graph: Graph) -> int:
     return 4 * graph.num_edges + 16 * (graph.num_vertices + 1) + OrientedCopy.nbytes(graph.num_edges)
 
 
-def oriented_arrays(graph: Graph, new_array: NewArray) -> GraphArrays:
+def oriented_arrays(graph: Graph, new_array: NewArray, least: int = 0) -> GraphArrays:
     """Make the arrays for the arcs to smaller neighbours, which an `OrientedCopy` fills.
+
+    The last vertices that have too few neighbours to count are left out: ids are degree ranks.
 
     Parameters
     ----------
@@ -36,14 +38,18 @@ def oriented_arrays(graph: Graph, new_array: NewArray) -> GraphArrays:
         The data graph.
     new_array
         Makes the array for the arcs.
+    least
+        Neighbours that a vertex has, at least, if it may count.
 
     Returns
     -------
     GraphArrays
-        On the host, in `oriented_bytes` bytes: `indptr` int64[n + 1], `indices` uint32[m], which is empty.
+        On the host, in `oriented_bytes` bytes: `indptr` int64[n + 1], `indices` uint32[m], which is empty; n and m are
+        those of the graph if `least` is 0.
     """
-    starts = np.zeros(graph.num_vertices + 1, np.int64)
-    parts = [*pairwise([*range(0, graph.num_vertices, _VERTICES_AT_ONCE), graph.num_vertices])]
+    number = _end_of(graph.indptr, 0, graph.num_vertices, least)
+    starts = np.zeros(number + 1, np.int64)
+    parts = [*pairwise([*range(0, number, _VERTICES_AT_ONCE), number])]
 
     ends = np.zeros(len(parts) + 1, np.int64)
     narrow_from = np.zeros(len(parts) + 1, np.int64)  # of each part
@@ -51,7 +57,7 @@ def oriented_arrays(graph: Graph, new_array: NewArray) -> GraphArrays:
     def measure(part: int) -> None:
         ends[part + 1] = _out_arcs(graph.indptr, graph.split, *parts[part])
         if graph.stats.max_degree >= NARROW_DEGREE:
-            narrow_from[part] = _narrow_from(graph.indptr, *parts[part], NARROW_DEGREE)
+            narrow_from[part] = _end_of(graph.indptr, *parts[part], NARROW_DEGREE)
 
     def add_up(part: int) -> None:
         _add_up(graph.indptr, graph.split, *parts[part], ends[part], starts)
@@ -62,7 +68,7 @@ def oriented_arrays(graph: Graph, new_array: NewArray) -> GraphArrays:
         np.cumsum(ends, out=ends)
         map_all(pool, cores, add_up, range(len(parts)))
     longest = graph.stats.max_out_degree
-    arcs = new_array(graph.num_edges, np.dtype(np.uint32))
+    arcs = new_array(int(starts[-1]), np.dtype(np.uint32))
     return GraphArrays(
         starts,
         arcs,
@@ -87,9 +93,9 @@ def oriented_arc(graph: Graph, starts: NDArray[np.int64], at: int) -> int:
     at
         An arc, or their number.
     """
-    if at >= len(graph.indices):
-        return graph.num_edges
     vertex = int(np.searchsorted(graph.indptr, at, side="right")) - 1
+    if vertex >= starts.size - 1:
+        return int(starts[-1])
     return min(int(starts[vertex]) + at - int(graph.indptr[vertex]), int(starts[vertex + 1]))
 
 
@@ -109,9 +115,9 @@ def bytes_per_page(graph: Graph, starts: NDArray[np.int64], page_arcs: int) -> N
     -------
     uint64[number of pages]
     """
-    number = -(-graph.num_edges // page_arcs)
+    number, vertices = -(-int(starts[-1]) // page_arcs), starts.size - 1
     arcs, steps = np.zeros(number), np.zeros(number + 1)
-    cuts = [*range(0, graph.num_vertices, _LISTS_AT_ONCE), graph.num_vertices]
+    cuts = [*range(0, vertices, _LISTS_AT_ONCE), vertices]
     for first, last in pairwise(cuts):
         begin, end = starts[first:last], starts[first + 1 : last + 1]
         times = graph.indptr[first + 1 : last + 1] - graph.split[first:last] + 1
@@ -168,7 +174,7 @@ def _out_arcs(indptr: Any, split: Any, first: int, last: int) -> int:
 
 
 @compiled("i8[::1], i8, i8, i8")
-def _narrow_from(indptr: Any, first: int, last: int, degree: int) -> int:
+def _end_of(indptr: Any, first: int, last: int, degree: int) -> int:
     """Return the vertex after the last one with at least `degree` neighbours among first to last - 1; 0: none has."""
     for v in range(last, first, -1):
         if indptr[v] - indptr[v - 1] >= degree:

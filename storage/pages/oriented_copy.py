@@ -34,8 +34,8 @@ class OrientedCopy:
 
     def __init__(self, graph: Graph, arrays: GraphArrays):
         self._graph, self._arrays = graph, arrays
-        starts, number = arrays.indptr, graph.num_vertices
-        cuts = np.searchsorted(starts, range(0, graph.num_edges, _ARCS_AT_ONCE), side="left")
+        starts, number = arrays.indptr, arrays.num_vertices
+        cuts = np.searchsorted(starts, range(0, arrays.num_arcs, _ARCS_AT_ONCE), side="left")
         self._rows = np.unique([0, *cuts, number])
         self._ends: NDArray[np.int64] = starts[self._rows[1:]]
         self._counts = np.zeros((self._ends.size, _BUCKETS), np.uint32)

@@ -10,9 +10,9 @@ from longwall.storage.pages.orientation import oriented_arrays
 from longwall.storage.pages.oriented_copy import OrientedCopy
 
 
-def orient(graph: Graph) -> GraphArrays:
+def orient(graph: Graph, least: int = 0) -> GraphArrays:
     """Return the arrays of `oriented_arrays`, filled."""
-    arrays = oriented_arrays(graph, np.empty)
+    arrays = oriented_arrays(graph, np.empty, least)
     copy = OrientedCopy(graph, arrays)
     copy.begin()
     copy.wait()

@@ -171,7 +171,8 @@ class ManagedArray:
         return location
 
     def _advise(self, advice: Any, location: Any) -> None:
-        self._check(self._give_advice(self.array.data.ptr, self.array.nbytes, advice, location))
+        # The driver refuses advice on no bytes.
+        self._check(self._give_advice(self.array.data.ptr, max(self.array.nbytes, 1), advice, location))
 
     def _check(self, answer: tuple[Any]) -> None:
         status = int(answer[0])

@@ -38,6 +38,7 @@ from longwall.stages.range_counting import CountCliques, CountTrianglesOfVertice
 from longwall.storage.errors import InputError
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
+from longwall.storage.ingest.build import build_graph
 from longwall.storage.memory.reservations import BudgetExceeded, Reservation
 from longwall.storage.pages import oriented_copy, placement
 from longwall.storage.pages.hot_pages import HeatPolicy
@@ -50,6 +51,12 @@ PATTERNS = ("clique-4", "cycle-4", "clique-3", "diamond")
 @cache
 def rmat() -> Graph:
     return generate("rmat", seed=7, scale=9, edge_factor=6)
+
+
+def oriented_sizes(least: int) -> tuple[int, int]:
+    """Return the vertices up to the last one that has `least` neighbours, and their arcs to smaller ones."""
+    number = int(np.flatnonzero(np.diff(rmat().indptr) >= least)[-1]) + 1
+    return number, int((rmat().split - rmat().indptr[:-1])[:number].sum())
 
 
 def counted(context: Any, name: str) -> int:
@@ -71,9 +78,13 @@ def test_cliques_bring_half_of_the_arcs(
     assert counted(context, "clique-4") == expected["clique-4"]
     graph = context.device_graph.graph
     assert graph.oriented
-    assert graph.num_arcs == rmat().num_edges
+    assert (graph.num_vertices, graph.num_arcs) == oriented_sizes(3)
     assert context.device_graph.placement.access == access
     assert counted(context, "clique-3") == expected["clique-3"]
+    graph = context.device_graph.graph
+    assert (graph.num_vertices, graph.num_arcs) == oriented_sizes(2)
+    assert graph.num_arcs < rmat().num_edges
+    assert counted(context, "clique-4") == expected["clique-4"]
     assert context.device_graph.graph is graph
 
 
@@ -104,7 +115,7 @@ def test_triangles_are_counted_by_pairs_of_blocks(
         assert len({arc * 4 // page for first, last in both for arc in range(first, last)}) <= pages
     # As often as the algorithm must, with a page more at either end of each range.
     reads = OrientedReads(context)
-    for _ in reads.pieces(0, rmat().num_edges):
+    for _ in reads.pieces(0, context.device_graph.graph.num_arcs):
         pass
     assert page * copied <= reads.predicted * 2 + len(held) * 4 * page
 
@@ -253,7 +264,7 @@ def test_cliques_are_counted_in_pieces_whose_tables_have_room(
     assert CountCliques(k) == plan_count(parse_pattern(f"clique-{k}"), rmat()).best.phase.count
     assert counted(context, f"clique-{k}") == expected
     assert len(pieces) > 12
-    assert sum(last - first for first, last in pieces) == rmat().num_edges
+    assert sum(last - first for first, last in pieces) == oriented_sizes(k - 1)[1]
     assert (pages < 12) == (not held)
 
 
@@ -274,7 +285,7 @@ def test_lists_that_are_read_in_place_do_not_cut_the_tables(
     monkeypatch.setattr(OrientedReads, "pieces", watched)
     context = lab.context(rmat(), engine="cuda", device=4 << 20, memory={"access": "zero-copy"})
     assert counted(context, "clique-4") == expected["clique-4"]
-    assert pieces == [(0, rmat().num_edges)]
+    assert pieces == [(0, oriented_sizes(3)[1])]
 
 
 @pytest.mark.gpu
@@ -387,7 +398,16 @@ def test_the_arcs_to_smaller_neighbours_are_resident_where_all_are_not(
     assert counted(context, "clique-3") == expected["clique-3"]
     assert context.device_graph.placement.access == "resident"
     assert context.device_graph.graph.oriented
-    assert free - context.resources.host.free == 8 * (rmat().num_vertices + 1)
+    assert free - context.resources.host.free == 8 * (oriented_sizes(2)[0] + 1)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("access", ["adaptive", "zero-copy"])
+def test_no_vertex_may_have_enough_neighbours(lab: SimpleNamespace, access: str) -> None:
+    star = build_graph(np.zeros(50, np.int64), np.arange(1, 51))
+    context = lab.context(star, engine="cuda", device=4 << 20, memory={"access": access})
+    assert [counted(context, name) for name in ("clique-4", "clique-3", "diamond")] == [0, 0, 0]
+    assert context.device_graph.graph.num_arcs == 0
 
 
 @pytest.mark.gpu

@@ -35,20 +35,23 @@ GRAPHS = {
 
 @each_case("name", list(GRAPHS))
 @each_case("at_once", [1, 7, 1 << 20])
-def test_rows_have_the_smaller_neighbours(name: str, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@each_case("least", [0, 2, 5, 60])
+def test_rows_have_the_smaller_neighbours(name: str, at_once: int, least: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(oriented_copy, "_ARCS_AT_ONCE", at_once)
     monkeypatch.setattr(orientation, "_VERTICES_AT_ONCE", at_once)
     graph = GRAPHS[name]()
-    arrays = orient(graph)
+    arrays = orient(graph, least)
+    degrees = np.diff(graph.indptr)
     assert arrays.oriented
-    assert arrays.num_arcs == graph.num_edges
+    assert arrays.num_vertices == max(np.flatnonzero(degrees >= least), default=-1) + 1
+    assert arrays.num_arcs == arrays.indptr[-1] == (graph.split - graph.indptr[:-1])[: arrays.num_vertices].sum()
     assert arrays.indptr.nbytes + arrays.indices.nbytes <= oriented_bytes(graph)
-    for v in range(graph.num_vertices):
+    for v in range(arrays.num_vertices):
         row = graph.indices[graph.indptr[v] : graph.indptr[v + 1]]
         own = arrays.indices[arrays.indptr[v] : arrays.split[v]]
         assert own.tolist() == [w for w in row.tolist() if w < v]
         assert arrays.split[v] == arrays.indptr[v + 1]
-    assert arrays.max_degree == arrays.max_out_degree == np.diff(arrays.indptr).max()
+    assert arrays.max_degree == arrays.max_out_degree == (graph.split - graph.indptr[:-1]).max()
 
 
 @each_case("name", list(GRAPHS))
@@ -154,10 +157,11 @@ def test_nothing_is_copied_any_more_where_a_thread_cannot_be_started(monkeypatch
 
 
 @pytest.mark.parametrize("name", list(GRAPHS))
-def test_arcs_before_a_place_are_counted(name: str) -> None:
+@pytest.mark.parametrize("least", [0, 2, 60])
+def test_arcs_before_a_place_are_counted(name: str, least: int) -> None:
     graph = GRAPHS[name]()
-    starts = orient(graph).indptr
-    smaller = np.concatenate([[0], np.cumsum(graph.indices < owners(graph))])
+    starts = orient(graph, least).indptr
+    smaller = np.concatenate([[0], np.cumsum(graph.indices < owners(graph))]).clip(max=starts[-1])
     assert [oriented_arc(graph, starts, at) for at in range(len(graph.indices) + 1)] == smaller.tolist()
 
 
