@@ -15,8 +15,8 @@ constexpr int kAhead = 4;  // entries that a lane reads before it looks them up
 
 // Arcs between a vertex u and larger ones v, those of the same u together: of a whole graph, in which the larger neighbours
 // of `base` + x are vertices[split[x]:ptr[x + 1]], for x below `number`, and `vertices` has those from ptr[0] on; or, where
-// there is no ptr, `pairs` of u and v, *number_of_pairs of them. Only arcs to v from low to high - 1 count; high is 0 if there
-// is no such end.
+// there is no ptr, *number_of_pairs `pairs` of v and the place of u in its list. Only arcs to v from low to high - 1 count;
+// high is 0 if there is no such end.
 struct LargerArcs {
   const i64* ptr;
   const u32* vertices;
@@ -62,10 +62,6 @@ struct LargerArcs {
   // Set u to the row of the same arc, which is one of first to last; return whether u is smaller than the arc's end.
   DEVICE bool smaller_end(i64 from, i64 first, i64 last, u32& u) const {
     const i64 arc = from + threadIdx.x;
-    if (!ptr) {
-      u = static_cast<u32>(pairs[arc]);
-      return true;
-    }
     const i64 x = first + lower_bound(ptr + first, last - first + 1, arc + 1) - 1;
     u = static_cast<u32>(base + x);
     return arc >= split[x];
@@ -99,15 +95,17 @@ DEVICE int take_prefixes(const Rows& rows, const LargerArcs& larger, i64 from, i
   bool wanted = larger.larger_end(from, to, own.v);
   if (!__syncthreads_or(wanted)) return 0;
   const i64 last = larger.ptr ? larger.row_of(to - 1, row, 32) : 0;
-  wanted = wanted && larger.smaller_end(from, row, last, own.u);
+  wanted = wanted && (!larger.ptr || larger.smaller_end(from, row, last, own.u));
   row = last;
   if (wanted) {
-    const List list = list_of(rows, own.v), others = list_of(rows, own.u);
+    const List list = list_of(rows, own.v);
+    if (!larger.ptr) own.u = list.entries[own.size = static_cast<int>(larger.pairs[from + threadIdx.x])];
+    const List others = list_of(rows, own.u);
     own.entries = list.entries;
     own.own = others.entries;
     own.length = others.length;
-    own.size = others.length ? lower_bound(list.entries, list.length, own.u) : 0;
-    wanted = own.size > 0 && kind.wants(own);
+    if (larger.ptr) own.size = others.length ? lower_bound(list.entries, list.length, own.u) : 0;
+    wanted = others.length && own.size > 0 && kind.wants(own);
   }
   const u32 mask = __ballot_sync(kAll, wanted);
   u32* numbers = dynamic_shared + kPrefixControlWords - kWarps;
@@ -119,17 +117,28 @@ DEVICE int take_prefixes(const Rows& rows, const LargerArcs& larger, i64 from, i
     all += numbers[w];
   }
   if (wanted) prefixes[before + __popc(mask & lanes_before())] = own;
+  if (threadIdx.x == 0) dynamic_shared[1] = 0;
   __syncthreads();
   return static_cast<int>(all);
 }
+
+// Return one past the last prefix of the same u as prefix `begin`, by a warp.
+DEVICE int end_of_same(const Prefix* prefixes, int begin, int number) {
+  int end = begin;
+  for (u32 same = kAll; same == kAll; end += __popc(same))
+    same = __ballot_sync(kAll, end + lane_id() < number && prefixes[end + lane_id()].u == prefixes[begin].u);
+  return end;
+}
+
+// Whether prefixes are looked up in a bitmap of a list, not searched in it.
+DEVICE bool in_bitmap(const Row& list, int number) { return list.length > kFew && number >= kWarps; }
 
 // Call kind.scan(prefix, place, shared) for all of them, by a warp each, with `shared` where a block looks up of the same
 // u; afterwards this calls kind.flush(prefix) for one of these.
 template <bool PLACES, typename Kind>
 DEVICE void for_prefixes(const Rows& rows, const LargerArcs& larger, const ArcTasks& tasks, Kind& kind) {
-  const int warp = warp_in_block(), lane = lane_id();
   const Prefix* prefixes = reinterpret_cast<const Prefix*>(dynamic_shared + kPrefixControlWords);
-  u32 *bits = prefix_bits(), *before = bits + tasks.words;
+  u32 *turn = dynamic_shared + 1, *bits = prefix_bits(), *before = bits + tasks.words;  // turn: a warp's next prefix
   for (i64 w = threadIdx.x; w < tasks.words; w += blockDim.x) bits[w] = 0;
   i64 from = 0, to = 0, row = 0;
   for (;;) {
@@ -145,22 +154,36 @@ DEVICE void for_prefixes(const Rows& rows, const LargerArcs& larger, const ArcTa
     const i64 upto = min(from + kMostPrefixes, to);
     const int number = take_prefixes(rows, larger, from, upto, row, kind);
     from = upto;
+    // First those that are looked up in bitmaps, for which the warps wait for each other; then the rest. Prefixes differ
+    // in length, so a warp takes the next one when it has finished its last.
+    int rest = 0;
     for (int begin = 0, end = 0; begin < number; begin = end) {
-      const u32 u = prefixes[begin].u;
-      for (u32 same = kAll; same == kAll; end += __popc(same))
-        same = __ballot_sync(kAll, end + lane < number && prefixes[end + lane].u == u);
+      end = end_of_same(prefixes, begin, number);
       const Row own = {prefixes[begin].own, prefixes[begin].length};
-      if (own.length > kFew && end - begin >= kWarps) {
-        const Bitmap<PLACES> place = fill_bitmap<PLACES>(own, tasks.words, bits, before);
-        __syncthreads();
-        for (int i = begin + warp; i < end; i += kWarps) kind.scan(prefixes[i], place, true);
-        __syncthreads();
-        kind.flush(prefixes[begin]);
-        clear_bitmap(place, bits);
-        __syncthreads();
-      } else {
-        for (int i = begin; i < end; ++i)
-          if (i % kWarps == warp) kind.scan(prefixes[i], own, false);
+      if (!in_bitmap(own, end - begin)) {
+        rest += end - begin;
+        continue;
+      }
+      const Bitmap<PLACES> place = fill_bitmap<PLACES>(own, tasks.words, bits, before);
+      if (threadIdx.x == 0) *turn = begin;
+      __syncthreads();
+      for (int i = take(turn, 1); i < end; i = take(turn, 1)) kind.scan(prefixes[i], place, true);
+      __syncthreads();
+      kind.flush(prefixes[begin]);
+      clear_bitmap(place, bits);
+      if (threadIdx.x == 0) *turn = 0;
+      __syncthreads();
+    }
+    if (!rest) continue;
+    int mine = take(turn, 1), at = 0;
+    for (int begin = 0, end = 0; begin < number && mine < rest; begin = end) {
+      end = end_of_same(prefixes, begin, number);
+      const Row own = {prefixes[begin].own, prefixes[begin].length};
+      if (in_bitmap(own, end - begin)) continue;
+      for (int i = begin; i < end; ++i, ++at) {
+        if (at != mine) continue;
+        kind.scan(prefixes[i], own, false);
+        mine = take(turn, 1);
       }
     }
   }

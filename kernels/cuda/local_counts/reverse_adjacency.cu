@@ -4,7 +4,7 @@
 
 constexpr int kOwners = 8;  // of lists that a warp looks at together: few, since there may be few in all
 
-// Call visit(v, u) for each of them, a lane for each arc.
+// Call visit(v, u, place of u in the list of v) for each of them, a lane for each arc.
 template <typename Visit>
 DEVICE void for_arcs_to(const Rows& graph, i64 num_vertices, i64 first, i64 last, i64 least, i64 low, i64 high,
                         Visit visit) {
@@ -15,6 +15,7 @@ DEVICE void for_arcs_to(const Rows& graph, i64 num_vertices, i64 first, i64 last
   for (i64 base = range.begin + kOwners * warp; base < range.end; base += kOwners * warps) {
     const i64 v = base + lane;
     List own = {nullptr, 0};
+    int skipped = 0;
     if (lane < kOwners && v < range.end && v > low && graph.split[v] - graph.indptr[v] >= least) {
       const i64 row = graph.indptr[v];
       own = list_of(graph, static_cast<u32>(v));
@@ -24,11 +25,13 @@ DEVICE void for_arcs_to(const Rows& graph, i64 num_vertices, i64 first, i64 last
       if (v > high) own.length = lower_bound(own.entries, own.length, static_cast<u32>(high));
       const int before = low ? lower_bound(own.entries, own.length, static_cast<u32>(low)) : 0;
       own = {own.entries + before, own.length - before};
+      skipped = begin + before;
     }
     for (u32 todo = __ballot_sync(kAll, own.length > 0); todo; todo &= todo - 1) {
       const int i = __ffs(todo) - 1;
       const List list = list_of_lane(own, i);
-      for (int j = lane; j < list.length; j += 32) visit(static_cast<u32>(base + i), list.entries[j]);
+      const u32 at = __shfl_sync(kAll, skipped, i);
+      for (int j = lane; j < list.length; j += 32) visit(static_cast<u32>(base + i), list.entries[j], at + j);
     }
   }
 }
@@ -38,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(256)
     count_reverse(const i64* indptr, const u32* indices, const i64* split, const i64* places, i64 num_vertices, i64 first,
                   i64 last, i64 least, i64 low, i64 high, u32* counts) {
   for_arcs_to({indptr, indices, split, places}, num_vertices, first, last, least, low, high,
-              [&](u32, u32 u) { atomicAdd(&counts[u - low], 1u); });
+              [&](u32, u32 u, u32) { atomicAdd(&counts[u - low], 1u); });
 }
 
 // Change the counts of arcs to the places where the arcs to each vertex begin. Each range of vertices has its first vertex,
@@ -73,10 +76,10 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 }
 
-// starts: as above; afterwards, where those of each vertex end. arcs: u32[][2], both ends, the smaller one first.
+// starts: as above; afterwards, where those of each vertex end. arcs: u32[][2], the place of u in the list of v, and v.
 extern "C" __global__ void __launch_bounds__(256)
     place_reverse(const i64* indptr, const u32* indices, const i64* split, const i64* places, i64 num_vertices, i64 first,
                   i64 last, i64 least, i64 low, i64 high, u32* starts, u64* arcs) {
   for_arcs_to({indptr, indices, split, places}, num_vertices, first, last, least, low, high,
-              [&](u32 v, u32 u) { arcs[atomicAdd(&starts[u - low], 1u)] = static_cast<u64>(v) << 32 | u; });
+              [&](u32 v, u32 u, u32 place) { arcs[atomicAdd(&starts[u - low], 1u)] = static_cast<u64>(v) << 32 | place; });
 }
