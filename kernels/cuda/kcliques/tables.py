@@ -1,19 +1,16 @@
 """Cliques of arcs whose lists are streamed to the device: tables in its memory; launches of ``tables.cu``."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from longwall.kernels.cuda.device import Device, fetch_sum
 from longwall.kernels.cuda.kcliques.bitmaps import CudaCliqueCounter
-from longwall.kernels.cuda.kcliques.tables_ahead import make_rows, place_tables
+from longwall.kernels.cuda.kcliques.tables_ahead import Tables, make_rows, place_tables
 from longwall.kernels.cuda.local_counts.owners import owners_of
 from longwall.kernels.cuda.local_counts.reverse_adjacency import ReverseAdjacency
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.kcliques import WORD_BYTES, TablePiece, table_words
 from longwall.kernels.interface.workspaces import Targets
-
-Array = Any  # a CuPy array
 
 # Of the memory, for arcs from their smaller ends: of a graph in pages, which says how many there are; of another one.
 _PAGED_REVERSE_SHARE, _ARCS_SHARE = 1 / 6, 1 / 3
@@ -52,18 +49,25 @@ class CudaTabledCliqueCounter(CudaCliqueCounter):
     def count_pieces(self, pieces: Iterable[TablePiece]) -> int:
         """Count the cliques of ranges of arcs, while lists are streamed: the host does not wait for their kernels."""
         result = self._device.result()
+        made: tuple[int, int, Tables] | None = None
         for piece in pieces:
-            self._add(piece, result)
+            high = piece.vertices[1]
+            for number, some in enumerate(piece.targets):
+                if not number:  # the lists of this piece are copied while the cliques of the one before are counted
+                    if made is not None:
+                        self._start(*made, result)
+                    tables = self._place(*piece.vertices)
+                    made = *piece.arcs, tables
+                for arcs in self._reverse.parts(*piece.owned, some or (0, high), piece.parts[number + 1 :]):
+                    make_rows(self._device, self._graph, arcs, (0, 0), tables, self.least_degree)
+        if made is not None:
+            self._start(*made, result)
         return fetch_sum(result)
 
-    def _add(self, piece: TablePiece, result: Array) -> None:
-        device, graph, xp = self._device, self._graph, self._device.xp
-        low, high = piece.vertices
+    def _place(self, low: int, high: int) -> Tables:
+        """Make room for the tables of the vertices `low` to `high` - 1, which hold zeros."""
+        xp = self._device.xp
         self._memory.fill(0)
         starts, words = self._memory[: high - low].view(xp.int64), self._memory[high - low :].view(xp.uint32)
-        place_tables(device, graph, low, high, self.least_degree, starts)
-        tables = (words, starts, low)
-        for number, some in enumerate(piece.targets):
-            for arcs in self._reverse.parts(*piece.owned, some or (0, high), piece.parts[number + 1 :]):
-                make_rows(device, graph, arcs, (0, 0), tables, self.least_degree)
-        self._start(*piece.arcs, tables, result)
+        place_tables(self._device, self._graph, low, high, self.least_degree, starts)
+        return words, starts, low

@@ -15,6 +15,7 @@ from cases import each_case
 from conftest import set_page_size
 from plans import plan_count
 
+from longwall.kernels.cuda.kcliques.tables import CudaTabledCliqueCounter
 from longwall.kernels.cuda.local_counts.arc_diamonds import CudaArcDiamondCounter
 from longwall.kernels.cuda.runtime.page_buffer import CudaPageFrames
 from longwall.kernels.interface.engine import ShortOfMemory
@@ -266,6 +267,34 @@ def test_cliques_are_counted_in_pieces_whose_tables_have_room(
     assert len(pieces) > 12
     assert sum(last - first for first, last in pieces) == oriented_sizes(k - 1)[1]
     assert (pages < 12) == (not held)
+
+
+@pytest.mark.gpu
+def test_the_next_lists_are_copied_while_cliques_are_counted(
+    lab: SimpleNamespace, expected: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_page_size(monkeypatch, 128)
+    monkeypatch.setattr(GraphPages, "cache_arcs", 16 * 32)
+    monkeypatch.setattr("longwall.kernels.cuda.kcliques.tables.WORD_BYTES", 16 << 10)  # a small room
+    blocks, copied, counts = [], [], []  # blocks of each piece; copies that were begun, at all and before each count
+    plain, hold, start = OrientedReads.pieces, GraphPages.hold, CudaTabledCliqueCounter._start
+
+    def watched(self: OrientedReads, *given: Any) -> Any:
+        for piece in plain(self, *given):
+            blocks.append(len(piece.parts))
+            yield piece
+
+    def starting(self: CudaTabledCliqueCounter, *given: Any) -> None:
+        counts.append(len(copied))
+        start(self, *given)
+
+    monkeypatch.setattr(OrientedReads, "pieces", watched)
+    monkeypatch.setattr(GraphPages, "hold", lambda self, *ranges: (copied.append(ranges), hold(self, *ranges)))
+    monkeypatch.setattr(CudaTabledCliqueCounter, "_start", starting)
+    context = lab.context(rmat(), engine="cuda", device=4 << 20, memory={"access": "adaptive"})
+    assert counted(context, "clique-4") == expected["clique-4"]
+    assert len(blocks) > 4
+    assert counts == [*(sum(blocks[:number]) + 1 for number in range(1, len(blocks))), sum(blocks)]
 
 
 @pytest.mark.gpu
