@@ -16,7 +16,7 @@ from longwall.storage.ingest.tables.columns import (
     choose_columns,
     describe_choice,
     known_pair,
-    place_of_column,
+    with_label,
 )
 from longwall.storage.ingest.text.missing_rows import DROP, and_more
 
@@ -60,11 +60,9 @@ def choose_pair(where: object, schema: Any, request: ColumnRequest) -> tuple[int
     if numbers >= 2 and texts < 2 and not known_pair(seen, request):
         kinds = [integers[place] for place in shown]
     pair = choose_columns(seen, request, error, kinds)
-    wanted: tuple[int, ...] = tuple(shown[place] for place in pair)
-    if request.label is not None:
-        wanted = *wanted, place_of_column(request.label, names, error)
-        if types[wanted[2]]:
-            raise error(f"column {names[wanted[2]]} holds {types[wanted[2]]}; choose a column of integers or texts")
+    wanted = with_label((shown[pair[0]], shown[pair[1]]), request, names, error)
+    if any(bad := types[place] for place in wanted[2:]):
+        raise error(f"column {names[wanted[2]]} holds {bad}; choose a column of integers or texts")
     for place in wanted:
         if names.count(names[place]) > 1:
             raise error(f"more than one column is named {names[place]!r}; write the file with other names")

@@ -311,6 +311,24 @@ def place_of_column(name: str | int, names: Sequence[str], error: Callable[[str]
     return _named(name, names, [""] * len(names), error)
 
 
+def with_label(
+    pair: tuple[int, int], request: ColumnRequest, names: Sequence[str], error: Callable[[str], InputError]
+) -> tuple[int, ...]:
+    """Return the places of two columns, and that of the labels of edges if the user wants some.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, or two of them are the same one.
+    """
+    wanted = pair if request.label is None else (*pair, place_of_column(request.label, names, error))
+    for place in wanted:
+        if wanted.count(place) > 1:
+            shown = _quoted([names[place]])[0]
+            raise error(f"column {shown} is wanted twice; read each end, and the label, from a column of its own")
+    return wanted
+
+
 def _named(name: str | int, names: Sequence[str], types: Sequence[str], error: Callable[[str], InputError]) -> int:
     if isinstance(name, int):
         if not 1 <= name <= len(names):

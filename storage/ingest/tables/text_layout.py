@@ -16,6 +16,7 @@ from longwall.storage.ingest.tables.columns import (
     known_pair,
     place_of_column,
     separator_of,
+    with_label,
 )
 from longwall.storage.ingest.text.missing_rows import MISSING
 from longwall.storage.ingest.text.parsed_rows import COMMENTS, Spans
@@ -235,9 +236,7 @@ def _wanted(
         wanted = first, second
     else:
         wanted = 0, 1
-    if request.label is None:
-        return wanted
-    return *wanted, place_of_column(request.label, names or numbered, error)
+    return with_label(wanted, request, names or numbered, error)
 
 
 def _ends(line: str, wanted: tuple[int, ...], separator: int, request: ColumnRequest) -> list[str]:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -147,3 +148,23 @@ def test_the_notes_of_labels_come_once(table: Path, tmp_path: Path) -> None:
         f"{tmp_path}/t.csv: reading columns vertex and transaction; 1 other is ignored",
         f"{table}: 2 repeated edges are merged; 3 labels of vertices without an edge are ignored",
     ]
+
+
+@each_case(
+    ("file", "options"),
+    [
+        ("g.csv", {"edge_label": "source"}),
+        ("g.csv", {"edge_label": 2}),
+        ("g.csv", {"columns": ("source", "a"), "edge_label": "a"}),
+        ("g.csv", {"columns": ("source", 1)}),
+        ("rows.txt", {"edge_label": 1}),
+        ("rows.txt", {"columns": (2, 3), "edge_label": 3}),
+        ("g.parquet", {"edge_label": "target"}),
+        ("g.parquet", {"columns": (1, "source")}),
+    ],
+)
+def test_a_column_is_no_end_and_label_at_once(table: Path, file: str, options: Any) -> None:
+    pq.write_table(pa.table({"source": [9, 9], "target": [8, 7], "a": [1, 2]}), table.with_suffix(".parquet"))
+    table.with_name("rows.txt").write_text("9 8 1\n9 7 2\n")
+    with pytest.raises(InputError, match=f"^{file}.*: column .* is wanted twice"):
+        longwall.open_graph(file, **options)
