@@ -235,9 +235,9 @@ def resuming(
 @contextmanager
 def _whole(directory: RunDirectory, spec: RunSpec, observer: Observer, *, fresh: bool) -> Iterator[Result]:
     """Run to one of the ends of a run, and say in the folder which one it was; then report it."""
-    metrics = Metrics()
-    history = History(LoggedObserver(observer), watching=spec.run.report)
     with closing(directory), ExitStack() as later:
+        metrics = Metrics()
+        history = History(LoggedObserver(observer), watching=spec.run.report)
         result = _ended(directory, spec, metrics, history, later, fresh=fresh)
         try:
             yield result

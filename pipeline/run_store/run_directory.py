@@ -133,8 +133,8 @@ class RunDirectory:
 
     def _begin(self, spec: RunSpec) -> bool:
         """Begin in an empty place; return whether no other process began at the same moment."""
-        config = MARK + spec.with_absolute_paths().to_toml()
         try:
+            config = MARK + spec.with_absolute_paths().to_toml()
             self.manifest = first_manifest(spec, config)
             self._place.hold()
             self._place.work_in(spec.memory.spill)

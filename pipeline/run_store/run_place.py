@@ -132,12 +132,15 @@ class LocalPlace(RunPlace):
     """A folder; a lock on it keeps other processes away."""
 
     store: LocalStore
+    _lock: int | None = None
 
     def __init__(self, address: str):
         self._folder = Path(address)
         self.store = LocalStore(self._folder)
-        self._lock: int | None = None
         self._made: list[Path] = []
+
+    def __del__(self) -> None:  # an interrupt may come before any code that closes it
+        self.close()
 
     def exists(self) -> bool:
         """See `RunPlace`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from typer.testing import CliRunner
 import longwall
 from longwall.pipeline import run as run_module
 from longwall.pipeline.cli import app
+from longwall.pipeline.config import RunSpec
 from longwall.pipeline.run_store import replacement, run_place
+from longwall.pipeline.run_store.run_directory import RunDirectory
 from longwall.pipeline.run_store.run_place import LocalPlace, ObjectPlace, place_at
 from longwall.storage.errors import InputError, RunError
 
@@ -326,3 +329,26 @@ def test_the_command_line_refuses_or_replaces(tmp_path: Path, monkeypatch: pytes
     ]
     assert codes == [0, 2, 0]
     assert {path.name for path in Path("runs").iterdir()} == {"mine"}
+
+
+@pytest.mark.parametrize("what", ["to_toml", "_begin", "History"])
+def test_an_interrupt_at_the_beginning_keeps_no_lock(
+    config: dict[str, Any], monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    def stop(*arguments: Any, **named: Any) -> Any:
+        if what == "_begin":
+            begin(*arguments, **named)
+        calls.append(what)
+        if len(calls) == (2 if what == "to_toml" else 1):  # the first one comes before the run has a place
+            raise KeyboardInterrupt
+        return to_toml(*arguments)
+
+    calls: list[str] = []
+    begin, to_toml = RunDirectory._begin, RunSpec.to_toml
+    owner = {"to_toml": RunSpec, "_begin": RunDirectory, "History": run_module}[what]
+    with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+        patch.setattr(owner, what, stop)
+        longwall.run(config)
+    assert calls
+    if isinstance(place_at(where(config)), LocalPlace):  # at a URL there is no lock: the new run is said to go on
+        assert longwall.run(config).count == 2
