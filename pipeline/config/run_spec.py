@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 
 import tomli_w
 from pydantic import ConfigDict, Field, GetPydanticSchema, create_model
+from pydantic_core import PydanticSerializationError
 
 from longwall.pipeline.patterns.pattern import numbered_columns
 from longwall.pipeline.quoting import join_names, quote
@@ -100,7 +101,10 @@ class RunSpec(Section):
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return the sections as plain values that `load_config` accepts; unset keys are left out."""
-        sections: dict[str, dict[str, Any]] = self.model_dump(mode="json", exclude_none=True)
+        try:
+            sections: dict[str, dict[str, Any]] = self.model_dump(mode="json", exclude_none=True)
+        except PydanticSerializationError as error:  # whatever a signal's handler raises meanwhile becomes one
+            raise error.__cause__ or error from None
         for key in ("device", "host", "disk"):
             size = getattr(self.memory, key)
             sections["memory"][key] = "auto" if size is None else format_size(size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.resources
 import tomllib
-from pathlib import Path
+from pathlib import Path, PosixPath
 
 import numpy as np
 import pytest
@@ -182,3 +182,16 @@ def test_embeddings_are_asked_for_in_two_ways():
         assert spec.workload.output == "embeddings"
         assert load_config(spec.to_dict()) == spec
     assert load_config(workload(**wedges) | {"export": {"embeddings": False}}).workload.output == "count"
+
+
+def test_what_a_signal_raises_while_a_config_is_written_down_is_what_comes():
+    class Interrupted(PosixPath):
+        def __str__(self):
+            raise TimeoutError
+
+        __fspath__ = __str__
+
+    spec = load_config({"graph": {"example": "karate"}, "workload": {"kind": "triangles"}})
+    memory = spec.memory.model_copy(update={"spill": Interrupted("spill")})
+    with pytest.raises(TimeoutError):
+        spec.model_copy(update={"memory": memory}).to_toml()
