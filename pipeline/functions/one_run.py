@@ -147,6 +147,9 @@ class Question:
             self, spec=spec, sections=sections, graph=graph if isinstance(graph, Graph) else str(spec.graph.path)
         )
 
+    def __reduce__(self) -> Any:  # the class of `spec` is made at run time, so there is no name to pickle it by
+        return _again, (self.graph, self.sections, self.progress, self.hint)
+
     def observer(self) -> Observer:
         """Return what receives the progress."""
         if not isinstance(self.progress, bool):
@@ -196,6 +199,10 @@ class Question:
             result = self.ask(folder, self.observer(), None, **changed)
             self.warn(result.notes)
             yield result
+
+
+def _again(graph: Graph | str, sections: Mapping[str, Any], progress: bool | Observer, hint: str) -> Question:
+    return Question(graph, sections, load_config(_config(graph, sections)), progress, hint)
 
 
 def _config(graph: Graph | str, sections: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

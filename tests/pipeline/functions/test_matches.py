@@ -1,5 +1,6 @@
 """Rows that are searched for when they are asked for: which ones, when, and in how many forms."""
 
+import pickle
 from pathlib import Path
 
 import networkx as nx
@@ -145,3 +146,13 @@ def test_an_interrupt_leaves_rows_that_can_be_asked_for_again(graph, monkeypatch
     monkeypatch.setattr(one_run, "answer", run)
     assert found.to_arrow().num_rows == found.count()
     found.close()
+
+
+@pytest.mark.parametrize("ask", [lambda g: longwall.match(g, "diamond", limit=9), longwall.maximal_cliques])
+def test_other_processes_can_get_a_question(graph, ask):
+    with ask(graph) as found:
+        next(iter(found))
+        again = pickle.loads(pickle.dumps(found))
+        assert repr(again).removesuffix("not searched for yet>") in repr(found)
+        assert again.head(3).to_pylist() == found.head(3).to_pylist()
+        assert again.count() == found.count()
