@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Generator, Iterator
+from itertools import islice
 from typing import Any, BinaryIO
 
 from longwall.storage.errors import InputError
@@ -15,6 +16,7 @@ from longwall.storage.ingest.tables.parquet_pages import (
     check_pages,
     first_leaves,
     read_footer,
+    survey_texts,
     thrift_limits,
 )
 from longwall.storage.ingest.tables.row_groups import decode, pieces_of, readers_for
@@ -29,6 +31,7 @@ _BYTES_A_ROW = 64  # two columns as Arrow decodes them (levels, values, validity
 _PAGE_BUFFER = 2**18
 _CHECKING = 3  # threads that check and copy, which is faster than decoding
 _ARROW_BYTES = 8 * 2**20  # pages and dictionaries of both columns, compressed and decoded
+_DICTIONARY_TIMES = 8  # bytes of texts of a row group, what the dictionary takes that Arrow makes of them
 
 
 def open_parquet(file: FileRequest) -> EdgeStream:
@@ -73,14 +76,14 @@ def _rows(file: FileRequest, ends: int, named: bool | None) -> Generator[Rows, N
     with input_errors(path), open_input(path) as source:
         size = os.fstat(source.fileno()).st_size
         try:
-            parquet, columns, leaves, needed, texts = _open(file, source, size)
+            parquet, columns, leaves, needed, texts, row = _open(file, source, size)
             texts |= named is True
             total, start = parquet.metadata.num_rows, 0
 
             def convert(start: int, batch: Any) -> Rows:
                 return rows_of(path, columns, ends, start, batch, named, as_written=True, drops=request.drops)
 
-            for rows, start in _batches(file, parquet, leaves, texts, needed, convert):
+            for rows, start in _batches(file, parquet, leaves, texts, needed, row, convert):
                 request.notes.add("rows", rows.dropped)
                 yield rows
                 if file.progress is not None:
@@ -103,7 +106,13 @@ def _rows(file: FileRequest, ends: int, named: bool | None) -> Generator[Rows, N
 
 
 def _batches(
-    file: FileRequest, parquet: Any, leaves: list[int], texts: bool, needed: int, convert: Callable[[int, Any], Rows]
+    file: FileRequest,
+    parquet: Any,
+    leaves: list[int],
+    texts: bool,
+    needed: int,
+    row: int,
+    convert: Callable[[int, Any], Rows],
 ) -> Generator[tuple[Rows, int], None, None]:
     """Yield rows, and how many there were up to their end: of several row groups at a time, where memory has room."""
     path, memory, workers = file.opening
@@ -114,8 +123,8 @@ def _batches(
         return
     columns_at_once = workers > 1  # Arrow decodes each column of a batch on a thread
     workers = min(workers, _CHECKING)
-    most = (memory - needed) // (_BYTES_A_ROW * (blocks_in_flight(workers) + 1))
-    batch_size = max(_LEAST_BATCH, min(LARGEST_BATCH, most))
+    most = (memory - needed) // ((_BYTES_A_ROW + row) * (blocks_in_flight(workers) + 1))
+    batch_size = max(1 if row else _LEAST_BATCH, min(LARGEST_BATCH, most))
     groups = range(parquet.metadata.num_row_groups)
     # By their names Arrow would read all columns of the same path, too, which nothing has looked at.
     batches = _numbered(parquet.reader.iter_batches(batch_size, groups, leaves, use_threads=columns_at_once))
@@ -123,8 +132,11 @@ def _batches(
         yield rows, start + batch.num_rows
 
 
-def _open(request: FileRequest, file: BinaryIO, size: int) -> tuple[Any, list[str], list[int], int, bool]:
-    """Return the opened file, the columns to read, their places among the leaves, what pages take, if one has texts."""
+def _open(request: FileRequest, file: BinaryIO, size: int) -> tuple[Any, list[str], list[int], int, bool, int]:
+    """Return the opened file, the columns to read, their places among the leaves, what pages take, if one has texts.
+
+    The last number is what texts of a row take, if they are not read as dictionaries.
+    """
     import pyarrow.parquet as pq
 
     memory = max(request.memory, _ARROW_BYTES)
@@ -135,18 +147,33 @@ def _open(request: FileRequest, file: BinaryIO, size: int) -> tuple[Any, list[st
         file, buffer_size=_PAGE_BUFFER, pre_buffer=False, page_checksum_verification=True, **limits
     )
     places = choose_pair(request.path, parquet.schema_arrow, request.columns)
-    texts = [parquet.schema_arrow.names[place] for place in places if is_text(parquet.schema_arrow.field(place).type)]
+    texts = [place for place in places if is_text(parquet.schema_arrow.field(place).type)]
+    first, names, row = first_leaves(footer), parquet.schema_arrow.names, 0
+    leaves = [first[place] for place in places]
+    needed = max(check_pages(file, size, footer, leaves, memory), _ARROW_BYTES)
     if texts:
         # As dictionaries, or a long text that is repeated would take its length for every row.
-        options = {"metadata": parquet.metadata, "read_dictionary": texts}
-        parquet = pq.ParquetFile(
+        options = {"metadata": parquet.metadata, "read_dictionary": [names[place] for place in texts]}
+        coded = pq.ParquetFile(
             file, buffer_size=_PAGE_BUFFER, pre_buffer=False, page_checksum_verification=True, **options
         )
-    first = first_leaves(footer)
-    leaves = [first[place] for place in places]
-    needed = check_pages(file, size, footer, leaves, memory)
-    names = parquet.schema_arrow.names
-    return parquet, [names[place] for place in places], leaves, max(needed, _ARROW_BYTES), bool(texts)
+        of_texts = [first[place] for place in texts]
+        groups = survey_texts(file, size, footer, of_texts)
+        made = _DICTIONARY_TIMES * max((written for written, _ in groups), default=0)
+        if made <= (memory - needed) // 2:
+            parquet, needed = coded, needed + made
+        else:  # Arrow adds the texts of a whole row group to the dictionary of a batch
+            row = 2 * max(mean + _longest(coded, group, of_texts) for group, (_, mean) in enumerate(groups))
+    return parquet, [names[place] for place in places], leaves, needed, bool(texts), row
+
+
+def _longest(coded: Any, group: int, leaves: list[int]) -> int:
+    """Return the bytes of the longest texts of the dictionaries that a row group begins with, added up."""
+    import pyarrow.compute as pc
+
+    batches = islice(coded.reader.iter_batches(1, [group], leaves, use_threads=False), 1)
+    texts = (column.dictionary for batch in batches for column in batch.columns)
+    return sum(pc.max(pc.binary_length(one)).as_py() or 0 for one in texts)
 
 
 def _numbered(batches: Iterator[Any]) -> Generator[tuple[int, Any], None, None]:

@@ -33,6 +33,8 @@ _TYPE, _SIZE, _COMPRESSED = 1, 2, 3  # of a page header
 _HEADER_OF = {_DATA_PAGE: 5, _DICTIONARY_PAGE: 7, _DATA_PAGE_2: 8}
 _VALUES = 1  # of the header of each kind of page
 _LEVELS = (5, 6)  # bytes of both kinds of levels, of a data page of version 2
+_ENCODING_OF = {_DATA_PAGE: 2, _DATA_PAGE_2: 4}
+_OF_DICTIONARY = (2, 8)  # encodings whose values are places in the dictionary
 
 
 class Damaged(Exception):
@@ -147,6 +149,22 @@ def check_pages(file: BinaryIO, file_size: int, footer: bytes, columns: Sequence
     return largest
 
 
+def survey_texts(file: BinaryIO, file_size: int, footer: bytes, columns: Sequence[int]) -> list[tuple[int, int]]:
+    """Return facts about the texts of each row group, of a file that `check_pages` has checked.
+
+    Returns
+    -------
+    list of tuple of int
+        The bytes of the texts that are not in dictionaries, and what a row of them takes, on an average of the page
+        where that is most.
+    """
+    pages, found = _Pages(file, file_size), []
+    for _, chunks in _groups(Cursor(footer), columns):
+        of = [_survey_chunk(pages, chunk) for chunk in chunks]
+        found.append((sum(one.written for one in of), sum(one.plain // max(one.least, 1) for one in of)))
+    return found
+
+
 @dataclass
 class Pages:
     """Facts about the pages of a whole file.
@@ -237,6 +255,7 @@ class _Page:
     size: int
     compressed: int
     values: int
+    encoding: int | None
 
 
 @dataclass
@@ -253,6 +272,8 @@ class _Chunk:
     """Bytes of all pages with values, decompressed."""
     least: int = 0
     """Values of the page with the fewest, but for the last one."""
+    written: int = 0
+    """Bytes of the pages that have values, and not their places in the dictionary."""
 
     @property
     def bytes(self) -> int:
@@ -275,6 +296,7 @@ def _survey_chunk(pages: "_Pages", chunk: Struct) -> _Chunk:
         elif page.kind in _HEADER_OF:
             seen += page.values
             found.total += page.size
+            found.written += page.size * (page.encoding not in _OF_DICTIONARY)
             if seen < chunk[_CHUNK_VALUES] or least is None:
                 least = page.values if least is None else min(least, page.values)
     if seen != chunk[_CHUNK_VALUES]:
@@ -336,4 +358,4 @@ def _page_of(header: Struct) -> _Page:
     own = header[_HEADER_OF[kind]] if kind in _HEADER_OF else {_VALUES: 0}
     if kind == _DATA_PAGE_2 and not 0 <= sum(own[level] for level in _LEVELS) <= min(size, compressed):
         raise Damaged
-    return _Page(kind, size, compressed, own[_VALUES])
+    return _Page(kind, size, compressed, own[_VALUES], own.get(_ENCODING_OF.get(kind)))

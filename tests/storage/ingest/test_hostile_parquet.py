@@ -165,6 +165,18 @@ def require_little(path: Path, pages: list[bytes]) -> None:
     assert memory_peak() - before < 2**25
 
 
+@pytest.mark.parametrize("repeated", ["", "x" * 50_000])
+def test_many_texts_of_a_row_group_are_not_held_at_once(tmp_path: Path, repeated: str) -> None:
+    names = [f"{repeated}{at % 7 if repeated else at}" for at in range(700)]
+    names += [f"a vertex whose name is as long as an address {at}" for at in range(100_000)]
+    path = tmp_path / "g.parquet"
+    for rows in (1000, len(names)):  # imports and kernels take memory, too
+        pq.write_table(pa.table({"u": names[:rows], "v": names[:rows]}), path, data_page_size=2**14)
+        before = memory_peak(anew=True)
+        assert sum(block.src.size for block in open_parquet(FileRequest(path, 2**24, 1)).blocks) == rows
+    assert memory_peak() - before < 2**25
+
+
 def memory_peak(*, anew: bool = False) -> int:
     """Return the most bytes that the process has held at a time, or `anew` those that it holds now."""
     if anew:
