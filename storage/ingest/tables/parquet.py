@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import Any, BinaryIO
 
@@ -26,7 +27,7 @@ from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
 from longwall.storage.memory.sizes import round_size
 
 LARGEST_BATCH = 2**17
-_LEAST_BATCH = 2**12
+_LEAST_BATCH, _LEAST_BYTES = 2**12, 2**20
 _BYTES_A_ROW = 64  # two columns as Arrow decodes them (levels, values, validity), as int64, and masks over them
 _PAGE_BUFFER = 2**18
 _CHECKING = 3  # threads that check and copy, which is faster than decoding
@@ -123,7 +124,7 @@ def _batches(
         return
     columns_at_once = workers > 1  # Arrow decodes each column of a batch on a thread
     workers = min(workers, _CHECKING)
-    most = (memory - needed) // ((_BYTES_A_ROW + row) * (blocks_in_flight(workers) + 1))
+    most = max(memory - needed, _LEAST_BYTES) // ((_BYTES_A_ROW + row) * (blocks_in_flight(workers) + 1))
     batch_size = max(1 if row else _LEAST_BATCH, min(LARGEST_BATCH, most))
     groups = range(parquet.metadata.num_row_groups)
     # By their names Arrow would read all columns of the same path, too, which nothing has looked at.
@@ -162,7 +163,7 @@ def _open(request: FileRequest, file: BinaryIO, size: int) -> tuple[Any, list[st
         made = _DICTIONARY_TIMES * max((written for written, _ in groups), default=0)
         if made <= (memory - needed) // 2:
             parquet, needed = coded, needed + made
-        else:  # Arrow adds the texts of a whole row group to the dictionary of a batch
+        else:  # Arrow adds the texts of a whole row group to the dictionary of a batch, or cannot make one
             row = 2 * max(mean + _longest(coded, group, of_texts) for group, (_, mean) in enumerate(groups))
     return parquet, [names[place] for place in places], leaves, needed, bool(texts), row
 
@@ -171,9 +172,11 @@ def _longest(coded: Any, group: int, leaves: list[int]) -> int:
     """Return the bytes of the longest texts of the dictionaries that a row group begins with, added up."""
     import pyarrow.compute as pc
 
-    batches = islice(coded.reader.iter_batches(1, [group], leaves, use_threads=False), 1)
-    texts = (column.dictionary for batch in batches for column in batch.columns)
-    return sum(pc.max(pc.binary_length(one)).as_py() or 0 for one in texts)
+    with suppress(OSError):  # texts that Arrow cannot read as dictionaries, or it is raised again
+        batches = islice(coded.reader.iter_batches(1, [group], leaves, use_threads=False), 1)
+        texts = (column.dictionary for batch in batches for column in batch.columns)
+        return sum(pc.max(pc.binary_length(one)).as_py() or 0 for one in texts)
+    return 0
 
 
 def _numbered(batches: Iterator[Any]) -> Generator[tuple[int, Any], None, None]:

@@ -4,6 +4,7 @@ import io
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -175,6 +176,18 @@ def test_many_texts_of_a_row_group_are_not_held_at_once(tmp_path: Path, repeated
         before = memory_peak(anew=True)
         assert sum(block.src.size for block in open_parquet(FileRequest(path, 2**24, 1)).blocks) == rows
     assert memory_peak() - before < 2**25
+
+
+@each_case("encoding", ["PLAIN", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"])
+@each_case("memory", [2**16, 2**26])
+def test_texts_of_all_encodings_are_read(tmp_path: Path, encoding: str, memory: int) -> None:
+    names = [f"a name {at}" for at in range(9000)]
+    table = pa.table({"u": names, "v": ["b", *names[:-1]]})
+    pq.write_table(table, tmp_path / "g.parquet", use_dictionary=False, column_encoding=encoding, data_page_size=2**10)
+    blocks = list(open_parquet(FileRequest(tmp_path / "g.parquet", memory, 2)).blocks)
+    src, dst = (np.concatenate([getattr(block, end) for block in blocks]) for end in ("src", "dst"))
+    assert np.array_equal(src[:-1], dst[1:])
+    assert len(src) == len(np.unique(src)) == 9000
 
 
 def memory_peak(*, anew: bool = False) -> int:
