@@ -109,6 +109,11 @@ def search_of(query: Query, stats: GraphStats) -> MatchPlan:
     return plan_match(pattern, stats, induced=induced, longest_suffix=MAX_SUFFIX if query.limit is None else 1)
 
 
+def ends_early(query: Query, best: CountPlan) -> bool:
+    """Return whether a search ends at the limit of a query, before the best plan has answered."""
+    return query.limit is not None and steps_to(query.limit, query.pattern) <= best.cost
+
+
 def steps_to(limit: int, pattern: Pattern) -> float:
     """Return the steps in which a search finds `limit` embeddings."""
     return limit * pattern.num_vertices * _STEPS

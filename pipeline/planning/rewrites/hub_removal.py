@@ -18,6 +18,7 @@ from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.hubs.hub_terms import MAX_VERTICES, hub_terms
 from longwall.pipeline.planning.hubs.parts import TooManyParts
 from longwall.pipeline.planning.method import Rewrite
+from longwall.pipeline.planning.methods.search import ends_early
 from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal, embeddings_of
 from longwall.pipeline.planning.query import Query
 from longwall.pipeline.planning.worth import too_quick, worth_making
@@ -82,7 +83,7 @@ class HubRemoval(Rewrite):
     def propose(self, query: Query, facts: Facts, planner: Planning, best: CountPlan) -> CountPlan | Refusal:
         """Propose the count around hubs, if the graph has some and the count takes long."""
         pattern = query.pattern
-        if query.limit is not None:
+        if ends_early(query, best):
             return Refusal("a count that ends at a limit uses the whole graph")
         if pattern.is_clique or not 3 < pattern.num_vertices <= MAX_VERTICES:
             return Refusal(f"the pattern is a clique, or has not 4 to {MAX_VERTICES} vertices")

@@ -12,6 +12,7 @@ from longwall.pipeline.phases.cores.in_core import core_environment
 from longwall.pipeline.planning.facts import Facts
 from longwall.pipeline.planning.method import ON_PARTS, Rewrite
 from longwall.pipeline.planning.methods.degrees import DegreesPlan
+from longwall.pipeline.planning.methods.search import ends_early
 from longwall.pipeline.planning.plan import CountPlan, Planning, Refusal
 from longwall.pipeline.planning.query import Query
 from longwall.pipeline.planning.worth import too_quick, worth_a_core
@@ -74,12 +75,12 @@ class KCore(Rewrite):
         if (refusal := no_core(query, facts, best, least)) is not None:
             return refusal
         inside = planner.but(*ON_PARTS, "candidates")
-        return InCorePlan(query.pattern, best.cost, query, least, inside, method=self.name)
+        return InCorePlan(query.pattern, best.cost, query.counted(None), least, inside, method=self.name)
 
 
 def no_core(query: Query, facts: Facts, best: CountPlan, least: int) -> Refusal | None:
     """Return why no count is made in a core with `least` neighbours of each vertex."""
-    if query.limit is not None or query.pattern.edge_labels is not None or query.join == "edges":
+    if ends_early(query, best) or query.pattern.edge_labels is not None or query.join == "edges":
         return Refusal("searches that end at a limit, know labels of edges or join edges use the whole graph")
     if query.pattern.is_clique:
         return Refusal("cliques are counted by smaller neighbours, of which a core has as many")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import combinations
 from math import comb, inf, perm
+from pathlib import Path
 from typing import Any
 
 import naive
@@ -210,3 +211,14 @@ def test_motifs_of_a_few_hubs_with_the_same_neighbours(
     stars = shared * comb(n, 4) + n * comb(shared, 4)
     others = comb(shared, 2) * comb(n, 3) + comb(shared, 3) * comb(n, 2)  # K(2, 3) of one side or the other
     assert sorted(filter(None, found.values())) == sorted((stars, others))
+
+
+@pytest.mark.parametrize(("limit", "method"), [(10, "search"), (2**63 - 1, "hub-removal")])
+def test_a_limit_that_ends_no_search_costs_nothing(tmp_path: Path, limit: int, method: str) -> None:
+    leaves = 300
+    edges = [(0, 1), *((hub, 2 + hub * leaves + leaf) for hub in (0, 1) for leaf in range(leaves))]
+    workload = {"kind": "match", "pattern": "0-1,0-2,0-3,0-4,1-5", "induced": True, "limit": limit}
+    config = {"graph": longwall.graph(edges), "workload": workload, "run": {"directory": str(tmp_path)}}
+    found = longwall.run({**config, "engine": {"kind": "cpu"}})
+    assert found.count == min(limit, 2 * leaves * comb(leaves, 3))
+    assert found.patterns[0].method == method
