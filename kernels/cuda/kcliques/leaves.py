@@ -1,6 +1,5 @@
 """Cliques by the leaves of pivot trees on the device: tables and levels, and launches of ``leaves.cu``."""
 
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,6 @@ _SINGLES = 2  # words of the sum of leaves that are counted one by one
 _LARGEST_SIGNED = (1 << 63) - 1
 
 
-@cache
 def leaf_header(limbs: int) -> str:
     """Write the ``generated.cuh`` that ``leaves.cu`` includes."""
     return constants({"kLimbs": limbs, "kLight": LIGHT, "kStateBytes": _STATE_BYTES} | _PARTS.constants())

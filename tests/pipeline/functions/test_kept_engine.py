@@ -209,6 +209,7 @@ def test_an_exception_of_a_signal_handler_ends_the_kernel(monkeypatch: pytest.Mo
 
 
 @pytest.mark.gpu
+@pytest.mark.whole_device
 def test_the_graph_on_the_device_is_not_missed_there() -> None:
     """A budget of nearly all that is free holds for the second call, too: the graph is part of it."""
     from longwall.storage.memory.resources import EngineChoice, open_resources
