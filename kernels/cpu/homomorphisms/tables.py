@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cpu.device import CpuDevice, fitting
-from longwall.kernels.cpu.local_counts.arc_triangles import arc_triangles, in_parallel
+from longwall.kernels.cpu.local_counts.arc_triangles import SKEW, arc_triangles, in_parallel
 from longwall.kernels.cpu.local_counts.edges import add_cliques
 from longwall.kernels.exact_numbers import require_fits
 from longwall.kernels.interface.graph_arrays import GraphArrays
@@ -158,7 +158,7 @@ def list_common(indptr, indices, split, first, last, places, starts, common, sto
     Parameters
     ----------
     indptr, indices, split
-        The graph; `indices[split[v]:indptr[v + 1]]` are the neighbours of v with a larger id, and so no larger degree.
+        The graph; `indices[split[v]:indptr[v + 1]]` are the neighbours of v with a larger id.
     first, last
         Range of vertices.
     places : uint32[num_vertices]
@@ -185,6 +185,15 @@ def list_common(indptr, indices, split, first, last, places, starts, common, sto
             low, high = indptr[v], indptr[v + 1]
             to = starts[i]
             back_to = starts[low + first_at_least(indices[low:high], np.uint32(x))]
+            if high - low > SKEW * (end - begin):
+                for j in range(begin, end):
+                    at = low + first_at_least(indices[low:high], indices[j])
+                    if at < high and indices[at] == indices[j]:
+                        common[to] = j
+                        common[back_to] = at
+                        to += 1
+                        back_to += 1
+                continue
             for j in range(low, high):
                 place = places[indices[j]]
                 if place:

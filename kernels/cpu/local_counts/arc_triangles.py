@@ -14,6 +14,7 @@ from longwall.kernels.jit.bisect import first_at_least
 from longwall.kernels.jit.compile import compiled
 
 _RANGES = 32  # of a thread's vertices
+SKEW = 32  # times as long as another list: such a list is searched, not read
 
 
 def _ranges(device: CpuDevice, graph: GraphArrays) -> Iterator[tuple[int, int]]:
@@ -76,7 +77,8 @@ def count_arc_triangles(indptr, indices, split, first, last, marks, stop_flag, t
     Parameters
     ----------
     indptr, indices, split
-        The graph; `indices[split[v]:indptr[v + 1]]` are the neighbours of v with a larger id, and so no larger degree.
+        The graph; `indices[split[v]:indptr[v + 1]]` are the neighbours of v with a larger id. They have no larger
+        degree, unless the graph is laid out by label.
     first, last
         Range of vertices: the smaller ends of the edges.
     marks : uint8[num_vertices]
@@ -95,12 +97,16 @@ def count_arc_triangles(indptr, indices, split, first, last, marks, stop_flag, t
             marks[indices[j]] = 1
         for j in range(split[v], indptr[v + 1]):
             u = indices[j]
-            found = np.uint32(0)
-            for i in range(indptr[u], indptr[u + 1]):
-                found += marks[indices[i]]
+            others, found = indices[indptr[u] : indptr[u + 1]], np.uint32(0)
+            if others.size > SKEW * (indptr[v + 1] - indptr[v]):
+                for i in range(indptr[v], indptr[v + 1]):
+                    at = first_at_least(others, indices[i])
+                    found += np.uint32(at < others.size and others[at] == indices[i])
+            else:
+                for i in range(others.size):
+                    found += marks[others[i]]
             triangles[j] = found
-            back = indptr[u] + first_at_least(indices[indptr[u] : indptr[u + 1]], v)
-            triangles[back] = found
+            triangles[indptr[u] + first_at_least(others, v)] = found
         for j in range(indptr[v], indptr[v + 1]):
             marks[indices[j]] = 0
 

@@ -1,10 +1,11 @@
 // Count, or list, the common neighbours of the ends of every arc; see longwall.kernels.cpu.local_counts.arc_triangles
 // and longwall.kernels.cpu.homomorphisms.tables.
 //
-// An edge is found at its smaller end x, which has no lower degree: the neighbours of the larger end are looked up among
-// those of x.
+// An edge is found at its smaller end x, which has no lower degree unless the graph is laid out by label: the neighbours of
+// the larger end are looked up among those of x, or the other way round if they are many more.
 #include "local_counts/arc_tasks.cuh"
 
+constexpr int kSkew = 32;        // times as long as another list: such a list is searched, not read
 constexpr int kListsOfLane = 4;  // whose begins a lane writes at once
 
 // Writes the numbers of both arcs of every edge, or lists.
@@ -21,7 +22,7 @@ struct Common {
   DEVICE i64 begin(const Graph& g, i64 x) const { return g.split[x]; }
 
   template <typename Place>
-  DEVICE void visit(const Graph& g, i64 x, i64 begin, i64 end, const Row&, int warp, int warps, const Place& place) {
+  DEVICE void visit(const Graph& g, i64 x, i64 begin, i64 end, const Row& near, int warp, int warps, const Place& place) {
     const int lane = lane_id(), step = arcs_at_once(end - begin, warps);
     const i64 own = g.indptr[x];
     for (i64 base = begin + static_cast<i64>(step) * warp; base < end; base += static_cast<i64>(step) * warps) {
@@ -48,6 +49,21 @@ struct Common {
         const u32 next_first = lane < next_size ? g.indices[next_from + lane] : 0;
         const i64 to = LIST ? __shfl_sync(kAll, at, i) : 0, back_to = LIST ? __shfl_sync(kAll, back_at, i) : 0;
         u32 found = 0;
+        if (size / kSkew > near.length) {
+          for (int j = lane; j - lane < near.length; j += 32) {
+            const u32 entry = j < near.length ? near.entries[j] : kNoVertex;
+            const int there = lower_bound(g.indices + from, size, entry);
+            const bool hit = there < size && g.indices[from + there] == entry;
+            const u32 hits = __ballot_sync(kAll, hit);
+            if (LIST && hit) {
+              const u32 k = found + __popc(hits & lanes_before());
+              common[to + k] = static_cast<u32>(own + j);
+              common[back_to + k] = static_cast<u32>(from + there);
+            }
+            found += __popc(hits);
+          }
+          size = 0;
+        }
         for (int j = lane; j - lane < size; j += 32) {
           const int there = j < size ? place(j == lane ? first : g.indices[from + j]) : -1;
           const u32 hits = __ballot_sync(kAll, there >= 0);
