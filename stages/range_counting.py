@@ -138,7 +138,7 @@ class CountRanges(Stage):
 
     @property
     def least(self) -> int:
-        """Neighbours of a vertex of such a subgraph, at least; 0 where all vertices have counts."""
+        """The least degree of a vertex that may be in such a subgraph; 0 if every vertex gets a count."""
         return self.smallest - 1
 
     @property

@@ -57,10 +57,10 @@ _started = itertools.count()  # tests
 
 
 def pytest_runtest_logstart() -> None:
-    """Collect what the last test left in cycles, and set all else apart.
+    """Collect the garbage of the last test, and set all other objects apart.
 
-    Runs that failed, and engines, collect garbage: to look through a million objects of modules each time took a fifth
-    of the time of quick tests. What one test makes and a later one lets go is collected every 100 tests.
+    Runs that failed, and engines, collect garbage, and would look through a million objects of modules each time: a
+    fifth of the time of quick tests. Objects that outlive the test that made them are collected every 100 tests.
     """
     if next(_started) % 100 == 0:
         gc.unfreeze()
@@ -96,7 +96,7 @@ def cuda() -> Engine:
     """A CUDA engine of its own, for tests of device memory."""
     from engines import make_engine
 
-    gc.collect()  # what earlier tests left on the device would be given back meanwhile
+    gc.collect()  # otherwise arrays of earlier tests leave the device during this one
     return make_engine("cuda")
 
 

@@ -57,7 +57,7 @@ class Device:
         self.multiprocessors = int(properties["multiProcessorCount"])
         self.shared_memory = int(properties["sharedMemPerBlockOptin"])
         self.memory = DeviceMemory(xp)
-        self._asked: dict[Any, int] = {}  # bytes of shared memory that kernels were allowed so far
+        self._asked: dict[Any, int] = {}  # dynamic shared memory, in bytes, that each kernel was allowed so far
         with xp.cuda.using_allocator(self.memory.allocate):
             self.stop_flag = xp.zeros(1, xp.uint32)
         self.memory.prepare_small()  # after the flag, which as a part of the block would keep all of it for good
@@ -139,7 +139,7 @@ class Device:
         self.launch(source, function, arguments, blocks=blocks, threads=THREADS, shared=shared, generated=generated)
 
     def result(self, number: int = 2) -> Array:
-        """Where kernels add counts, such as one and its floating-point twin: uint64[number], zeros."""
+        """Return zeros, uint64[number], to which kernels add: by default a count and its floating-point twin."""
         return self.xp.ndarray((number,), np.uint64, self.memory.zero_words(number))
 
     def counters(self, number: int = 1) -> Any:
@@ -221,7 +221,7 @@ def fetch(result: Array) -> NDArray[Any]:
 
 
 def send(values: NDArray[Any], address: int) -> None:
-    """Copy a few numbers to the device, after the kernels that were launched before."""
+    """Copy an array to an address of the device, after the kernels that were launched before."""
     import cupy
 
     runtime, stream, size = cupy.cuda.runtime, cupy.cuda.get_current_stream(), values.nbytes

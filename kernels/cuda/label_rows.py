@@ -195,7 +195,7 @@ def _chunks(number: int) -> tuple[int, int]:
     return chunk, max(-(-number // chunk), 1)
 
 
-@lru_cache(maxsize=64)  # roles and edges of a layout are made once
+@lru_cache(maxsize=64)  # a layout makes its roles and edges once, and these are keys by identity
 def _words(roles: Roles, kept: KeptEdges) -> NDArray[np.int32]:
     """Return the roles as kernels read them."""
     times = roles.times.tolist()

@@ -134,7 +134,7 @@ class SearchProgram:
     terms: tuple[tuple[int, tuple[int, ...]], ...] = ((1, ()),)
 
     def __hash__(self) -> int:
-        # Hashing all sets and levels takes 5 us.
+        # To hash all sets and levels would take 5 us.
         return hash((len(self.sets), self.sets[-1:], self.levels[-1:], self.blocks, self.terms))
 
     @property

@@ -103,7 +103,7 @@ class RunSpec(Section):
         """Return the sections as plain values that `load_config` accepts; unset keys are left out."""
         try:
             sections: dict[str, dict[str, Any]] = self.model_dump(mode="json", exclude_none=True)
-        except PydanticSerializationError as error:  # whatever a signal's handler raises meanwhile becomes one
+        except PydanticSerializationError as error:  # made of what a signal's handler raises meanwhile
             raise error.__cause__ or error from None
         for key in ("device", "host", "disk"):
             size = getattr(self.memory, key)

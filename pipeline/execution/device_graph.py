@@ -44,8 +44,8 @@ def load_graph(
         Whether copies of the pages of the whole graph are worth their room. Not where kernels read smaller neighbours
         alone, but need the whole graph for its source: at least half of every page is brought in vain.
     least
-        Neighbours that a vertex has, at least, if it may count: where only smaller neighbours are brought, the last
-        vertices may be left out.
+        The least degree of a vertex that may count: where only smaller neighbours are brought, vertices of a lower
+        degree are left out.
 
     Returns
     -------

@@ -167,7 +167,7 @@ class DeviceGraph:
     copy
         What fills its adjacency on the host, perhaps still.
     least
-        Neighbours that each vertex has, at least, which may be in what is counted: without others after them.
+        The least degree of a vertex that may count: vertices of a lower degree may be left out, at the end.
     """
 
     graph: GraphArrays

@@ -140,7 +140,7 @@ class Matches:
         """Return all rows as a data frame of polars; it is not part of the memory budget."""
         return require_package("polars", "to_polars").from_arrow(self.to_arrow())
 
-    def __reduce__(self) -> Any:  # searches that are going on belong to this process
+    def __reduce__(self) -> Any:  # without the searches that go on in this process
         return Matches, (self._question, self._title, self._columns)
 
     def __len__(self) -> int:

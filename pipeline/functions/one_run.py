@@ -147,7 +147,7 @@ class Question:
             self, spec=spec, sections=sections, graph=graph if isinstance(graph, Graph) else str(spec.graph.path)
         )
 
-    def __reduce__(self) -> Any:  # the class of `spec` is made at run time, so there is no name to pickle it by
+    def __reduce__(self) -> Any:  # pickle finds no class of `spec` by name: it is made at run time
         return _again, (self.graph, self.sections, self.progress, self.hint)
 
     def observer(self) -> Observer:

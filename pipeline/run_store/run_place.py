@@ -139,7 +139,7 @@ class LocalPlace(RunPlace):
         self.store = LocalStore(self._folder)
         self._made: list[Path] = []
 
-    def __del__(self) -> None:  # an interrupt may come before any code that closes it
+    def __del__(self) -> None:  # an interrupt may come before the code that closes the place
         self.close()
 
     def exists(self) -> bool:

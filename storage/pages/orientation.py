@@ -30,7 +30,7 @@ def oriented_bytes(graph: Graph) -> int:
 def oriented_arrays(graph: Graph, new_array: NewArray, least: int = 0) -> GraphArrays:
     """Make the arrays for the arcs to smaller neighbours, which an `OrientedCopy` fills.
 
-    The last vertices that have too few neighbours to count are left out: ids are degree ranks.
+    Ids are degree ranks, so vertices with fewer than `least` neighbours are the last ones. They are left out.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def oriented_arrays(graph: Graph, new_array: NewArray, least: int = 0) -> GraphA
     new_array
         Makes the array for the arcs.
     least
-        Neighbours that a vertex has, at least, if it may count.
+        The least degree of a vertex that may count.
 
     Returns
     -------

@@ -111,7 +111,7 @@ def place_graph(
 
 
 def resident(resources: Resources) -> Placement:
-    """Return the placement of a graph that the device holds whole, and its budget has already."""
+    """Return the placement of a graph that the device holds whole, once its budget is charged."""
     return Placement("resident", VERTEX_ARRAYS, 0, memory=resources.work.free, limit=resources.work.limit)
 
 

@@ -14,7 +14,7 @@ from longwall.kernels.jit.bisect import first_at_least
 from longwall.kernels.jit.compile import compiled
 
 _RANGES = 32  # of a thread's vertices
-SKEW = 32  # times as long as another list: such a list is searched, not read
+SKEW = 32  # a list that is this many times as long as the other one is searched, not read
 
 
 def _ranges(device: CpuDevice, graph: GraphArrays) -> Iterator[tuple[int, int]]:

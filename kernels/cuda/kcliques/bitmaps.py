@@ -167,7 +167,7 @@ class CudaCliqueCounter:
         device, graph = self._device, self._graph
         light_root = device.counters(3)
         heavy_task, num_tasks = light_root + 8, light_root + 16
-        # Where there are tables no list is read, so these kernels need not wait for copies of lists.
+        # Kernels that count in tables read no lists, so they need not wait for copies of lists.
         places = places_of(graph) if tables is NO_TABLES else None
         arrays = (*graph.rows, places, *tables)
         # Light vertices first: the blocks of heavy ones end one by one, and blocks of another worker can follow them.

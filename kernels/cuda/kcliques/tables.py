@@ -49,23 +49,23 @@ class CudaTabledCliqueCounter(CudaCliqueCounter):
     def count_pieces(self, pieces: Iterable[TablePiece]) -> int:
         """Count the cliques of ranges of arcs, while lists are streamed: the host does not wait for their kernels."""
         result = self._device.result()
-        made: tuple[int, int, Tables] | None = None
+        ready: tuple[int, int, Tables] | None = None  # arcs, and their tables, of the piece before
         for piece in pieces:
             high = piece.vertices[1]
             for number, some in enumerate(piece.targets):
                 if not number:  # the lists of this piece are copied while the cliques of the one before are counted
-                    if made is not None:
-                        self._start(*made, result)
+                    if ready is not None:
+                        self._start(*ready, result)
                     tables = self._place(*piece.vertices)
-                    made = *piece.arcs, tables
+                    ready = *piece.arcs, tables
                 for arcs in self._reverse.parts(*piece.owned, some or (0, high), piece.parts[number + 1 :]):
                     make_rows(self._device, self._graph, arcs, (0, 0), tables, self.least_degree)
-        if made is not None:
-            self._start(*made, result)
+        if ready is not None:
+            self._start(*ready, result)
         return fetch_sum(result)
 
     def _place(self, low: int, high: int) -> Tables:
-        """Make room for the tables of the vertices `low` to `high` - 1, which hold zeros."""
+        """Clear the memory, and place the tables of the vertices `low` to `high` - 1 in it."""
         xp = self._device.xp
         self._memory.fill(0)
         starts, words = self._memory[: high - low].view(xp.int64), self._memory[high - low :].view(xp.uint32)

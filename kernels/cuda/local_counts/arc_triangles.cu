@@ -5,8 +5,8 @@
 // the larger end are looked up among those of x, or the other way round if they are many more.
 #include "local_counts/arc_tasks.cuh"
 
-constexpr int kSkew = 32;        // times as long as another list: such a list is searched, not read
-constexpr int kListsOfLane = 4;  // whose begins a lane writes at once
+constexpr int kSkew = 32;        // a list that is this many times as long as the other one is searched, not read
+constexpr int kListsOfLane = 4;  // lists whose begins a lane writes at once
 
 // Writes the numbers of both arcs of every edge, or lists.
 template <bool LIST, typename Number = u32>
@@ -114,7 +114,7 @@ extern "C" __global__ void __launch_bounds__(256, 6)
                  {0, indptr[num_vertices], size, words, next, stop});
 }
 
-// Add up the lengths of each chunk of lists. Set found[0], which is 0 before, to the largest length. A warp for each chunk.
+// Add up the lengths of each chunk of lists, a warp for each, and set found[0], which is 0 before, to the largest length.
 extern "C" __global__ void __launch_bounds__(256)
     sum_lists(const u32* lengths, i64 num_arcs, i64 chunk, u64* found, u64* sums) {
   const i64 warps = static_cast<i64>(gridDim.x) * kWarps;
@@ -132,7 +132,7 @@ extern "C" __global__ void __launch_bounds__(256)
   if (lane_id() == 0) atomicMax(found, static_cast<u64>(most));
 }
 
-// Write where each list begins; starts[num_arcs] and found[1] are where the last one ends. A warp for each chunk.
+// Write where each list begins, a warp for each chunk; starts[num_arcs] and found[1] are where the last list ends.
 extern "C" __global__ void __launch_bounds__(256)
     place_lists(const u32* lengths, i64 num_arcs, i64 chunk, u64* found, const u64* sums, i64* starts) {
   const i64 warps = static_cast<i64>(gridDim.x) * kWarps;

@@ -15,7 +15,7 @@ _MOST_ARCS, _LEAST_ARCS, _TASKS = (
     64,
     4,
 )  # of a task of a block; tasks that a block has at least, if there are enough
-_LIST_CHUNKS, _LEAST_CHUNK = 2048, 128  # of lists whose begins one warp writes, and lists of a chunk
+_LIST_CHUNKS, _LEAST_CHUNK = 2048, 128  # chunks of lists, at most, a warp for each; lists of a chunk, at least
 
 
 class ArcTasks(NamedTuple):

@@ -14,9 +14,9 @@
 constexpr int kAhead = 4;  // entries that a lane reads before it looks them up
 
 // Arcs between a vertex u and larger ones v, those of the same u together: of a whole graph, in which the larger neighbours
-// of `base` + x are vertices[split[x]:ptr[x + 1]], for x below `number`, and `vertices` has those from ptr[0] on; or, where
-// there is no ptr, *number_of_pairs `pairs` of v and the place of u in its list. Only arcs to v from low to high - 1 count;
-// high is 0 if there is no such end.
+// of `base` + x are vertices[split[x]:ptr[x + 1]], for x below `number`, and `vertices` has those from ptr[0] on; or, if ptr
+// is null, `pairs`, *number_of_pairs of them: v, and the place of u in the list of v. Only arcs to v from low to high - 1
+// count; a `high` of 0 is no bound.
 struct LargerArcs {
   const i64* ptr;
   const u32* vertices;
@@ -122,7 +122,7 @@ DEVICE int take_prefixes(const Rows& rows, const LargerArcs& larger, i64 from, i
   return static_cast<int>(all);
 }
 
-// Return one past the last prefix of the same u as prefix `begin`, by a warp.
+// Return the index after the last prefix that has the u of the prefix `begin`; by a warp.
 DEVICE int end_of_same(const Prefix* prefixes, int begin, int number) {
   int end = begin;
   for (u32 same = kAll; same == kAll; end += __popc(same))
@@ -130,7 +130,7 @@ DEVICE int end_of_same(const Prefix* prefixes, int begin, int number) {
   return end;
 }
 
-// Whether prefixes are looked up in a bitmap of a list, not searched in it.
+// Return whether a block looks up a number of prefixes in a bitmap of a list; otherwise warps search the list.
 DEVICE bool in_bitmap(const Row& list, int number) { return list.length > kFew && number >= kWarps; }
 
 // Call kind.scan(prefix, place, shared) for all of them, by a warp each, with `shared` where a block looks up of the same
@@ -138,7 +138,7 @@ DEVICE bool in_bitmap(const Row& list, int number) { return list.length > kFew &
 template <bool PLACES, typename Kind>
 DEVICE void for_prefixes(const Rows& rows, const LargerArcs& larger, const ArcTasks& tasks, Kind& kind) {
   const Prefix* prefixes = reinterpret_cast<const Prefix*>(dynamic_shared + kPrefixControlWords);
-  u32 *turn = dynamic_shared + 1, *bits = prefix_bits(), *before = bits + tasks.words;  // turn: a warp's next prefix
+  u32 *next_prefix = dynamic_shared + 1, *bits = prefix_bits(), *before = bits + tasks.words;
   for (i64 w = threadIdx.x; w < tasks.words; w += blockDim.x) bits[w] = 0;
   i64 from = 0, to = 0, row = 0;
   for (;;) {
@@ -154,8 +154,8 @@ DEVICE void for_prefixes(const Rows& rows, const LargerArcs& larger, const ArcTa
     const i64 upto = min(from + kMostPrefixes, to);
     const int number = take_prefixes(rows, larger, from, upto, row, kind);
     from = upto;
-    // First those that are looked up in bitmaps, for which the warps wait for each other; then the rest. Prefixes differ
-    // in length, so a warp takes the next one when it has finished its last.
+    // First the warps look prefixes up in bitmaps, for which they wait for each other; then they search for the rest.
+    // Prefixes differ in length, so a warp takes the next one as it finishes one.
     int rest = 0;
     for (int begin = 0, end = 0; begin < number; begin = end) {
       end = end_of_same(prefixes, begin, number);
@@ -165,17 +165,17 @@ DEVICE void for_prefixes(const Rows& rows, const LargerArcs& larger, const ArcTa
         continue;
       }
       const Bitmap<PLACES> place = fill_bitmap<PLACES>(own, tasks.words, bits, before);
-      if (threadIdx.x == 0) *turn = begin;
+      if (threadIdx.x == 0) *next_prefix = begin;
       __syncthreads();
-      for (int i = take(turn, 1); i < end; i = take(turn, 1)) kind.scan(prefixes[i], place, true);
+      for (int i = take(next_prefix, 1); i < end; i = take(next_prefix, 1)) kind.scan(prefixes[i], place, true);
       __syncthreads();
       kind.flush(prefixes[begin]);
       clear_bitmap(place, bits);
-      if (threadIdx.x == 0) *turn = 0;
+      if (threadIdx.x == 0) *next_prefix = 0;
       __syncthreads();
     }
     if (!rest) continue;
-    int mine = take(turn, 1), at = 0;
+    int mine = take(next_prefix, 1), at = 0;
     for (int begin = 0, end = 0; begin < number && mine < rest; begin = end) {
       end = end_of_same(prefixes, begin, number);
       const Row own = {prefixes[begin].own, prefixes[begin].length};
@@ -183,7 +183,7 @@ DEVICE void for_prefixes(const Rows& rows, const LargerArcs& larger, const ArcTa
       for (int i = begin; i < end; ++i, ++at) {
         if (at != mine) continue;
         kind.scan(prefixes[i], own, false);
-        mine = take(turn, 1);
+        mine = take(next_prefix, 1);
       }
     }
   }

@@ -19,7 +19,7 @@ _UNIT = 512  # bytes, of which CuPy's pools allocate multiples
 _TOGETHER = 1 << 20  # bytes of arrays that cross the link as one: a copy takes 0.1 ms, however small it is
 _SMALL = 64 << 20  # bytes that are kept for small calls: the driver takes 0.05 to 0.3 ms for each block
 _SMALL_SHARE = 32  # they are at most 1 / 32 of the device's free memory, or of the limit
-_ZERO_WORDS = 62  # of a page of zeros besides those that are asked for, which are few: a pool gives 512 bytes at least
+_ZERO_WORDS = 62  # spare words of a page of zeros: with the two of a count they fill 512 bytes, a pool's least block
 _SAMPLED = 16 << 20  # bytes by which the pool grows between two looks at the driver, which take 20 us each
 
 Array = Any  # a CuPy array

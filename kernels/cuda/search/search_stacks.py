@@ -75,7 +75,7 @@ class SearchStacks:
 
 
 class SearchTasks:
-    """The ring of tasks, the counters, and where a result is added up; the last two are new for each count.
+    """The ring of tasks, the counters and the result; each count has new counters and a new result.
 
     Parameters
     ----------
@@ -97,17 +97,17 @@ class SearchTasks:
         self.lent = xp.empty(max(longs, 1), np.uint32)
 
     def _new(self) -> tuple[Any, ...]:
-        """Take new counters; return what a kernel begins the tasks with."""
+        """Take counters and a result, which are 0; return the arguments by which a kernel begins the tasks."""
         self._words = self._device.result(TASK_CONTROL_WORDS + _RESULT)
         self.control, self.result = self._words.data, self._words.data + 8 * TASK_CONTROL_WORDS
         return self.ring, self.lent, self._longs, self.control
 
     def begin(self, rows: int) -> None:
-        """Begin a count of a number of rows."""
+        """Begin a count below a number of rows."""
         self._device.launch_over("search/search_start.cu", "begin_search", RING_SLOTS, (*self._new(), rows))
 
     def choose(self, graph: GraphArrays, levels: tuple[Level, Level], first: int, last: int) -> Array:
-        """Begin a count of the edges of a range of arcs, and make their rows; see `longwall.stages.source.EdgeSource`.
+        """Begin a count below the edges of a range of arcs; make their rows, see `longwall.stages.source.EdgeSource`.
 
         Return uint32[2, arcs], of which as many rows are there as the counters say on the device.
         """
@@ -120,6 +120,6 @@ class SearchTasks:
         return rows
 
     def fetched(self) -> tuple[NDArray[np.uint64], int]:
-        """Wait for the kernels; return the result, see `checked` of the device, and how many rows there were."""
+        """Wait for the kernels; return the result, which `device.checked` checks, and the number of rows."""
         found = fetch(self._words)
         return found[TASK_CONTROL_WORDS:], int(found.view(np.uint32)[_NUM_ROWS])

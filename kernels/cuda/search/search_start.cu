@@ -11,7 +11,7 @@ DEVICE void begin_tasks(RingSlot* ring, u32* lent, i64 num_lent) {
   for (i64 i = thread; i < num_lent; i += threads) lent[i] = 0;
 }
 
-// `num_rows` rows are there already. All of `control` is 0 before.
+// Begin a count below `num_rows` rows, which the caller has. `control` is all zeros before.
 extern "C" __global__ void __launch_bounds__(256)
     begin_search(RingSlot* ring, u32* lent, i64 num_lent, TaskControl* control, i64 num_rows) {
   begin_tasks(ring, lent, num_lent);
@@ -27,8 +27,8 @@ struct Wanted {
   }
 };
 
-// Append the edges of the arcs first to last - 1, where both ends may be at their levels, to rows[2, stride], of which none
-// is there. The other end has a smaller id where `smaller`, a larger one where `larger`. All of `control` is 0 before.
+// Append the edges of the arcs first to last - 1, where both ends may be at their levels, to rows[2, stride], which has
+// none. The other end has a smaller id if `smaller`, a larger one if `larger`. `control` is all zeros before.
 extern "C" __global__ void __launch_bounds__(256)
     choose_edges(RingSlot* ring, u32* lent, i64 num_lent, TaskControl* control, const i64* indptr, const u32* indices,
                  const int* labels, i64 num_vertices, i64 first, i64 last, i64 degree0, i64 label0, i64 degree1, i64 label1,

@@ -166,7 +166,8 @@ def plan_homomorphisms(patterns: tuple[Pattern, ...], costs: PassCosts) -> Homom
     decomposer = Decomposer(costs)
     try:
         sums = [decomposer.count(_pattern(edges)) for edges in wanted]
-        if _FOUR_CLIQUE in kernels and _reads(tuple(sums), ("cliques",)):  # their sum needs no kernel of its own
+        # The sum of a table that the program makes anyway needs no kernel of its own.
+        if _FOUR_CLIQUE in kernels and _reads(tuple(sums), ("cliques",)):
             kernels[_FOUR_CLIQUE] = None
             wanted.append(_FOUR_CLIQUE)
             sums.append(decomposer.count(_pattern(_FOUR_CLIQUE)))
@@ -180,7 +181,7 @@ def plan_homomorphisms(patterns: tuple[Pattern, ...], costs: PassCosts) -> Homom
     def term(edges: Edges, coefficient: int) -> Term:
         if (kernel := kernels[edges]) is not None:
             return Term(coefficient, *kernel)
-        each = factorial(4) if edges == _FOUR_CLIQUE else 1  # of its coefficients, which count subgraphs
+        each = factorial(4) if edges == _FOUR_CLIQUE else 1  # a total counts mappings, the coefficient is for subgraphs
         return Term(coefficient // each, "total", place_of[edges])
 
     terms = tuple(tuple(term(edges, coefficient) for edges, coefficient in some) for some in needed)

@@ -110,7 +110,7 @@ def search_of(query: Query, stats: GraphStats) -> MatchPlan:
 
 
 def ends_early(query: Query, best: CountPlan) -> bool:
-    """Return whether a search ends at the limit of a query, before the best plan has answered."""
+    """Return whether a search is expected to end at the limit of a query before the best plan has answered."""
     return query.limit is not None and steps_to(query.limit, query.pattern) <= best.cost
 
 

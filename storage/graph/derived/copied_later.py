@@ -42,7 +42,7 @@ class CopiedLater(Graph):
         Parameters
         ----------
         whole
-            The other one, whose names and hash it has; it has no transactions.
+            The other one: the new graph has its names and its hash, and no transactions.
         stats
             Statistics of the graph.
         nbytes

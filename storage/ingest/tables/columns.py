@@ -314,12 +314,12 @@ def place_of_column(name: str | int, names: Sequence[str], error: Callable[[str]
 def with_label(
     pair: tuple[int, int], request: ColumnRequest, names: Sequence[str], error: Callable[[str], InputError]
 ) -> tuple[int, ...]:
-    """Return the places of two columns, and that of the labels of edges if the user wants some.
+    """Return the places of both ends, and that of the labels of edges if the user names a column of them.
 
     Raises
     ------
     InputError
-        If there is no such column, or two of them are the same one.
+        If the file lacks the column, or a column is wanted twice.
     """
     wanted = pair if request.label is None else (*pair, place_of_column(request.label, names, error))
     for place in wanted:

@@ -32,7 +32,7 @@ _BYTES_A_ROW = 64  # two columns as Arrow decodes them (levels, values, validity
 _PAGE_BUFFER = 2**18
 _CHECKING = 3  # threads that check and copy, which is faster than decoding
 _ARROW_BYTES = 8 * 2**20  # pages and dictionaries of both columns, compressed and decoded
-_DICTIONARY_TIMES = 8  # bytes of texts of a row group, what the dictionary takes that Arrow makes of them
+_DICTIONARY_TIMES = 8  # the bytes of a row group's texts: what Arrow takes for a dictionary of them
 
 
 def open_parquet(file: FileRequest) -> EdgeStream:
@@ -77,14 +77,14 @@ def _rows(file: FileRequest, ends: int, named: bool | None) -> Generator[Rows, N
     with input_errors(path), open_input(path) as source:
         size = os.fstat(source.fileno()).st_size
         try:
-            parquet, columns, leaves, needed, texts, row = _open(file, source, size)
+            parquet, columns, leaves, needed, texts, row_bytes = _open(file, source, size)
             texts |= named is True
             total, start = parquet.metadata.num_rows, 0
 
             def convert(start: int, batch: Any) -> Rows:
                 return rows_of(path, columns, ends, start, batch, named, as_written=True, drops=request.drops)
 
-            for rows, start in _batches(file, parquet, leaves, texts, needed, row, convert):
+            for rows, start in _batches(file, parquet, leaves, texts, needed, row_bytes, convert):
                 request.notes.add("rows", rows.dropped)
                 yield rows
                 if file.progress is not None:
@@ -112,7 +112,7 @@ def _batches(
     leaves: list[int],
     texts: bool,
     needed: int,
-    row: int,
+    row_bytes: int,
     convert: Callable[[int, Any], Rows],
 ) -> Generator[tuple[Rows, int], None, None]:
     """Yield rows, and how many there were up to their end: of several row groups at a time, where memory has room."""
@@ -124,8 +124,8 @@ def _batches(
         return
     columns_at_once = workers > 1  # Arrow decodes each column of a batch on a thread
     workers = min(workers, _CHECKING)
-    most = max(memory - needed, _LEAST_BYTES) // ((_BYTES_A_ROW + row) * (blocks_in_flight(workers) + 1))
-    batch_size = max(1 if row else _LEAST_BATCH, min(LARGEST_BATCH, most))
+    most = max(memory - needed, _LEAST_BYTES) // ((_BYTES_A_ROW + row_bytes) * (blocks_in_flight(workers) + 1))
+    batch_size = max(1 if row_bytes else _LEAST_BATCH, min(LARGEST_BATCH, most))
     groups = range(parquet.metadata.num_row_groups)
     # By their names Arrow would read all columns of the same path, too, which nothing has looked at.
     batches = _numbered(parquet.reader.iter_batches(batch_size, groups, leaves, use_threads=columns_at_once))
@@ -136,7 +136,7 @@ def _batches(
 def _open(request: FileRequest, file: BinaryIO, size: int) -> tuple[Any, list[str], list[int], int, bool, int]:
     """Return the opened file, the columns to read, their places among the leaves, what pages take, if one has texts.
 
-    The last number is what texts of a row take, if they are not read as dictionaries.
+    The last number is the bytes of the texts of a row if Arrow does not read them as dictionaries, otherwise 0.
     """
     import pyarrow.parquet as pq
 
@@ -149,7 +149,7 @@ def _open(request: FileRequest, file: BinaryIO, size: int) -> tuple[Any, list[st
     )
     places = choose_pair(request.path, parquet.schema_arrow, request.columns)
     texts = [place for place in places if is_text(parquet.schema_arrow.field(place).type)]
-    first, names, row = first_leaves(footer), parquet.schema_arrow.names, 0
+    first, names, row_bytes = first_leaves(footer), parquet.schema_arrow.names, 0
     leaves = [first[place] for place in places]
     needed = max(check_pages(file, size, footer, leaves, memory), _ARROW_BYTES)
     if texts:
@@ -160,19 +160,19 @@ def _open(request: FileRequest, file: BinaryIO, size: int) -> tuple[Any, list[st
         )
         of_texts = [first[place] for place in texts]
         groups = survey_texts(file, size, footer, of_texts)
-        made = _DICTIONARY_TIMES * max((written for written, _ in groups), default=0)
-        if made <= (memory - needed) // 2:
-            parquet, needed = coded, needed + made
+        dictionary = _DICTIONARY_TIMES * max((written for written, _ in groups), default=0)
+        if dictionary <= (memory - needed) // 2:
+            parquet, needed = coded, needed + dictionary
         else:  # Arrow adds the texts of a whole row group to the dictionary of a batch, or cannot make one
-            row = 2 * max(mean + _longest(coded, group, of_texts) for group, (_, mean) in enumerate(groups))
-    return parquet, [names[place] for place in places], leaves, needed, bool(texts), row
+            row_bytes = 2 * max(mean + _longest(coded, group, of_texts) for group, (_, mean) in enumerate(groups))
+    return parquet, [names[place] for place in places], leaves, needed, bool(texts), row_bytes
 
 
 def _longest(coded: Any, group: int, leaves: list[int]) -> int:
-    """Return the bytes of the longest texts of the dictionaries that a row group begins with, added up."""
+    """Return the bytes of the longest text of the first dictionary of each column in a row group, added up."""
     import pyarrow.compute as pc
 
-    with suppress(OSError):  # texts that Arrow cannot read as dictionaries, or it is raised again
+    with suppress(OSError):  # Arrow cannot make dictionaries, or will raise the error again
         batches = islice(coded.reader.iter_batches(1, [group], leaves, use_threads=False), 1)
         texts = (column.dictionary for batch in batches for column in batch.columns)
         return sum(pc.max(pc.binary_length(one)).as_py() or 0 for one in texts)

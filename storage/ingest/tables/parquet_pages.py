@@ -22,7 +22,7 @@ _VALUE_BYTES = {_BOOL: 0, _INT32: 4, _INT64: 8, _INT96: 12, _FLOAT: 4, _DOUBLE: 
 _VIEW_BYTES = 16  # of a text of a dictionary, besides its bytes
 _NESTED_BYTES = 16  # of a value in a list: the value, and its levels
 _MOST_ROWS = 2**30
-_FILE_END = 2**62  # beyond any file
+_ENDLESS = 2**62  # bytes: more than any budget
 
 # Numbers of fields; https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
 _SCHEMA, _ROWS, _ROW_GROUPS = 2, 3, 4  # of the footer
@@ -35,8 +35,8 @@ _HEADER_OF = {_DATA_PAGE: 5, _DICTIONARY_PAGE: 7, _DATA_PAGE_2: 8}
 _VALUES = 1  # of the header of each kind of page
 _LEVELS = (5, 6)  # bytes of both kinds of levels, of a data page of version 2
 _ENCODING_OF = {_DATA_PAGE: 2, _DATA_PAGE_2: 4}
-_OF_DICTIONARY = (2, 8)  # encodings whose values are places in the dictionary
-_LENGTHS, _BEGINNINGS = 6, 7  # of texts: their lengths come first, and they lack what the text before begins with
+_DICTIONARY_INDICES = (2, 8)  # encodings
+_DELTA_LENGTHS, _DELTA_TEXTS = 6, 7  # encodings of texts: lengths apart; and without prefixes of the text before
 
 
 class Damaged(Exception):
@@ -157,8 +157,8 @@ def survey_texts(file: BinaryIO, file_size: int, footer: bytes, columns: Sequenc
     Returns
     -------
     list of tuple of int
-        The bytes of the texts that are not in dictionaries (or so many that no memory is enough, if Arrow cannot read
-        them as dictionaries), and the most that a row of them takes, on an average of a page.
+        The bytes of the texts that are not in dictionaries (more than any budget if Arrow cannot read them as
+        dictionaries), and the bytes of a row of them: the largest mean of a page.
     """
     pages, found = _Pages(file, file_size), []
     for _, chunks in _groups(Cursor(footer), columns):
@@ -275,9 +275,9 @@ class _Chunk:
     least: int = 0
     """Values of the page with the fewest, but for the last one."""
     written: int = 0
-    """Bytes of the pages that have values, and not their places in the dictionary; see `survey_texts`."""
+    """Bytes of the pages that have values, not indices of a dictionary; see `survey_texts`."""
     longest: int = 0
-    """The most bytes of a value in such a page, on an average, or at all if values lack what they begin with."""
+    """Bytes of a value: the largest mean of such a page, or all of the page if values may lack their prefixes."""
 
     @property
     def bytes(self) -> int:
@@ -300,9 +300,9 @@ def _survey_chunk(pages: "_Pages", chunk: Struct) -> _Chunk:
         elif page.kind in _HEADER_OF:
             seen += page.values
             found.total += page.size
-            if page.encoding not in _OF_DICTIONARY:
-                found.written += _FILE_END if page.encoding in (_LENGTHS, _BEGINNINGS) else page.size
-                values = 1 if page.encoding == _BEGINNINGS else max(page.values, 1)
+            if page.encoding not in _DICTIONARY_INDICES:
+                found.written += _ENDLESS if page.encoding in (_DELTA_LENGTHS, _DELTA_TEXTS) else page.size
+                values = 1 if page.encoding == _DELTA_TEXTS else max(page.values, 1)
                 found.longest = max(found.longest, page.size // values)
             if seen < chunk[_CHUNK_VALUES] or least is None:
                 least = page.values if least is None else min(least, page.values)

@@ -184,7 +184,7 @@ def test_embeddings_are_asked_for_in_two_ways():
     assert load_config(workload(**wedges) | {"export": {"embeddings": False}}).workload.output == "count"
 
 
-def test_what_a_signal_raises_while_a_config_is_written_down_is_what_comes():
+def test_writing_a_config_keeps_the_exception_of_a_signal_handler():
     class Interrupted(PosixPath):
         def __str__(self):
             raise TimeoutError

@@ -432,7 +432,7 @@ def test_the_arcs_to_smaller_neighbours_are_resident_where_all_are_not(
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("access", ["adaptive", "zero-copy"])
-def test_no_vertex_may_have_enough_neighbours(lab: SimpleNamespace, access: str) -> None:
+def test_no_vertex_has_enough_neighbours(lab: SimpleNamespace, access: str) -> None:
     star = build_graph(np.zeros(50, np.int64), np.arange(1, 51))
     context = lab.context(star, engine="cuda", device=4 << 20, memory={"access": access})
     assert [counted(context, name) for name in ("clique-4", "clique-3", "diamond")] == [0, 0, 0]

@@ -149,7 +149,7 @@ def test_an_interrupt_leaves_rows_that_can_be_asked_for_again(graph, monkeypatch
 
 
 @pytest.mark.parametrize("ask", [lambda g: longwall.match(g, "diamond", limit=9), longwall.maximal_cliques])
-def test_other_processes_can_get_a_question(graph, ask):
+def test_matches_can_be_pickled(graph, ask):
     with ask(graph) as found:
         next(iter(found))
         again = pickle.loads(pickle.dumps(found))

@@ -109,7 +109,7 @@ def test_the_disk_budget_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_a_run_that_outgrows_its_rows_is_named_too(tmp_path: Path) -> None:
+def test_a_refusal_at_the_end_of_a_file_names_the_sort(tmp_path: Path) -> None:
     rows = table([(number,) for number in range(4)], [pa.int64()])  # the ends of a file take more
     with resources(tmp_path) as ours, RowSorter(ours, rows.schema) as sorter:
         sorter.add(rows.to_batches()[0])
