@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from cases import each_case
 from engines import make_engine
+from selection import on_device
 
 from longwall.kernels.cuda.kcliques import bitmaps, leaves
 from longwall.kernels.cuda.kcliques.heavy_tasks import LIGHT, Parts, heavy_tasks
@@ -48,10 +49,11 @@ def test_counts_do_not_depend_on_parts(k: int, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(bitmaps, "_parts", lambda k: FINE)
     monkeypatch.setattr(leaves, "_PARTS", FINE)
     engine = make_engine("cuda")
-    pairs = np.array([(u, v) for u, v in combinations(range(SIZE), 2) if u // 2 != v // 2])
+    size = on_device(SIZE, 36)
+    pairs = np.array([(u, v) for u, v in combinations(range(size), 2) if u // 2 != v // 2])
     graph = engine.load(host_arrays(build_graph(pairs[:, 0], pairs[:, 1])))
-    halves = SIZE // 2
-    expected = sum(comb(halves, pairs) * 2**pairs * comb(SIZE % 2, k - pairs) for pairs in (k - 1, k))
+    halves = size // 2
+    expected = sum(comb(halves, pairs) * 2**pairs * comb(size % 2, k - pairs) for pairs in (k - 1, k))
     ends = [0, 401, 600, graph.num_arcs]
     kernels, device = engine.kernels, engine.device
     counter = kernels.clique_counter(device, graph, k, 1 << 27)

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from breakable import EDGES, answer
 from run_configs import write_edges
+from selection import on_device
 
 import longwall
 from longwall.kernels import select_engine
@@ -256,7 +257,7 @@ def test_copies_of_pages_take_as_much_of_the_device_as_is_said(cuda: Any) -> Non
         buffer = cuda.paging.frames(graph, 64, page_arcs)
         copies = xp.ndarray(64 * page_arcs, np.uint32, graph.indices.data + 4 * buffer.origin)
         rng, table = np.random.default_rng(1), xp.zeros(129 + 128, np.int64)
-        for number in (64, 64, 40, 64, 64):  # of 128 pages
+        for number in on_device((64, 64, 40, 64, 64), (64, 40)):  # of 128 pages
             pages, places = rng.permutation(128)[:number], rng.permutation(64)[:number]
             buffer.fill((pages, places), table, np.arange(129) + number)
             buffer.settle()
