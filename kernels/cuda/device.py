@@ -57,7 +57,6 @@ class Device:
         self.multiprocessors = int(properties["multiProcessorCount"])
         self.shared_memory = int(properties["sharedMemPerBlockOptin"])
         self.memory = DeviceMemory(xp)
-        self._asked: dict[Any, int] = {}  # dynamic shared memory, in bytes, that each kernel was allowed so far
         with xp.cuda.using_allocator(self.memory.allocate):
             self.stop_flag = xp.zeros(1, xp.uint32)
         self.memory.prepare_small()  # after the flag, which as a part of the block would keep all of it for good
@@ -119,9 +118,8 @@ class Device:
             Bytes of dynamic shared memory.
         """
         compiled = kernel(source, function, generated, self.number)
-        if shared > self._asked.get(compiled, _SHARED_WITHOUT_ASKING):
-            compiled.max_dynamic_shared_size_bytes = self._asked[compiled] = shared
-            compiled.preferred_shared_memory_carveout = 100  # percent: so that several such blocks fit
+        if shared > _allowed.get(compiled, _SHARED_WITHOUT_ASKING):
+            _allow(compiled, shared)
         compiled((blocks,), (threads,), arguments, shared_mem=shared)
 
     def launch_over(
@@ -145,6 +143,18 @@ class Device:
     def counters(self, number: int = 1) -> Any:
         """Return a pointer to zeroed 64-bit words for one launch, which takes 8 us less than an array."""
         return self.memory.zero_words(number)
+
+
+_allowed: dict[Any, int] = {}  # dynamic shared memory, in bytes, of the kernels, which all engines share
+_allowing = threading.RLock()  # a signal handler may run a count while its thread holds the lock
+
+
+def _allow(compiled: Any, shared: int) -> None:
+    """Let a kernel have more shared memory, and never less: another engine may launch it with more."""
+    with _allowing:
+        if shared > _allowed.get(compiled, _SHARED_WITHOUT_ASKING):
+            compiled.max_dynamic_shared_size_bytes = _allowed[compiled] = shared
+            compiled.preferred_shared_memory_carveout = 100  # percent: so that several such blocks fit
 
 
 def exact(result: Array) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from budgets import table_memory
+from engines import make_engine
 from selection import on_device
 
 from longwall.kernels.cpu.engine import CpuEngine
@@ -562,3 +563,14 @@ def test_numbers_come_back_as_they_were_sent(cuda: Any, number: int) -> None:
             send(values, array.data.ptr)
         for values, array in zip((one, other), there, strict=True):
             np.testing.assert_array_equal(fetch(array), values)
+
+
+@pytest.mark.gpu
+def test_engines_share_the_shared_memory_that_a_kernel_may_have(cuda: Any) -> None:
+    other = make_engine("cuda")
+    for engine, kib in ((cuda, 100), (other, 60), (cuda, 100)):
+        device = engine.device
+        words = device.result()
+        arguments = (words.view(np.uint32), 0, 1, words, words)  # of no lists
+        device.launch("local_counts/arc_triangles.cu", "sum_lists", arguments, blocks=1, threads=256, shared=kib << 10)
+        assert fetch(words).tolist() == [0, 0]
